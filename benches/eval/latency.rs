@@ -197,5 +197,5 @@ fn fill(line: impl Fn(usize) -> String) -> String {
 }
 
 fn tool_use(name: &str, tool_input: Value, tool_response: Value) -> ToolUse {
-    ToolUse { tool_name: name.into(), tool_input, tool_response, cwd: Some("/w".into()) }
+    ToolUse { tool_name: name.into(), tool_input, tool_response, cwd: Some("/w".into()), turn: None }
 }

@@ -51,6 +51,7 @@ fn read(text: &str) -> Session {
             tool_input: value.get("tool_input").cloned().unwrap_or_default(),
             tool_response: value.get("tool_response").cloned().unwrap_or_default(),
             cwd: text("cwd"),
+            turn: None,
         });
         session.events.push(Event { cwd: text("cwd").unwrap_or_default(), prompt: text("prompt"), tool_use });
     }

@@ -8,6 +8,7 @@ use crate::checkpoint::{
 };
 use crate::handoff::{AckHandoff, CreateHandoff, LatestHandoff, ListHandoffs, ShowHandoff, WithdrawHandoff};
 use crate::maintenance::Cleanup;
+use crate::note::{CreateNote, DeleteNote, ListNotes, ShowNote, UpdateNote};
 use crate::observation::{
     Hook, ImportObservations, ImportTranscript, ListObservations, ListQueue, PurgeQueue, ReadQueueStats,
     RetryQueue, ShowObservation, SummarizeSession, WorkerHealth,
@@ -47,6 +48,11 @@ pub fn operations() -> Vec<&'static dyn AnyOperation> {
         operation::<ImportObservations>(),
         operation::<ListObservations>(),
         operation::<ShowObservation>(),
+        operation::<CreateNote>(),
+        operation::<ListNotes>(),
+        operation::<ShowNote>(),
+        operation::<UpdateNote>(),
+        operation::<DeleteNote>(),
         operation::<ListTurns>(),
         operation::<ShowTurn>(),
         operation::<ReadQueueStats>(),

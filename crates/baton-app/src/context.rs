@@ -3,8 +3,8 @@
 use std::sync::{Mutex, PoisonError};
 
 use baton_core::{
-    Actor, CheckpointId, CorrelationId, ErrorCode, Fault, Handoff, HandoffId, IdempotencyKey, Session,
-    SessionId, Timestamp, Ulid, UlidSequence,
+    Actor, CheckpointId, CorrelationId, ErrorCode, Fault, Handoff, HandoffId, IdempotencyKey, Note, NoteId,
+    Session, SessionId, Timestamp, Ulid, UlidSequence, Venture, VentureScope,
 };
 use baton_store::{Store, Tx};
 
@@ -110,6 +110,11 @@ impl Context<'_> {
         self.next_ulid(tx.newest_handoff_id()?.map(HandoffId::ulid)).map(HandoffId::new)
     }
 
+    /// Makes the id of a new note. It sorts after the stored ones, like that of a session.
+    pub fn note_id(&self, tx: &mut dyn Tx) -> Result<NoteId, Fault> {
+        self.next_ulid(tx.newest_note_id()?.map(NoteId::ulid)).map(NoteId::new)
+    }
+
     /// Makes the id of a new checkpoint. Checkpoints are ordered by their place in the workflow, not by id.
     pub fn checkpoint_id(&self) -> Result<CheckpointId, Fault> {
         self.next_ulid(None).map(CheckpointId::new)
@@ -155,6 +160,29 @@ impl Context<'_> {
         })?;
         self.effects.set_session(handoff.session_id, &handoff.venture);
         Ok(handoff)
+    }
+
+    /// Finds a note of a venture that the caller may access.
+    pub fn note(&self, tx: &mut dyn Tx, id: NoteId) -> Result<Note, Fault> {
+        let found = tx.note(id)?.filter(|note| self.actor.reaches(&note.venture));
+        found.ok_or_else(|| {
+            Fault::new(ErrorCode::NotFound, format!("there is no note {id}"))
+                .hint("list notes with note.list (GET /api/notes, baton note list)")
+        })
+    }
+
+    /// Returns the ventures to list: the requested one, or all that the caller has access to. `None` means no filter.
+    pub fn readable_ventures(&self, requested: Option<&Venture>) -> Result<Option<Vec<Venture>>, Fault> {
+        match requested {
+            Some(venture) => {
+                self.actor.require_venture(venture)?;
+                Ok(Some(vec![venture.clone()]))
+            }
+            None => Ok(match &self.actor.ventures {
+                VentureScope::All => None,
+                VentureScope::Only(ventures) => Some(ventures.clone()),
+            }),
+        }
     }
 
     /// Records in the request log which session the call concerns.

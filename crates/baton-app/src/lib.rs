@@ -18,6 +18,7 @@ mod effects;
 mod execution;
 pub mod handoff;
 pub mod maintenance;
+pub mod note;
 pub mod observation;
 mod open_call;
 mod operation;

@@ -11,7 +11,7 @@ use baton_llm::Compressor;
 use baton_store::Outbox;
 
 use crate::checkpoint::Vault;
-use crate::observation::{ModelTroubles, WorkerActivity};
+use crate::observation::{ModelTroubles, ReadClosing, WorkerActivity};
 
 /// Settings of operations. The binary reads them from files, environment and flags.
 #[derive(Debug, Clone)]
@@ -47,6 +47,8 @@ pub struct ObservationSettings {
     pub daily_token_budget: Option<u64>,
     /// Price of the model, if it is not a known one.
     pub price: Option<Price>,
+    /// Reads closing messages from transcripts of chats on this machine; `None` if transcripts are not read.
+    pub read_closing: Option<ReadClosing>,
     /// Lease duration of a claimed item.
     pub lease: Duration,
     /// Maximum number of attempts per item.

@@ -126,6 +126,11 @@ id!(
     "ckpt_"
 );
 id!(
+    /// Id of a note.
+    NoteId,
+    "note_"
+);
+id!(
     /// Id of an observation.
     ObservationId,
     "obs_"

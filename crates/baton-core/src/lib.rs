@@ -18,6 +18,7 @@ mod json;
 mod merge;
 mod meta;
 mod name;
+mod note;
 pub mod observation;
 mod params;
 pub mod recall;
@@ -42,7 +43,7 @@ pub use handoff::{
     HANDOFF_SCHEMA_1_0, Handoff, HandoffAuthor, HandoffDraft, HandoffFields, HandoffReferences,
     MAX_PAYLOAD_BYTES,
 };
-pub use id::{CheckpointId, HandoffId, IdError, ObservationId, SessionId, UlidSequence};
+pub use id::{CheckpointId, HandoffId, IdError, NoteId, ObservationId, SessionId, UlidSequence};
 pub use idempotency::{IdempotencyKey, KeyClaim, KeyRecord, KeyScope};
 pub use json::{
     JsonError, JsonErrorKind, JsonText, MAX_DEPTH, indent, read_strict, read_strict_within,
@@ -51,6 +52,7 @@ pub use json::{
 pub use merge::merge_patch;
 pub use meta::{MAX_META_BYTES, require_valid_meta};
 pub use name::{Agent, ClientSessionId, CorrelationId, IssueNumber, Label, NameError, Repo, Track, Venture};
+pub use note::{MAX_NOTE_CHARS, Note, NoteKind, note_file, note_text};
 pub use params::{integral, read_params};
 pub use request::{RequestRecord, Since, SinceError, StatusFilter, StatusFilterError};
 pub use schema::{output_schema, params_schema};

@@ -3,8 +3,8 @@
 //! Owns the token limits of answers and the random tags. Each compressor owns its request format.
 
 use baton_core::observation::{
-    COMPRESS_PROMPT_VERSION, Delimiter, SUMMARIZE_PROMPT_VERSION, SessionMaterial, SessionSummary, ToolUse,
-    compress_prompt, observation_schema, read_observation, read_summary, summarize_prompt, summary_schema,
+    Delimiter, Prompt, SessionMaterial, SessionSummary, ToolUse, compress_prompt, observation_schema,
+    read_observation, read_summary, summarize_prompt, summary_schema,
 };
 use serde_json::Value;
 
@@ -40,16 +40,16 @@ pub(crate) trait Model {
 
 /// Creates an observation of one tool use.
 pub(crate) fn compress(model: &impl Model, tool_use: &ToolUse) -> Result<Compression, CompressError> {
-    let prompt = compress_prompt(tool_use, delimiter()?);
+    let Prompt { text, version } = compress_prompt(tool_use, delimiter()?);
     let said = model.ask(&Question {
-        prompt: &prompt,
+        prompt: &text,
         max_tokens: OBSERVATION_TOKENS,
         schema_name: "observation",
         schema: observation_schema(),
     })?;
     let observation =
         read_observation(&said.text).map_err(|error| unusable(error.to_string(), said.usage))?;
-    Ok(Compression { observation, usage: said.usage, prompt_version: COMPRESS_PROMPT_VERSION })
+    Ok(Compression { observation, usage: said.usage, prompt_version: version })
 }
 
 /// Creates the summary of a session. The model is not called if there are no new observations.
@@ -57,19 +57,19 @@ pub(crate) fn summarize(
     model: &impl Model,
     material: &SessionMaterial,
 ) -> Result<Summarization, CompressError> {
-    let answer = |summary, usage| Summarization { summary, usage, prompt_version: SUMMARIZE_PROMPT_VERSION };
-    let Some(prompt) = summarize_prompt(material, delimiter()?) else {
+    let Some(Prompt { text, version }) = summarize_prompt(material, delimiter()?) else {
         let nothing = || SessionSummary { summary: NO_OBSERVATIONS.to_owned(), ..SessionSummary::default() };
-        return Ok(answer(material.previous.clone().unwrap_or_else(nothing), TokenUsage::default()));
+        let summary = material.previous.clone().unwrap_or_else(nothing);
+        return Ok(Summarization { summary, usage: TokenUsage::default(), prompt_version: "none" });
     };
     let said = model.ask(&Question {
-        prompt: &prompt,
+        prompt: &text,
         max_tokens: SUMMARY_TOKENS,
         schema_name: "session_summary",
         schema: summary_schema(),
     })?;
     let summary = read_summary(&said.text).map_err(|error| unusable(error.to_string(), said.usage))?;
-    Ok(answer(summary, said.usage))
+    Ok(Summarization { summary, usage: said.usage, prompt_version: version })
 }
 
 pub(crate) fn unusable(message: impl Into<String>, usage: TokenUsage) -> CompressError {

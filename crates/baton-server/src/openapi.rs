@@ -287,6 +287,11 @@ pub(crate) fn example(operation: &str) -> Option<Value> {
         }),
         "handoff.ack" => json!({ "agent": "qa-1" }),
         "handoff.withdraw" => json!({}),
+        "note.create" => json!({
+            "session_id": session_id, "kind": "decision", "file": "src/auth/middleware.ts",
+            "text": "Cookies instead of tokens: the proxy drops headers",
+        }),
+        "note.update" => json!({ "text": "Cookies instead of tokens: the load balancer drops headers" }),
         "checkpoint.save" => json!({
             "sessionId": "auth-migration", "venture": "dfg",
             "context": {

@@ -8,6 +8,7 @@ use baton_app::checkpoint::{
 use baton_app::handoff::{
     AckHandoff, CreateHandoff, LatestHandoff, ListHandoffs, ShowHandoff, WithdrawHandoff,
 };
+use baton_app::note::{CreateNote, DeleteNote, ListNotes, ShowNote, UpdateNote};
 use baton_app::observation::{
     Hook, ImportObservations, ImportTranscript, ListObservations, ListQueue, PurgeQueue, ReadQueueStats,
     RetryQueue, ShowObservation, SummarizeSession, WorkerHealth,
@@ -91,6 +92,11 @@ pub fn routes() -> Vec<Route> {
         post("/api/observations/import", operation::<ImportObservations>()),
         get("/api/observations", operation::<ListObservations>()),
         get("/api/observations/{observation_id}", operation::<ShowObservation>()),
+        post("/api/notes", operation::<CreateNote>()),
+        get("/api/notes", operation::<ListNotes>()),
+        get("/api/notes/{note_id}", operation::<ShowNote>()),
+        post("/api/notes/{note_id}", operation::<UpdateNote>()),
+        delete("/api/notes/{note_id}", operation::<DeleteNote>()),
         get("/api/turns", operation::<ListTurns>()),
         get("/api/turns/{turn_id}", operation::<ShowTurn>()),
         get("/api/queue/stats", operation::<ReadQueueStats>()),

@@ -46,11 +46,11 @@ pub use page::Page;
 pub use raw::{MAX_RAW_BYTES, RawPacker, RawReader, pack_raw, place_raw, unpack_raw, unpacked_size};
 pub use rows::{
     CheckpointRows, DailyUsage, Frame, FrameBody, HandoffFilter, HandoffRows, KeyRows, LoggedRequest,
-    MatchPlan, NewQueueItem, NewSummary, ObservationFilter, ObservationRows, PendingItem, PurgedItems,
-    QueueClaim, QueueItem, QueueRelease, QueueRows, RawOutput, RecallFilter, RecallRows, RequestFilter,
-    RequestPage, RequestRows, ScheduleRows, SeriesMember, SessionCounts, SessionFilter, SessionRows, Spent,
-    StoredFrame, StoredSummary, SummaryClaim, SummaryRows, TaskFilter, TaskRows, TimelinePosition, TokenRows,
-    TurnEnd, TurnRows, UsageRows, WorkflowFilter, WorkflowRows,
+    MatchPlan, NewQueueItem, NewSummary, NoteFilter, NoteRows, ObservationFilter, ObservationRows,
+    PendingItem, PurgedItems, QueueClaim, QueueItem, QueueRelease, QueueRows, RawOutput, RecallFilter,
+    RecallRows, RequestFilter, RequestPage, RequestRows, ScheduleRows, SeriesMember, SessionCounts,
+    SessionFilter, SessionRows, Spent, StoredFrame, StoredSummary, SummaryClaim, SummaryRows, TaskFilter,
+    TaskRows, TimelinePosition, TokenRows, TurnEnd, TurnRows, UsageRows, WorkflowFilter, WorkflowRows,
 };
 pub use seal::{
     KeyId, KeyIdError, KeyRing, NONCE_BYTES, NoRandomness, SEAL_OVERHEAD_BYTES, SealError, SecretKey,

@@ -42,6 +42,10 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     migration!(17, "0017_handoff_content"),
     migration!(18, "0018_session_lookups"),
     migration!(19, "0019_recall"),
+    migration!(20, "0020_notes"),
+    migration!(21, "0021_compact_summaries"),
+    migration!(22, "0022_session_usage"),
+    migration!(23, "0023_turn_transcripts"),
 ];
 
 /// The schema version that this binary reads and writes.

@@ -2,8 +2,8 @@
 
 use crate::error::StoreError;
 use crate::rows::{
-    CheckpointRows, HandoffRows, KeyRows, ObservationRows, QueueRows, RecallRows, RequestRows, ScheduleRows,
-    SessionRows, SummaryRows, TaskRows, TokenRows, TurnRows, UsageRows, WorkflowRows,
+    CheckpointRows, HandoffRows, KeyRows, NoteRows, ObservationRows, QueueRows, RecallRows, RequestRows,
+    ScheduleRows, SessionRows, SummaryRows, TaskRows, TokenRows, TurnRows, UsageRows, WorkflowRows,
 };
 
 /// Whether the writes of a piece of work are committed.
@@ -35,6 +35,7 @@ pub trait Tx:
     + ScheduleRows
     + TurnRows
     + RecallRows
+    + NoteRows
 {
     /// Raises the statement timeout for the rest of this transaction, for maintenance of the whole store. Does nothing
     /// on a store without statement timeouts.

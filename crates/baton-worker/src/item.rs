@@ -86,6 +86,12 @@ impl WorkContext {
             }
             Err(fault) => return Err(fault),
         };
+        // A model could add nothing to a trivial tool use.
+        let compressor = if compressor.model().is_some() && tool_use.is_trivial() {
+            self.queue.app().settings().observations.offline.clone()
+        } else {
+            compressor
+        };
         let made = catch_unwind(AssertUnwindSafe(|| compressor.compress(&tool_use)));
         drop(tool_use);
         let outcome = match made {
@@ -209,7 +215,7 @@ impl WorkContext {
             }
             Ok(Err(CompressError::Unusable { message, usage })) => {
                 self.answered();
-                self.queue.count(usage, compressor.as_ref())?;
+                self.queue.count(job.session_id(), usage, compressor.as_ref())?;
                 message
             }
             Err(_) => "the compressor panicked".to_owned(),

@@ -82,6 +82,9 @@ enum Command {
     /// List and show observations
     #[command(subcommand)]
     Observation(verbs::observation::ObservationCommand),
+    /// Record a decision, rejected approach, gotcha, todo or fact; list and correct notes
+    #[command(after_help = verbs::note::NOTE_EXAMPLES)]
+    Note(verbs::note::NoteArgs),
     /// List and show the turns of a session: requests and closing messages
     #[command(subcommand)]
     Turn(verbs::turn::TurnCommand),
@@ -203,7 +206,9 @@ fn dispatch(cli: Cli) -> Result<Answer, Failure> {
     match cli.command {
         Command::Session(command) => verbs::session::run(*command, &config, &Backend::open(&config)?),
         Command::Handoff(command) => verbs::handoff::run(&command, &config, &Backend::open(&config)?),
-        Command::Checkpoint(command) => verbs::checkpoint::run(&command, &Backend::open_or_degrade(&config)?),
+        Command::Checkpoint(command) => {
+            verbs::checkpoint::run(&command, &config, &Backend::open_or_degrade(&config)?)
+        }
         Command::Key(command) => verbs::key::run(&command, &config),
         Command::Task(command) => verbs::task::run(command, &config),
         // Handled in `run`, before the configuration is loaded.
@@ -216,7 +221,8 @@ fn dispatch(cli: Cli) -> Result<Answer, Failure> {
         Command::Timeline(args) => verbs::recall::timeline(&args, &Backend::open(&config)?),
         Command::Get(args) => verbs::recall::get(&args, &Backend::open(&config)?),
         Command::Observation(command) => verbs::observation::run(&command, &Backend::open(&config)?),
-        Command::Turn(command) => verbs::turn::run(&command, &Backend::open(&config)?),
+        Command::Note(args) => verbs::note::run(&args, &config, &Backend::open(&config)?),
+        Command::Turn(command) => verbs::turn::run(&command, &config, &Backend::open(&config)?),
         Command::Context(args) => verbs::context::run(&args, &config, &Backend::open(&config)?),
         Command::Summarize(args) => verbs::observation::summarize(&args, &Backend::open(&config)?),
         Command::Token(command) => verbs::token::run(&command, &config),

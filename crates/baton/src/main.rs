@@ -13,6 +13,7 @@ mod encryption;
 mod exit;
 mod hooks;
 mod keys;
+mod live_session;
 mod logging;
 mod maintenance;
 mod observations;
@@ -20,6 +21,7 @@ mod open_files;
 mod output;
 mod setup;
 mod stop_signal;
+mod transcript;
 mod verbs;
 
 use std::process::ExitCode;

@@ -12,6 +12,7 @@ use baton_llm::{
 };
 
 use crate::config::{CompressorKind, Config};
+use crate::transcript::read_closing;
 
 pub(crate) fn settings(config: &Config) -> ObservationSettings {
     let offline: Arc<dyn Compressor> = Arc::new(Offline);
@@ -20,6 +21,7 @@ pub(crate) fn settings(config: &Config) -> ObservationSettings {
         offline,
         daily_token_budget: config.daily_token_budget,
         price: config.price,
+        read_closing: Some(Arc::new(read_closing)),
         lease: Duration::from_secs(config.worker_lease_seconds),
         max_attempts: config.worker_max_attempts,
         raw_retention: Duration::from_secs(config.raw_retention_days * 86_400),

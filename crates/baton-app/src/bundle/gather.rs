@@ -209,7 +209,7 @@ fn add_agents(
     request: &BundleRequest<'_>,
     parts: &mut BundleParts,
 ) -> Result<(), Fault> {
-    let own = request.session.map(|session| session.id);
+    let own = request.session;
     let mut others = other_sessions(context, tx, request.venture, request.repo, own)?;
     others.retain(|session| own.is_some() || request.agent.is_none_or(|agent| *agent != session.tuple.agent));
     for session in others.iter().take(MAX_AGENTS) {

@@ -5,7 +5,7 @@ use baton_core::checkpoint::{
     WorkflowId,
 };
 use baton_core::{CheckpointId, Fault, Venture};
-use baton_store::Tx;
+use baton_store::{NoteFilter, Page, Tx};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -14,7 +14,11 @@ use super::find::{Wanted, corrupt_without_store, find, newer_damaged, read, vent
 use super::spooled::find_spooled;
 use super::view::CheckpointMetadata;
 use crate::context::Context;
+use crate::note::NoteView;
 use crate::operation::{Effect, Operation};
+
+/// Maximum number of notes, the newest.
+const MAX_NOTES: u32 = 50;
 
 /// Loads a checkpoint.
 #[derive(Debug)]
@@ -60,6 +64,9 @@ pub struct LoadCheckpointOutput {
     pub context: ContextText,
     /// Metadata of the checkpoint.
     pub metadata: CheckpointMetadata,
+    /// Notes that were recorded in the session that saved the checkpoint, newest first, at most 50. `note_list` returns all.
+    #[serde(default)]
+    pub notes: Vec<NoteView>,
     /// Sizes and omissions; null if no budget was given.
     pub view: Option<ViewReport>,
     /// True if the checkpoint was read from the spool because the database was unavailable.
@@ -161,8 +168,16 @@ impl Operation for LoadCheckpoint {
             Wanted::Checkpoint(_) => Vec::new(),
         };
         let warning = older_warning(&checkpoint, &newer_damaged);
+        let notes = match checkpoint.session_id {
+            Some(session) => {
+                let filter = NoteFilter { session_id: Some(session), ..NoteFilter::default() };
+                tx.notes(&filter, Page::first(MAX_NOTES))?
+            }
+            None => Vec::new(),
+        };
         let found = shown(context, load, checkpoint, stored, &marked)?;
-        Ok(LoadCheckpointOutput { newer_damaged, warning, ..found })
+        let notes = notes.into_iter().map(Into::into).collect();
+        Ok(LoadCheckpointOutput { notes, newer_damaged, warning, ..found })
     }
 
     fn without_store(context: &Context<'_>, load: &Self::Input) -> Option<Result<Self::Output, Fault>> {
@@ -242,6 +257,7 @@ fn shown(
         metadata: checkpoint.into(),
         view,
         degraded: false,
+        notes: Vec::new(),
         newer_damaged: Vec::new(),
         warning: None,
     })

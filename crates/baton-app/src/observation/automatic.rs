@@ -5,11 +5,11 @@
 //! was made.
 
 use baton_core::observation::SessionSummary;
-use baton_core::{Canonical, ErrorCode, Fault, Handoff, HandoffAuthor, SessionId, cut_with_notice};
+use baton_core::{Canonical, ErrorCode, Fault, Handoff, HandoffAuthor, NoteKind, SessionId, cut_with_notice};
 use baton_store::{ObservationFilter, Page, Tx};
 use serde_json::{Map, Value, json};
 
-use super::material::{SummaryInput, digest_of_pending, read_summary_input};
+use super::material::{SummaryInput, describe_pending, read_summary_input};
 use crate::settings::Settings;
 
 /// Maximum number of observation titles in a handoff, the newest.
@@ -43,6 +43,11 @@ pub(crate) fn automatic_content(
     let document = json!({
         "goal": input.session.prompts().next().map(|prompt| cut_with_notice(prompt, MAX_GOAL_CHARS, "turn_list")),
         "work_completed": done,
+        "decisions": noted(&input, NoteKind::Decision),
+        "rejected": noted(&input, NoteKind::Rejected),
+        "gotchas": noted(&input, NoteKind::Gotcha),
+        "next_actions": noted(&input, NoteKind::Todo),
+        "facts": noted(&input, NoteKind::Fact),
         "key_files": summary.key_files,
         "key_decisions": summary.key_decisions,
         "last_prompt": input.session.prompts().next_back(),
@@ -123,12 +128,25 @@ fn summary_now(settings: &Settings, input: &SummaryInput) -> Result<SessionSumma
         return Ok(stored.summary.clone());
     }
     let mut material = input.session.clone();
-    material.digests.extend(input.pending.iter().map(digest_of_pending));
+    material.pending = input.pending.iter().map(describe_pending).collect();
     let summarized =
         settings.observations.offline.summarize(&material).map_err(|error| {
             Fault::new(ErrorCode::Internal, "cannot summarize the session").caused_by(error)
         })?;
     Ok(summarized.summary)
+}
+
+/// Returns the notes of a kind as texts; null if there are none.
+fn noted(input: &SummaryInput, kind: NoteKind) -> Value {
+    let texts: Vec<Value> = input
+        .session
+        .noted(kind)
+        .map(|note| match &note.file {
+            Some(file) => format!("{} ({file})", note.text).into(),
+            None => note.text.as_str().into(),
+        })
+        .collect();
+    if texts.is_empty() { Value::Null } else { texts.into() }
 }
 
 /// Returns the titles of the newest observations, oldest first, whether a summary covers them or not. If there are more,

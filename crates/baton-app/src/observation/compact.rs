@@ -42,6 +42,7 @@ pub(super) fn checkpoint(
         "summary": summary.summary,
         "key_files": summary.key_files,
         "decisions": summary.key_decisions,
+        "notes": input.session.notes.iter().map(|note| note.line()).collect::<Vec<_>>(),
         "observations": observations,
         "not_yet_understood": input.pending.len(),
         "trigger": params.trigger,

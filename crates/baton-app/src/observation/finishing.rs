@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use baton_core::observation::Observation;
-use baton_core::{Fault, Timestamp};
-use baton_store::{DailyUsage, Durability, Store, Tx};
+use baton_core::observation::{Observation, may_supersede, superseded};
+use baton_core::{Fault, SessionId, Timestamp};
+use baton_store::{DailyUsage, Durability, Spent, Store, Tx};
+
+/// Maximum number of observations of a turn that are compared.
+const MAX_TURN_OBSERVATIONS: u32 = 500;
 
 /// An observation that is ready to be stored, with the claim of its queue item.
 #[derive(Debug, Clone)]
@@ -32,12 +35,16 @@ pub(super) fn store(store: &Store, batch: Vec<Finished>) -> Vec<Result<bool, Fau
 fn write(store: &Store, batch: Vec<Finished>) -> Result<Vec<bool>, Fault> {
     let Some(at) = batch.iter().map(|finished| finished.at).max() else { return Ok(Vec::new()) };
     let usage = total_usage(&batch);
+    let by_session = usage_by_session(&batch);
     let claims: Vec<(i64, i64)> =
         batch.iter().map(|finished| (finished.observation.queue_id, finished.fence)).collect();
     let observations: Vec<Observation> = batch.into_iter().map(|finished| finished.observation).collect();
     let work = move |tx: &mut dyn Tx| {
         for usage in &usage {
             tx.add_usage(usage)?;
+        }
+        for (session, spent) in &by_session {
+            tx.add_session_usage(*session, *spent)?;
         }
         let ours = tx.finish_queue_items(&claims, at)?;
         let is_ours = |queue_id: i64| ours.contains(&queue_id);
@@ -47,9 +54,33 @@ fn write(store: &Store, batch: Vec<Finished>) -> Result<Vec<bool>, Fault> {
             let still_ours = observations.iter().filter(|observation| is_ours(observation.queue_id));
             tx.insert_observations(&still_ours.cloned().collect::<Vec<_>>())?;
         }
+        for observation in observations.iter().filter(|one| may_supersede(&one.tool_name)) {
+            delete_superseded(tx, observation)?;
+        }
         Ok::<_, Fault>(claims.iter().map(|(queue_id, _)| is_ours(*queue_id)).collect())
     };
     store.write_blocking(Durability::Full, work)
+}
+
+/// Deletes the observations of a turn that a new one replaces, or the new one.
+fn delete_superseded(tx: &mut dyn Tx, observation: &Observation) -> Result<(), Fault> {
+    let Some(turn) = tx.turn_at(observation.session_id, observation.captured_at)? else { return Ok(()) };
+    let until = tx.next_turn(&turn)?.map(|next| next.started_at);
+    let all = tx.observations_between(turn.session_id, turn.started_at, until, MAX_TURN_OBSERVATIONS)?;
+    tx.delete_observations(&superseded(&all)).map_err(Fault::from)
+}
+
+/// Returns the total token usage per session, in a fixed order.
+fn usage_by_session(batch: &[Finished]) -> BTreeMap<SessionId, Spent> {
+    let mut total: BTreeMap<SessionId, Spent> = BTreeMap::new();
+    for finished in batch {
+        if let Some(Spent { tokens, micro_usd }) = finished.usage.as_ref().map(DailyUsage::spent) {
+            let sum = total.entry(finished.observation.session_id).or_default();
+            sum.tokens += tokens;
+            sum.micro_usd += micro_usd;
+        }
+    }
+    total
 }
 
 /// Returns the total token usage per day, compressor and model, in a fixed order.

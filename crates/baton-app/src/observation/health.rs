@@ -1,7 +1,7 @@
 //! `worker.health`: uptime, queue depth, model usage and model problems.
 
-use baton_core::{Fault, Timestamp};
-use baton_store::Tx;
+use baton_core::{Fault, SessionId, Timestamp};
+use baton_store::{Spent, Tx};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -10,6 +10,10 @@ use crate::context::Context;
 use crate::operation::{Effect, Operation};
 
 const DAY_MILLIS: i64 = 86_400_000;
+/// Number of days and of sessions whose usage is shown, and of rows that are read for the days.
+const MAX_DAYS: usize = 7;
+const MAX_SESSIONS: u32 = 10;
+const MAX_USAGE_ROWS: u32 = 100;
 
 /// Reports the state of the server process and the queue.
 #[derive(Debug)]
@@ -45,6 +49,10 @@ pub struct WorkerHealthOutput {
     pub tokens_today: u64,
     /// Cost of these tokens in US dollars, as far as prices are known.
     pub cost_today_usd: f64,
+    /// Model usage of the last 7 days with usage, newest first.
+    pub cost_by_day: Vec<DayCost>,
+    /// Model usage of the 10 newest sessions with usage.
+    pub cost_by_session: Vec<SessionCost>,
     /// Daily token budget, or null for no limit.
     #[schemars(with = "Option<i64>")]
     pub daily_token_budget: Option<u64>,
@@ -52,6 +60,32 @@ pub struct WorkerHealthOutput {
     pub budget_used_up: bool,
     /// Model problem last reported by the worker of this process, or null.
     pub model_trouble: Option<ModelTrouble>,
+}
+
+/// Model usage of a day.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub struct DayCost {
+    /// Day in UTC, for example `2026-11-15`.
+    pub day: String,
+    /// Number of model tokens.
+    #[schemars(with = "i64")]
+    pub tokens: u64,
+    /// Cost in US dollars, as far as prices are known.
+    pub cost_usd: f64,
+}
+
+/// Model usage of a session.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub struct SessionCost {
+    /// Session id.
+    pub session_id: SessionId,
+    /// Number of model tokens.
+    #[schemars(with = "i64")]
+    pub tokens: u64,
+    /// Cost in US dollars, as far as prices are known.
+    pub cost_usd: f64,
 }
 
 impl Operation for WorkerHealth {
@@ -87,7 +121,33 @@ impl Operation for WorkerHealth {
             model: settings.compressor.model().map(str::to_owned),
             tokens_today: spent.tokens,
             cost_today_usd: spent.micro_usd as f64 / 1e6,
+            cost_by_day: cost_by_day(tx)?,
+            cost_by_session: tx
+                .session_usage(MAX_SESSIONS)?
+                .into_iter()
+                .map(|(session_id, Spent { tokens, micro_usd })| SessionCost {
+                    session_id,
+                    tokens,
+                    cost_usd: micro_usd as f64 / 1e6,
+                })
+                .collect(),
             daily_token_budget: settings.daily_token_budget,
         })
     }
+}
+
+/// Returns the usage of the latest days, newest first.
+fn cost_by_day(tx: &mut dyn Tx) -> Result<Vec<DayCost>, Fault> {
+    let mut days: Vec<DayCost> = Vec::new();
+    for usage in tx.usage(MAX_USAGE_ROWS)? {
+        let Spent { tokens, micro_usd } = usage.spent();
+        let cost_usd = micro_usd as f64 / 1e6;
+        if let Some(day) = days.last_mut().filter(|day| day.day == usage.day) {
+            day.tokens += tokens;
+            day.cost_usd += cost_usd;
+        } else if days.len() < MAX_DAYS {
+            days.push(DayCost { day: usage.day, tokens, cost_usd });
+        }
+    }
+    Ok(days)
 }

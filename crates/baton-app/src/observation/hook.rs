@@ -6,14 +6,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use baton_core::observation::{HookEvent, Turn, TurnStatus, closing_message, is_own_call, make_private};
+use baton_core::observation::{
+    HookEvent, SUBAGENT, Turn, TurnStatus, closing_message, is_own_call, make_private,
+};
 use baton_core::{
-    Agent, ClientSessionId, ErrorCode, Fault, Label, Repo, Session, SessionStatus, Timestamp, Track, Venture,
+    Actor, Agent, ClientSessionId, ErrorCode, Fault, Label, Repo, Session, SessionStatus, Sha256Hash,
+    Timestamp, Track, Venture, cut_with_notice,
 };
 use baton_store::{TurnEnd, Tx};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::capture::Packed;
 use super::intake::MAX_REPORT_BYTES;
@@ -79,9 +82,18 @@ pub struct HookParams {
     /// `pre-compact`: user instructions for the compaction.
     #[serde(default)]
     pub custom_instructions: Option<String>,
-    /// `stop`: closing message of the agent.
+    /// `post-compact`: summary that replaces the compacted context.
+    #[serde(default)]
+    pub compact_summary: Option<String>,
+    /// `stop`, `subagent-stop`: closing message of the agent.
     #[serde(default)]
     pub last_assistant_message: Option<String>,
+    /// `subagent-stop`: client's id of the sub-agent.
+    #[serde(default)]
+    pub agent_id: Option<String>,
+    /// `subagent-stop`: kind of the sub-agent, for example `Explore`.
+    #[serde(default)]
+    pub agent_type: Option<String>,
     /// Event name in the agent's protocol. `StopFailure` and `Interrupt` are reported as `stop`.
     #[serde(default)]
     pub hook_event_name: Option<String>,
@@ -153,7 +165,7 @@ impl Operation for Hook {
     type Input = (HookParams, Option<Arc<Packed>>);
     type Output = HookOutput;
 
-    fn prepare(context: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+    fn prepare(context: &Context<'_>, mut params: Self::Params) -> Result<Self::Input, Fault> {
         match params.event {
             HookEvent::PostToolUse if params.tool_name.as_ref().is_none_or(String::is_empty) => {
                 return Err(Fault::invalid("tool_name", "is needed: which tool was used?"));
@@ -161,12 +173,19 @@ impl Operation for Hook {
             HookEvent::UserPromptSubmit if params.prompt.is_none() => {
                 return Err(Fault::invalid("prompt", "is needed: what did the user ask for?"));
             }
+            HookEvent::SubagentStop => params.report_as_tool_use(),
             _ => {}
         }
-        let is_captured = params.event == HookEvent::PostToolUse && !params.is_own_call();
+        let is_captured = match params.event {
+            HookEvent::PostToolUse => !params.is_own_call(),
+            HookEvent::SubagentStop => params.tool_response.is_some(),
+            _ => false,
+        };
         let output = match context.attachment {
             _ if !is_captured => None,
-            Some(Attachment::Output(output)) => Some(output.packed.clone()),
+            Some(Attachment::Output(output)) if params.event == HookEvent::PostToolUse => {
+                Some(output.packed.clone())
+            }
             _ => Some(Arc::new(capture::pack(context, &params)?)),
         };
         Ok((params, output))
@@ -194,12 +213,17 @@ impl Operation for Hook {
         match params.event {
             HookEvent::SessionStart => {}
             HookEvent::UserPromptSubmit => store_prompt(context, tx, &session, params)?,
-            HookEvent::PostToolUse => {
+            HookEvent::PostToolUse | HookEvent::SubagentStop => {
                 if let Some(output) = output {
                     capture::enqueue(context, tx, &session, params, output)?;
                 }
             }
             HookEvent::PreCompact => compact::checkpoint(context, tx, &session, params)?,
+            HookEvent::PostCompact => {
+                if let Some(summary) = params.compact_summary.as_deref().and_then(closing_message) {
+                    tx.add_compact_summary(session.id, &summary, params.at(context, &session))?;
+                }
+            }
             HookEvent::Stop => {
                 tx.end_turn(session.id, &params.turn_end(context, &session))?;
                 tx.request_summary(session.id, context.now, context.now)?;
@@ -214,6 +238,18 @@ impl Operation for Hook {
 }
 
 impl HookParams {
+    /// Turns the closing message of a sub-agent into a tool use. The same message of the same sub-agent is captured once.
+    fn report_as_tool_use(&mut self) {
+        let message = self.last_assistant_message.as_deref().and_then(closing_message);
+        let agent = self.agent_id.as_deref().unwrap_or_default();
+        let hash = Sha256Hash::of(message.as_deref().unwrap_or_default().as_bytes()).to_string();
+        self.tool_name = Some(SUBAGENT.to_owned());
+        self.tool_use_id = Some(format!("subagent {agent} {}", &hash[..16]));
+        self.tool_input = Some(json!({ "subagent_type": self.agent_type }));
+        self.tool_response = message.map(Value::from);
+        self.error = None;
+    }
+
     /// Returns true when the tool is one of Baton's own.
     pub(super) fn is_own_call(&self) -> bool {
         let input = self.tool_input.as_ref().unwrap_or(&Value::Null);
@@ -230,7 +266,14 @@ impl HookParams {
             _ => TurnStatus::Done,
         };
         let closing = self.last_assistant_message.as_deref().and_then(closing_message);
-        TurnEnd { status, closing, failure, at: self.at(context, session) }
+        TurnEnd {
+            status,
+            closing,
+            failure,
+            // The path is of this machine only if the report was stored here.
+            transcript_path: self.transcript_path.clone().filter(|_| *context.actor == Actor::local()),
+            at: self.at(context, session),
+        }
     }
 
     /// Returns the reported time of the event, but at most now.
@@ -254,7 +297,14 @@ fn ended_session_of(
     start: &StartSessionParams,
     event: HookEvent,
 ) -> Result<Option<Session>, Fault> {
-    let is_last = matches!(event, HookEvent::Stop | HookEvent::SessionEnd | HookEvent::PreCompact);
+    let is_last = matches!(
+        event,
+        HookEvent::Stop
+            | HookEvent::SessionEnd
+            | HookEvent::PreCompact
+            | HookEvent::PostCompact
+            | HookEvent::SubagentStop
+    );
     let tuple = crate::session::tuple_of(context, start);
     if !is_last || tuple.client_session_id.is_none() {
         return Ok(None);
@@ -317,7 +367,8 @@ fn store_prompt(
 
 /// Returns the stored part of a prompt; `None` if it is empty.
 pub(super) fn prompt_text(prompt: &str) -> Option<String> {
-    let kept: String = prompt.chars().filter(|character| *character != '\0').take(MAX_PROMPT_CHARS).collect();
+    let clean: String = prompt.chars().filter(|character| *character != '\0').collect();
+    let kept = cut_with_notice(&clean, MAX_PROMPT_CHARS, "not stored").into_owned();
     Some(kept).filter(|kept| !kept.trim().is_empty())
 }
 
@@ -352,6 +403,7 @@ fn start_of(params: &HookParams) -> Result<StartSessionParams, Fault> {
         host: params.host.clone(),
         venture: params.venture.clone(),
         repo,
+        checkout_repo: None,
         track: params.track,
         issue_number: None,
         branch: params.branch.clone(),

@@ -1,6 +1,6 @@
 //! `observation.list`: lists observations, newest first.
 
-use baton_core::{Fault, Repo, SessionId, Venture, VentureScope};
+use baton_core::{Fault, Repo, SessionId, Venture};
 use baton_store::{ObservationFilter, Tx};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -73,7 +73,7 @@ impl Operation for ListObservations {
         (params, requested): &Self::Input,
     ) -> Result<Self::Output, Fault> {
         let filter = ObservationFilter {
-            ventures: ventures_of(context, params.venture.as_ref())?,
+            ventures: context.readable_ventures(params.venture.as_ref())?,
             repo: params.repo.clone(),
             session_id: params.session_id,
             tool_name: params.tool.clone(),
@@ -82,19 +82,5 @@ impl Operation for ListObservations {
         let mut found = tx.observations(&filter, requested.rows())?;
         let pagination = paginate(&mut found, requested.limit, LIST, |observation| observation.id.ulid());
         Ok(ListObservationsOutput { observations: found.into_iter().map(Into::into).collect(), pagination })
-    }
-}
-
-/// Returns the ventures to list: the requested one, or all that the caller has access to. `None` means no filter.
-fn ventures_of(context: &Context<'_>, requested: Option<&Venture>) -> Result<Option<Vec<Venture>>, Fault> {
-    match requested {
-        Some(venture) => {
-            context.actor.require_venture(venture)?;
-            Ok(Some(vec![venture.clone()]))
-        }
-        None => Ok(match &context.actor.ventures {
-            VentureScope::All => None,
-            VentureScope::Only(ventures) => Some(ventures.clone()),
-        }),
     }
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use baton_core::observation::{
     Digest, Observation, Provenance, SessionMaterial, SessionSummary, TurnText, digests_in_prompt,
 };
-use baton_core::{Fault, ObservationId, SessionId, Timestamp};
-use baton_store::{NewSummary, ObservationFilter, Page, QueueItem, StoredSummary, Tx};
+use baton_core::{Fault, Note, ObservationId, SessionId, Timestamp};
+use baton_store::{NewSummary, NoteFilter, ObservationFilter, Page, QueueItem, StoredSummary, Tx};
 
 /// Maximum number of new observations per summary step; a longer session is summarized in steps.
 const MAX_OBSERVATIONS: u32 = 500;
@@ -14,6 +14,8 @@ const MAX_OBSERVATIONS: u32 = 500;
 const MAX_SESSION_OBSERVATIONS: u32 = 1_000;
 /// Maximum number of turns of a summary, the newest.
 const MAX_TURNS: u32 = 200;
+/// Maximum number of notes of a summary, the newest.
+const MAX_NOTES: u32 = 100;
 /// Maximum number of pending queue items that are listed by name.
 const MAX_PENDING: u32 = 50;
 
@@ -43,9 +45,11 @@ impl SummaryInput {
         self.covers.truncate(fits);
     }
 
-    /// Returns true if the session has no observations and no closing messages.
+    /// Returns true if the session has no observations, no notes and no closing messages.
     pub(super) fn is_empty(&self) -> bool {
-        self.session.digests.is_empty() && self.session.turns.iter().all(|turn| turn.closing.is_none())
+        self.session.digests.is_empty()
+            && self.session.notes.is_empty()
+            && self.session.turns.iter().all(|turn| turn.closing.is_none())
     }
 
     /// Returns true if the stored summary covers all observations.
@@ -84,11 +88,15 @@ pub(super) fn read_summary_input(tx: &mut dyn Tx, session: SessionId) -> Result<
     let all = tx.observations(&filter, Page::first(MAX_SESSION_OBSERVATIONS))?;
     let turns: Vec<TurnText> =
         tx.turns(session, None, MAX_TURNS)?.into_iter().rev().map(Into::into).collect();
+    let filter = NoteFilter { session_id: Some(session), ..NoteFilter::default() };
+    let notes: Vec<Note> = tx.notes(&filter, Page::first(MAX_NOTES))?.into_iter().rev().collect();
     Ok(SummaryInput {
         session: SessionMaterial {
             previous: None,
             turns: turns.clone(),
             digests: all.into_iter().rev().map(digest).collect(),
+            notes: notes.clone(),
+            pending: Vec::new(),
         },
         covers: found.iter().map(|observation| observation.id).collect(),
         pending: tx.open_queue_items(session, MAX_PENDING)?,
@@ -101,6 +109,8 @@ pub(super) fn read_summary_input(tx: &mut dyn Tx, session: SessionId) -> Result<
                 .map(|stored| stored.summary.clone()),
             turns,
             digests: found.into_iter().map(digest).collect(),
+            notes,
+            pending: Vec::new(),
         },
         stored,
     })
@@ -118,18 +128,9 @@ fn digest(observation: Observation) -> Digest {
 }
 
 /// Describes an unprocessed queue item by its tool name and files.
-pub(super) fn digest_of_pending(item: &QueueItem) -> Digest {
-    let files = item.files_touched.join(", ");
-    let title = if files.is_empty() {
-        format!("Use {}", item.tool_name)
-    } else {
-        format!("Use {} on {files}", item.tool_name)
-    };
-    Digest {
-        tool_name: item.tool_name.clone(),
-        summary: title.clone(),
-        title,
-        files_touched: Vec::new(),
-        functions_changed: Vec::new(),
+pub(super) fn describe_pending(item: &QueueItem) -> String {
+    match item.files_touched.join(", ") {
+        files if files.is_empty() => item.tool_name.clone(),
+        files => format!("{} on {files}", item.tool_name),
     }
 }

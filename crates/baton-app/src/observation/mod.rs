@@ -3,6 +3,7 @@
 mod activity;
 mod automatic;
 mod capture;
+mod closing;
 mod compact;
 mod end;
 mod finishing;
@@ -25,9 +26,10 @@ mod work;
 
 pub use activity::{RunningWorker, WorkerActivity};
 pub(crate) use automatic::add_automatic_content;
+pub use closing::{Period, ReadClosing};
 pub(crate) use compact::workflow_of;
 pub use finishing::Finished;
-pub use health::{WorkerHealth, WorkerHealthOutput, WorkerHealthParams};
+pub use health::{DayCost, SessionCost, WorkerHealth, WorkerHealthOutput, WorkerHealthParams};
 pub use hook::{Hook, HookOutput, HookParams, HookSpecificOutput};
 pub use import::{
     ImportObservations, ImportObservationsOutput, ImportObservationsParams, ImportedObservation,

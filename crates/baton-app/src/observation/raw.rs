@@ -52,6 +52,7 @@ pub(super) fn tool_use(
             None => response,
         },
         cwd: stored["cwd"].as_str().map(str::to_owned),
+        turn: None,
     })
 }
 

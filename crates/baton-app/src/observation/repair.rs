@@ -7,7 +7,7 @@ use baton_core::{ClientSessionId, Label, Sha256Hash, Timestamp};
 use serde_json::{Map, Value};
 
 /// Fields that become text whatever their type.
-const TEXTS: [&str; 9] = [
+const TEXTS: [&str; 12] = [
     "source",
     "tool_name",
     "error",
@@ -16,6 +16,9 @@ const TEXTS: [&str; 9] = [
     "custom_instructions",
     "reason",
     "last_assistant_message",
+    "compact_summary",
+    "agent_id",
+    "agent_type",
     "hook_event_name",
 ];
 /// Fields that are removed if they are not text.
@@ -33,6 +36,14 @@ pub(super) fn repair(report: &mut Value) {
     for name in ["prompt_response", "text"] {
         if let Some(closing) = fields.remove(name) {
             fields.entry("last_assistant_message").or_insert(closing);
+        }
+    }
+    // Cursor names the fields of a sub-agent differently.
+    for (name, usual) in [("summary", "last_assistant_message"), ("subagent_type", "agent_type")] {
+        if fields.get("hook_event_name") == Some(&Value::from("subagentStop"))
+            && let Some(value) = fields.remove(name)
+        {
+            fields.entry(usual).or_insert(value);
         }
     }
     for name in TEXTS {

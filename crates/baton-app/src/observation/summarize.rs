@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::automatic::refresh_handoff;
 use super::material::{SummaryInput, read_summary_input};
-use super::work::{provenance, usage_of};
+use super::work::{provenance, record_usage, usage_of};
 use crate::context::Context;
 use crate::operation::{Effect, Operation, RequestFormat};
 
@@ -87,7 +87,7 @@ impl Operation for SummarizeSession {
             }
             // A long session is summarized in steps, each based on the one before.
             store.write_blocking::<_, Fault, _>(Durability::Full, move |tx| {
-                made.spent.iter().try_for_each(|usage| tx.add_usage(usage))?;
+                made.spent.iter().try_for_each(|usage| record_usage(tx, id, Some(usage)))?;
                 Ok(tx.keep_summary(id, &made.new, None)?)
             })?;
         }
@@ -102,7 +102,7 @@ impl Operation for SummarizeSession {
         let Some(made) = made else {
             return Err(Fault::new(ErrorCode::Internal, "the summary was not prepared"));
         };
-        made.spent.iter().try_for_each(|usage| tx.add_usage(usage))?;
+        made.spent.iter().try_for_each(|usage| record_usage(tx, session.id, Some(usage)))?;
         let stored = store_summary(context, tx, session.id, made)?;
         if params.close != Some(false) && session.status == SessionStatus::Active {
             session.end(context.now, EndReason::Manual)?;

@@ -218,7 +218,7 @@ fn compress(context: &Context<'_>, mut report: HookParams) -> Result<PreparedRep
     };
     let raw_bytes = response.as_str().map_or_else(|| response.to_string().len(), str::len) as u64;
     let tool_name = clean_name(report.tool_name.as_deref().unwrap_or_default());
-    let tool_use = ToolUse { tool_name, tool_input: input, tool_response: response, cwd: folder };
+    let tool_use = ToolUse { tool_name, tool_input: input, tool_response: response, cwd: folder, turn: None };
     let compression = context.settings.observations.offline.compress(&tool_use).map_err(|error| {
         Fault::new(ErrorCode::Internal, "cannot create an observation of a tool use").caused_by(error)
     })?;

@@ -102,7 +102,7 @@ impl WorkQueue {
         &self.app
     }
 
-    fn write<T: Send + 'static>(
+    pub(super) fn write<T: Send + 'static>(
         &self,
         mut work: impl FnMut(&mut dyn Tx) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, Fault> {
@@ -112,7 +112,7 @@ impl WorkQueue {
             .inspect_err(|fault| self.app.shared.store_errors.count(fault))
     }
 
-    fn read<T: Send + 'static>(
+    pub(super) fn read<T: Send + 'static>(
         &self,
         work: impl FnMut(&mut dyn Tx) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, Fault> {
@@ -154,13 +154,28 @@ impl WorkQueue {
     }
 
     /// Records the token usage of a model call without a usable result.
-    pub fn count(&self, usage: TokenUsage, compressor: &dyn baton_llm::Compressor) -> Result<(), Fault> {
+    pub fn count(
+        &self,
+        session: SessionId,
+        usage: TokenUsage,
+        compressor: &dyn baton_llm::Compressor,
+    ) -> Result<(), Fault> {
         let spent = usage_of(&provenance(compressor, "", usage), self.app.now(), self.price());
-        self.write(move |tx| spent.iter().try_for_each(|usage| tx.add_usage(usage)))
+        self.write(move |tx| record_usage(tx, session, spent.as_ref()))
     }
 
-    /// Reads the tool use of a claimed item.
+    /// Reads the tool use of a claimed item. For a model, adds the turn of the tool use.
     pub fn tool_use(&self, claimed: &Claimed) -> Result<ToolUse, Fault> {
+        let mut tool_use = self.stored_tool_use(claimed)?;
+        if self.app.settings().observations.compressor.model().is_some() {
+            let (session, at) = (claimed.item.session_id, claimed.item.created_at);
+            let turn = self.read(move |tx| tx.turn_at(session, at).map_err(Fault::from))?;
+            tool_use.turn = turn.map(Into::into);
+        }
+        Ok(tool_use)
+    }
+
+    fn stored_tool_use(&self, claimed: &Claimed) -> Result<ToolUse, Fault> {
         let blobs = self.app.settings().checkpoints.vault.blobs();
         if let Some(bytes) = &claimed.item.raw_output {
             return tool_use(&claimed.item, RawOutput::Row(bytes.clone()), blobs, Extent::Excerpt)
@@ -250,10 +265,11 @@ impl WorkQueue {
         compressor: &dyn baton_llm::Compressor,
     ) -> Result<bool, Fault> {
         let (id, fence, error) = (claimed.item.id, claimed.item.fence, secrets::redact(error).into_owned());
+        let session = claimed.item.session_id;
         let now = self.app.now();
         let (provenance, price) = (provenance(compressor, "", usage), self.price());
         self.write(move |tx| {
-            usage_of(&provenance, now, price).iter().try_for_each(|usage| tx.add_usage(usage))?;
+            record_usage(tx, session, usage_of(&provenance, now, price).as_ref())?;
             tx.fail_queue_item(id, fence, &error, now)
         })
     }
@@ -265,6 +281,7 @@ impl WorkQueue {
         let claimed = self.write(move |tx| tx.claim_summaries(now, lease_until, 1))?;
         let Some(claim) = claimed.into_iter().next() else { return Ok(None) };
         let session = claim.session_id;
+        self.complete_turns(session)?;
         let input = self.read(move |tx| read_summary_input(tx, session))?;
         if input.pending.is_empty() {
             return Ok(Some(SummaryJob { claim, input }));
@@ -342,8 +359,19 @@ fn store_summary(
     made: &NewSummary,
     usage: Option<DailyUsage>,
 ) -> Result<bool, StoreError> {
-    usage.iter().try_for_each(|usage| tx.add_usage(usage))?;
+    record_usage(tx, claim.session_id, usage.as_ref())?;
     tx.keep_summary(claim.session_id, made, Some(claim.fence))
+}
+
+/// Adds the usage of a model call to its day and its session.
+pub(super) fn record_usage(
+    tx: &mut dyn Tx,
+    session: SessionId,
+    usage: Option<&DailyUsage>,
+) -> Result<(), StoreError> {
+    let Some(usage) = usage else { return Ok(()) };
+    tx.add_usage(usage)?;
+    tx.add_session_usage(session, usage.spent())
 }
 
 pub(super) fn provenance(

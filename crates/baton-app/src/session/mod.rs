@@ -19,4 +19,4 @@ pub(crate) use start::{
 };
 pub use start::{StartSession, StartSessionOutput, StartSessionParams, StartStatus};
 pub use update::{UpdateSession, UpdateSessionOutput, UpdateSessionParams};
-pub use view::{ActiveSession, SessionView};
+pub use view::{ActiveSession, SessionView, session_of_client};

@@ -51,6 +51,9 @@ pub struct StartSessionParams {
     pub venture: Option<Venture>,
     /// Repository as owner/name, for example acme/webshop.
     pub repo: Repo,
+    /// Repository of the checkout that you work in. If `repo` is another one, `warning` asks about it.
+    #[serde(default)]
+    pub checkout_repo: Option<Repo>,
     /// Number of a parallel line of work in the same repository. Sessions without a track are separate from all
     /// numbered tracks.
     #[serde(default)]
@@ -103,6 +106,8 @@ pub struct StartSessionOutput {
     pub next_heartbeat_at: Timestamp,
     /// Seconds until the next heartbeat.
     pub heartbeat_interval_seconds: u32,
+    /// What looks wrong about the request, or null.
+    pub warning: Option<String>,
     /// Correlation id of this request in the server log.
     pub correlation_id: CorrelationId,
     /// What a new chat should know, if `include_context` was true.
@@ -133,7 +138,7 @@ impl Operation for StartSession {
         let last_handoff: Option<HandoffSummary> = latest.map(Into::into);
         let open_blockers =
             last_handoff.as_ref().map(|handoff| handoff.fields.blockers.clone()).unwrap_or_default();
-        let others = other_sessions(context, tx, venture, repo, Some(session.id))?;
+        let others = other_sessions(context, tx, venture, repo, Some(&session))?;
         let bundle = match params.include_context {
             Some(true) => Some(start_bundle(context, tx, &session, BundleScope::Repository)?),
             _ => None,
@@ -149,6 +154,7 @@ impl Operation for StartSession {
             open_blockers,
             next_heartbeat_at: context.now.plus(Duration::from_secs(u64::from(interval))),
             heartbeat_interval_seconds: interval,
+            warning: question_repo(params),
             correlation_id: context.correlation_id.clone(),
             context: bundle.map(|bundle| bundle.text),
         })
@@ -157,6 +163,18 @@ impl Operation for StartSession {
     fn compact(output: &Self::Output) -> Value {
         json!({ "session_id": output.session_id, "status": output.status })
     }
+}
+
+/// Asks about a repository that differs from that of the checkout. A checkout without a remote is named after its folder,
+/// which is no reason to doubt another name.
+fn question_repo(params: &StartSessionParams) -> Option<String> {
+    let is_questionable = |here: &&Repo| **here != params.repo && !here.as_str().starts_with("local/");
+    let here = params.checkout_repo.as_ref().filter(is_questionable)?;
+    Some(format!(
+        "the session is in {}, but the current checkout is {here}. If that is not intended, correct it: session_update with \
+         repo {here}",
+        params.repo
+    ))
 }
 
 pub(crate) fn tuple_of(context: &Context<'_>, params: &StartSessionParams) -> SessionTuple {
@@ -299,13 +317,23 @@ pub(crate) fn latest_handoffs(
     Ok(LatestHandoffs { latest, by_agent })
 }
 
+/// Returns true if a session is not run by the same agent. Two sessions with the same agent name are different chats if
+/// both have a chat id; otherwise they may be one chat that reached Baton in two ways.
+fn is_other(session: &Session, own: &Session) -> bool {
+    let (theirs, mine) = (&session.tuple.client_session_id, &own.tuple.client_session_id);
+    session.id != own.id
+        && (session.tuple.agent != own.tuple.agent
+            || session.tuple.track != own.tuple.track
+            || (theirs.is_some() && mine.is_some()))
+}
+
 /// Returns the other active sessions of a repository.
 pub(crate) fn other_sessions(
     context: &Context<'_>,
     tx: &mut dyn Tx,
     venture: &Venture,
     repo: &Repo,
-    own: Option<SessionId>,
+    own: Option<&Session>,
 ) -> Result<Vec<Session>, Fault> {
     let filter = SessionFilter {
         venture: Some(venture.clone()),
@@ -314,6 +342,6 @@ pub(crate) fn other_sessions(
         ..SessionFilter::default()
     };
     let found = tx.active_sessions(&filter, Page::first(MAX_OTHERS + 1))?;
-    let others = found.into_iter().filter(|session| Some(session.id) != own);
+    let others = found.into_iter().filter(|session| own.is_none_or(|own| is_other(session, own)));
     Ok(others.take(MAX_OTHERS as usize).collect())
 }

@@ -1,6 +1,6 @@
 //! Wire representation of sessions.
 
-use baton_core::{EndReason, Session, SessionId, SessionStatus, Timestamp};
+use baton_core::{EndReason, Session, SessionId, SessionStatus, Timestamp, client_name};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -116,4 +116,14 @@ impl From<Session> for ActiveSession {
             last_heartbeat_at: session.last_heartbeat_at,
         }
     }
+}
+
+/// Returns the session that a client works in: the newest one of the same program, or the newest one if the program is not
+/// known. `sessions` are the live sessions of a repository, newest first.
+pub fn session_of_client<'a>(sessions: &'a [SessionView], client: Option<&str>) -> Option<&'a SessionView> {
+    let wanted = client.map(client_name);
+    sessions.iter().find(|session| {
+        let program = session.client.as_deref().map(client_name);
+        wanted.is_none() || program == wanted
+    })
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use baton_core::observation::{Observation, TurnId};
+use baton_core::observation::{Observation, TurnId, check_command, commit_message, is_check, is_failure};
 use baton_core::{ErrorCode, Fault};
 use baton_store::Tx;
 use schemars::JsonSchema;
@@ -37,6 +37,12 @@ pub struct ShowTurnOutput {
     pub files_changed: Vec<String>,
     /// Files that were read or mentioned and not changed.
     pub files_read: Vec<String>,
+    /// Latest run of each check, with its result.
+    pub checks: Vec<TurnAction>,
+    /// Messages of the commits that succeeded.
+    pub commits: Vec<String>,
+    /// Tool uses that failed.
+    pub failures: Vec<TurnAction>,
     /// Tool uses in order, at most 500. Those still waiting to be processed are missing.
     pub actions: Vec<TurnAction>,
 }
@@ -44,7 +50,7 @@ pub struct ShowTurnOutput {
 impl Operation for ShowTurn {
     const NAME: &'static str = "turn.show";
     const SUMMARY: &'static str = "Show one turn of a chat: the request, the closing message of the agent, the tools it \
-        used and the files it changed.";
+        used, the files it changed, checks with results, commits and failures.";
     const EFFECT: Effect = Effect::Read;
     type Params = ShowTurnParams;
     type Input = ShowTurnParams;
@@ -65,10 +71,32 @@ impl Operation for ShowTurn {
         let observations = tx.observations_between(turn.session_id, turn.started_at, until, MAX_ACTIONS)?;
         let (files_changed, files_read) = files(&observations);
         let tools = tools(&observations);
-        let actions = observations.into_iter();
-        let actions = actions.map(|one| TurnAction { observation_id: one.id, title: one.compressed.title });
-        Ok(ShowTurnOutput { turn: turn.into(), tools, files_changed, files_read, actions: actions.collect() })
+        let actions: Vec<TurnAction> = observations
+            .into_iter()
+            .map(|one| TurnAction { observation_id: one.id, title: one.compressed.title })
+            .collect();
+        let commits = actions.iter().filter_map(|action| commit_message(&action.title));
+        Ok(ShowTurnOutput {
+            turn: turn.into(),
+            tools,
+            files_changed,
+            files_read,
+            checks: latest_checks(&actions),
+            commits: commits.map(str::to_owned).collect(),
+            failures: actions.iter().filter(|action| is_failure(&action.title)).cloned().collect(),
+            actions,
+        })
     }
+}
+
+/// Returns the latest run of each check, in order.
+fn latest_checks(actions: &[TurnAction]) -> Vec<TurnAction> {
+    let mut checks: Vec<TurnAction> = Vec::new();
+    for action in actions.iter().filter(|action| is_check(&action.title)) {
+        checks.retain(|earlier| check_command(&earlier.title) != check_command(&action.title));
+        checks.push(action.clone());
+    }
+    checks
 }
 
 fn tools(observations: &[Observation]) -> Vec<ToolCount> {

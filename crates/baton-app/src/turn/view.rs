@@ -16,6 +16,8 @@ pub struct TurnView {
     pub prompt: String,
     /// Closing message of the agent.
     pub closing_message: Option<String>,
+    /// Summary that the agent wrote when its context was compacted during the turn.
+    pub compact_summary: Option<String>,
     /// How the turn ended: `open`, `done`, `failed`, `interrupted`, `unfinished`, or `unknown` for turns recorded before
     /// this was stored.
     pub status: TurnStatus,
@@ -34,6 +36,7 @@ impl From<Turn> for TurnView {
             session_id: turn.session_id,
             prompt: turn.prompt,
             closing_message: turn.closing,
+            compact_summary: turn.compact_summary,
             status: turn.status,
             failure: turn.failure,
             started_at: turn.started_at,

@@ -12,6 +12,7 @@ mod clock;
 mod handoff;
 mod idempotency;
 mod liveness;
+mod note;
 mod observation_end;
 mod observation_hook;
 mod observation_list;

@@ -168,6 +168,7 @@ fn settings() -> Settings {
             offline: Arc::new(Offline),
             daily_token_budget: None,
             price: None,
+            read_closing: None,
             lease: 5 * MINUTE,
             max_attempts: 3,
             raw_retention: 7 * DAY,

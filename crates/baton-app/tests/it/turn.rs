@@ -155,3 +155,129 @@ fn unknown_turns_and_pages_are_handled() {
         refused(&stage.call("turn.list", json!({ "session_id": session, "limit": 0 })), "invalid_request");
     }
 }
+
+fn todos(items: &[&str]) -> Value {
+    let items: Vec<Value> = items
+        .iter()
+        .map(|item| json!({ "content": item, "status": "pending", "activeForm": item }))
+        .collect();
+    json!({ "tool_name": "TodoWrite", "tool_input": { "todos": items }, "tool_response": { "newTodos": items } })
+}
+
+fn titles(stage: &Stage) -> Vec<String> {
+    let seen = stage.observations();
+    seen.iter().rev().map(|seen| seen["title"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn todo_updates_of_one_turn_become_one_observation() {
+    for stage in Stage::each() {
+        stage.hooked("user-prompt-submit", json!({ "prompt": "Make it fast" }));
+        stage.hooked("post-tool-use", todos(&["measure"]));
+        stage.hooked("post-tool-use", edit("src/a.rs"));
+        stage.work();
+        stage.hooked("post-tool-use", todos(&["measure", "improve"]));
+        stage.hooked("post-tool-use", todos(&["measure", "improve", "report"]));
+        stage.work();
+        assert_eq!(stage.observations().len(), 2, "{:?}", titles(&stage));
+        stage.clock.set(stage.app.now().plus(MINUTE));
+        stage.hooked("stop", json!({}));
+        stage.hooked("user-prompt-submit", json!({ "prompt": "And now?" }));
+        stage.hooked("post-tool-use", todos(&["rest"]));
+        stage.work();
+        assert_eq!(stage.observations().len(), 3, "each turn keeps its last list");
+    }
+}
+
+#[test]
+fn compact_summary_is_the_outcome_of_a_turn_without_a_closing_message() {
+    for stage in Stage::each() {
+        stage.hooked("post-compact", json!({ "compact_summary": " " }));
+        stage.hooked("user-prompt-submit", json!({ "prompt": "Make it fast" }));
+        stage.hooked("post-tool-use", edit("src/a.rs"));
+        let summary = "The cache works. <private>x</private> Next: the index.";
+        stage.hooked("post-compact", json!({ "trigger": "auto", "compact_summary": summary }));
+        let session = stage.only_session().id;
+        let turn = turns(&stage, session).pop().unwrap();
+        assert_eq!(turn["compact_summary"], "The cache works. [private] Next: the index.");
+        assert_eq!((&turn["closing_message"], &turn["status"]), (&Value::Null, &json!("open")));
+        stage.work();
+        stage.hooked("session-end", json!({}));
+        let handoff = ok(&stage.call("handoff.latest", json!({ "venture": "v" })))["handoff"].clone();
+        assert!(handoff["summary"].as_str().unwrap().contains("The cache works."), "{handoff}");
+    }
+}
+
+#[test]
+fn closing_messages_of_overlapping_subagents_are_captured_once() {
+    for stage in Stage::each() {
+        stage.hooked("user-prompt-submit", json!({ "prompt": "Find the leak" }));
+        let stop = |agent: &str, message: &str| json!({ "agent_id": agent, "agent_type": "Explore", "last_assistant_message": message });
+        stage.hooked("subagent-stop", stop("a", "The leak is in cache.rs, line 40."));
+        stage.hooked("subagent-stop", stop("b", "The index is not affected."));
+        stage.hooked("subagent-stop", stop("a", "The leak is in cache.rs, line 40."));
+        stage.hooked("subagent-stop", json!({ "agent_id": "c" }));
+        let report = json!([{ "type": "text", "text": "The leak is in cache.rs, line 40." }]);
+        stage.hooked(
+            "post-tool-use",
+            json!({
+                "tool_name": "Task", "tool_input": { "description": "Search", "subagent_type": "Explore" },
+                "tool_response": { "content": report, "totalToolUseCount": 3, "totalDurationMs": 4_000 },
+            }),
+        );
+        stage.work();
+        let seen = stage.observations();
+        let tools: Vec<&Value> = seen.iter().map(|seen| &seen["tool_name"]).collect();
+        assert_eq!(tools, ["Task", "Subagent"], "{:?}", titles(&stage));
+        let text = seen[1].to_string();
+        assert!(text.contains("The index is not affected."), "{text}");
+        let session = stage.only_session().id;
+        assert_eq!(turns(&stage, session)[0]["status"], "open", "a sub-agent does not end the turn");
+    }
+}
+
+#[test]
+fn turn_lists_checks_with_results_commits_and_failures() {
+    for stage in Stage::each() {
+        stage.hooked("user-prompt-submit", json!({ "prompt": "Make it fast" }));
+        let failed =
+            "running 3 tests\ntest a ... FAILED\n\ntest result: FAILED. 2 passed; 1 failed; 0 ignored";
+        stage.hooked("post-tool-use", bash("cargo test", failed));
+        stage.hooked("post-tool-use", edit("src/a.rs"));
+        stage.hooked("post-tool-use", bash("cargo test", "test result: ok. 3 passed; 0 failed; 0 ignored"));
+        let commit = "[main 1a2b3c4] Make it fast\n 1 file changed, 1 insertion(+)";
+        stage.hooked("post-tool-use", bash("git commit -am 'Make it fast'", commit));
+        stage.work();
+        let session = stage.only_session().id;
+        let turn = turns(&stage, session)[0]["id"].clone();
+        let shown = ok(&stage.call("turn.show", json!({ "turn_id": turn })));
+        assert_eq!(shown["checks"].as_array().unwrap().len(), 1, "the latest run of each check: {shown}");
+        assert_eq!(shown["checks"][0]["title"], "Run cargo test: 3 passed");
+        assert_eq!(shown["commits"], json!(["Make it fast"]));
+        assert_eq!(shown["failures"][0]["title"], "Run cargo test: 1 of 3 failed");
+    }
+}
+
+#[test]
+fn simultaneous_and_early_stops_leave_one_turn_each() {
+    for stage in Stage::each() {
+        let chat = |chat: &str, more: Value| {
+            let mut report = json!({ "session_id": chat });
+            report.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            crate::observing::report("stop", report)
+        };
+        std::thread::scope(|scope| {
+            for message in ["First words.", "Second words."] {
+                let report = chat("early", json!({ "last_assistant_message": message }));
+                let stage = &stage;
+                scope.spawn(move || ok(&stage.call("hook.report", report)));
+            }
+        });
+        let session = stage.only_session().id;
+        let found = turns(&stage, session);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!((&found[0]["prompt"], &found[0]["status"]), (&json!(""), &json!("done")));
+        let closing = found[0]["closing_message"].as_str().unwrap();
+        assert!(["First words.", "Second words."].contains(&closing), "{closing}");
+    }
+}

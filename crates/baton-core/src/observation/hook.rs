@@ -23,6 +23,12 @@ pub enum HookEvent {
     /// The chat is about to compact its context.
     #[serde(alias = "PreCompact")]
     PreCompact,
+    /// The chat compacted its context and reports the summary that replaces it.
+    #[serde(alias = "PostCompact")]
+    PostCompact,
+    /// A sub-agent finished and reports its closing message.
+    #[serde(alias = "SubagentStop", alias = "subagentStop")]
+    SubagentStop,
     /// The agent finished its response, or stopped because of an error or the user.
     #[serde(
         alias = "Stop",
@@ -41,11 +47,13 @@ pub enum HookEvent {
 
 impl HookEvent {
     /// All events.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 8] = [
         Self::SessionStart,
         Self::UserPromptSubmit,
         Self::PostToolUse,
         Self::PreCompact,
+        Self::PostCompact,
+        Self::SubagentStop,
         Self::Stop,
         Self::SessionEnd,
     ];
@@ -57,6 +65,8 @@ impl HookEvent {
             Self::UserPromptSubmit => "user-prompt-submit",
             Self::PostToolUse => "post-tool-use",
             Self::PreCompact => "pre-compact",
+            Self::PostCompact => "post-compact",
+            Self::SubagentStop => "subagent-stop",
             Self::Stop => "stop",
             Self::SessionEnd => "session-end",
         }
@@ -69,6 +79,8 @@ impl HookEvent {
             Self::UserPromptSubmit => "UserPromptSubmit",
             Self::PostToolUse => "PostToolUse",
             Self::PreCompact => "PreCompact",
+            Self::PostCompact => "PostCompact",
+            Self::SubagentStop => "SubagentStop",
             Self::Stop => "Stop",
             Self::SessionEnd => "SessionEnd",
         }
@@ -83,6 +95,7 @@ impl HookEvent {
             | "afterAgentResponse" => {
                 return Some(Self::Stop);
             }
+            "subagentStop" => return Some(Self::SubagentStop),
             _ => {}
         }
         Self::ALL.into_iter().find(|event| event.as_str() == name || event.wire_name() == name)

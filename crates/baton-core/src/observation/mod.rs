@@ -12,6 +12,7 @@ mod hook;
 mod host;
 mod intake;
 mod lenient;
+mod outcome;
 mod own_call;
 mod plain;
 mod privacy;
@@ -19,6 +20,7 @@ mod prompt;
 mod render;
 mod stored;
 mod summary;
+mod superseded;
 mod tool_use;
 mod turn;
 
@@ -34,15 +36,14 @@ pub use hook::{HookEvent, files_of, relative};
 pub use host::{Host, event_of, is_event};
 pub use intake::{LargeReport, read_large};
 pub use lenient::{LenientError, ReadError, read_excerpt, read_lenient};
+pub use outcome::{check_command, commit_message, is_check, is_failure};
 pub use own_call::is_own_call;
 pub use plain::{one_line, visible};
 pub use privacy::{PRIVATE_MARK, make_private, without_private};
-pub use prompt::{
-    COMPRESS_PROMPT_VERSION, Delimiter, SUMMARIZE_PROMPT_VERSION, compress_prompt, digests_in_prompt,
-    summarize_prompt,
-};
+pub use prompt::{Delimiter, Prompt, compress_prompt, digests_in_prompt, summarize_prompt};
 pub use render::render;
 pub use stored::{Observation, Provenance, QueueStats, QueueStatus};
 pub use summary::{Digest, SessionMaterial, SessionSummary, TurnText};
+pub use superseded::{SUBAGENT, is_todo_update, may_supersede, superseded};
 pub use tool_use::ToolUse;
 pub use turn::{Turn, TurnId, TurnIdError, TurnStatus, closing_message};

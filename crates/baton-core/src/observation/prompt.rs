@@ -10,18 +10,22 @@ use super::render::{files_of, render};
 use super::summary::{Digest, SessionMaterial, SessionSummary};
 use super::tool_use::ToolUse;
 
-/// Version of the prompt template for observations.
-pub const COMPRESS_PROMPT_VERSION: &str = "compress-v1";
-/// Version of the prompt template for session summaries.
-pub const SUMMARIZE_PROMPT_VERSION: &str = "summarize-v1";
-
-const COMPRESS: &str = include_str!("prompts/compress-v1.txt");
-const SUMMARIZE: &str = include_str!("prompts/summarize-v1.txt");
+/// Versions of the prompt templates for observations: without and with the turn of the tool use.
+const COMPRESS_V1: (&str, &str) = ("compress-v1", include_str!("prompts/compress-v1.txt"));
+const COMPRESS_V2: (&str, &str) = ("compress-v2", include_str!("prompts/compress-v2.txt"));
+/// Versions of the prompt templates for session summaries: without and with turns or notes.
+const SUMMARIZE_V1: (&str, &str) = ("summarize-v1", include_str!("prompts/summarize-v1.txt"));
+const SUMMARIZE_V2: (&str, &str) = ("summarize-v2", include_str!("prompts/summarize-v2.txt"));
 
 const MAX_TOOL_NAME_CHARS: usize = 100;
 /// Maximum length of the list of files in characters. It is small, so that the prompt consists mainly of the output.
 const MAX_FILES_CHARS: usize = 300;
 const MAX_DIGEST_CHARS: usize = 1_300;
+/// Maximum length of the request and of the closing message of a turn in a prompt for an observation.
+const MAX_CONTEXT_CHARS: usize = 1_500;
+/// Maximum length of a text of a turn or a note in a prompt for a summary, and of all of them.
+const MAX_TURN_CHARS: usize = 1_200;
+const MAX_TURNS_CHARS: usize = 12_000;
 const MAX_PREVIOUS_CHARS: usize = 6_000;
 
 /// Random suffix of the tags around data, new for every prompt.
@@ -39,33 +43,88 @@ impl Delimiter {
     }
 }
 
-/// Returns the prompt for the observation of a tool use.
-pub fn compress_prompt(tool_use: &ToolUse, delimiter: Delimiter) -> String {
+/// A prompt and the version of its template.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prompt {
+    /// The prompt.
+    pub text: String,
+    /// Version of the template, for example `compress-v2`.
+    pub version: &'static str,
+}
+
+/// Returns the prompt for the observation of a tool use. With its turn, the prompt also has the request of the user and the
+/// closing message of the agent.
+pub fn compress_prompt(tool_use: &ToolUse, delimiter: Delimiter) -> Prompt {
     let rendered = render(tool_use);
     let files: Vec<String> =
         files_of(tool_use).into_iter().map(|file| one_line(file, MAX_FILES_CHARS)).collect();
     let files = if files.is_empty() { "none".to_owned() } else { files.join(", ") };
-    fill(
-        COMPRESS,
+    let told =
+        |text: &str| if text.is_empty() { "none".to_owned() } else { one_line(text, MAX_CONTEXT_CHARS) };
+    let turn = tool_use.turn.as_ref().filter(|turn| !turn.prompt.is_empty() || turn.closing.is_some());
+    let (version, template) = if turn.is_some() { COMPRESS_V2 } else { COMPRESS_V1 };
+    let text = fill(
+        template,
         &[
             ("tool_name", &one_line(&tool_use.tool_name, MAX_TOOL_NAME_CHARS)),
             ("files_touched", first_characters(&files, MAX_FILES_CHARS)),
             ("raw_output", &cut_output(&rendered)),
             ("tag", &delimiter.tag("tool_output")),
+            ("context_tag", &delimiter.tag("turn")),
+            ("request", &turn.map_or_else(String::new, |turn| told(&turn.prompt))),
+            (
+                "closing",
+                &turn.map_or_else(String::new, |turn| told(turn.closing.as_deref().unwrap_or_default())),
+            ),
         ],
-    )
+    );
+    Prompt { text, version }
 }
 
 /// Returns the prompt for a session summary; `None` if there are no observations.
-pub fn summarize_prompt(material: &SessionMaterial, delimiter: Delimiter) -> Option<String> {
+pub fn summarize_prompt(material: &SessionMaterial, delimiter: Delimiter) -> Option<Prompt> {
     if material.digests.is_empty() {
         return None;
     }
     let previous = material.previous.as_ref().map(previous_line);
     let lines = previous.into_iter().chain(material.digests.iter().map(digest_line));
     let lines = lines.collect::<Vec<_>>().join("\n");
-    let tag = delimiter.tag("observations");
-    Some(fill(SUMMARIZE, &[("observations", &cut_list(&lines)), ("tag", &tag)]))
+    let turns = turn_lines(material);
+    let (version, template) = if turns.is_empty() { SUMMARIZE_V1 } else { SUMMARIZE_V2 };
+    let text = fill(
+        template,
+        &[
+            ("observations", &cut_list(&lines)),
+            ("turns", &turns),
+            ("tag", &delimiter.tag("observations")),
+            ("turns_tag", &delimiter.tag("turns")),
+        ],
+    );
+    Some(Prompt { text, version })
+}
+
+/// Formats turns and notes, oldest first. If there are too many, the first turn and the newest ones are kept, with the
+/// number of those left out.
+fn turn_lines(material: &SessionMaterial) -> String {
+    let part = |name: &str, text: &str| format!("- [{name}] {}", one_line(text, MAX_TURN_CHARS));
+    let turns = material.turns.iter().filter(|turn| !turn.prompt.is_empty() || turn.closing.is_some());
+    let mut lines: Vec<String> = turns
+        .flat_map(|turn| {
+            let request = (!turn.prompt.is_empty()).then(|| part("request", &turn.prompt));
+            request.into_iter().chain(turn.closing.as_deref().map(|closing| part("closing message", closing)))
+        })
+        .chain(material.notes.iter().map(|note| part("note", &note.line())))
+        .collect();
+    let length = |lines: &[String]| lines.iter().map(|line| line.chars().count() + 1).sum::<usize>();
+    let mut left_out = 0;
+    while lines.len() > 2 && length(&lines) > MAX_TURNS_CHARS {
+        lines.remove(1);
+        left_out += 1;
+    }
+    if left_out > 0 {
+        lines.insert(1, format!("- [{left_out} lines left out]"));
+    }
+    lines.join("\n")
 }
 
 /// Returns the number of observations, from the first on, that fit in one prompt; at least one. The rest is left to the

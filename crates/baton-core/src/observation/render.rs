@@ -33,6 +33,19 @@ pub fn render(tool_use: &ToolUse) -> String {
     plain(&text)
 }
 
+/// Returns true if the tool returned text or changed a file.
+pub(super) fn has_content(tool_use: &ToolUse) -> bool {
+    let ToolUse { tool_input: input, tool_response: response, .. } = tool_use;
+    let is_empty = match response {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) if members.contains_key("stdout") => command_output(members).trim().is_empty(),
+        Value::Object(members) => members.is_empty(),
+        _ => text_of(response).trim().is_empty(),
+    };
+    !is_empty || change_of(input, response).is_some()
+}
+
 /// Returns the files named in the tool input.
 pub(super) fn files_of(tool_use: &ToolUse) -> Vec<&str> {
     FILE_MEMBERS.iter().filter_map(|name| tool_use.tool_input.get(name)?.as_str()).collect()

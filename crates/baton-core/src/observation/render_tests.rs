@@ -3,7 +3,7 @@ use serde_json::json;
 use super::*;
 
 fn rendered(tool_name: &str, tool_input: Value, tool_response: Value) -> String {
-    render(&ToolUse { tool_name: tool_name.to_owned(), tool_input, tool_response, cwd: None })
+    render(&ToolUse { tool_name: tool_name.to_owned(), tool_input, tool_response, cwd: None, turn: None })
 }
 
 #[test]

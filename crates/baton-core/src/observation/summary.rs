@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::compressed::FunctionChange;
 use super::turn::{Turn, TurnStatus};
+use crate::note::{Note, NoteKind};
 use crate::secrets;
 
 /// Summary of a session.
@@ -40,6 +41,10 @@ pub struct SessionMaterial {
     pub turns: Vec<TurnText>,
     /// Observations since `previous`, oldest first.
     pub digests: Vec<Digest>,
+    /// Notes that the agent recorded in the session, oldest first.
+    pub notes: Vec<Note>,
+    /// Descriptions of tool uses that are not processed yet. What they changed is not known.
+    pub pending: Vec<String>,
 }
 
 /// The texts of a turn.
@@ -47,7 +52,7 @@ pub struct SessionMaterial {
 pub struct TurnText {
     /// Request of the user; empty if it was not reported.
     pub prompt: String,
-    /// Closing message of the agent.
+    /// Closing message of the agent, or the summary that it wrote when its context was compacted.
     pub closing: Option<String>,
     /// How the turn ended.
     pub status: TurnStatus,
@@ -55,11 +60,16 @@ pub struct TurnText {
 
 impl From<Turn> for TurnText {
     fn from(turn: Turn) -> Self {
-        Self { prompt: turn.prompt, closing: turn.closing, status: turn.status }
+        Self { prompt: turn.prompt, closing: turn.closing.or(turn.compact_summary), status: turn.status }
     }
 }
 
 impl SessionMaterial {
+    /// Returns the lines of the notes of a kind, oldest first.
+    pub fn noted(&self, kind: NoteKind) -> impl Iterator<Item = &Note> {
+        self.notes.iter().filter(move |note| note.kind == kind)
+    }
+
     /// Returns the requests of the user, oldest first.
     pub fn prompts(&self) -> impl DoubleEndedIterator<Item = &str> {
         self.turns.iter().map(|turn| turn.prompt.as_str()).filter(|prompt| !prompt.is_empty())

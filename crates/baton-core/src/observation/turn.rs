@@ -134,6 +134,8 @@ pub struct Turn {
     pub prompt: String,
     /// Closing message of the agent.
     pub closing: Option<String>,
+    /// Summary that the agent wrote when its context was compacted during the turn.
+    pub compact_summary: Option<String>,
     /// How the turn ended.
     pub status: TurnStatus,
     /// Error that ended the turn.

@@ -1,5 +1,6 @@
 //! Sub-agents: their task and their report.
 
+use baton_core::observation::SUBAGENT;
 use serde_json::Value;
 
 use super::call::Call;
@@ -12,7 +13,7 @@ use super::title::title;
 pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
     if !matches!(
         call.tool.to_ascii_lowercase().as_str(),
-        "task" | "agent" | "spawn_agent" | "dispatch_agent" | "delegate"
+        "task" | "agent" | "spawn_agent" | "dispatch_agent" | "delegate" | "subagent"
     ) {
         return None;
     }
@@ -23,7 +24,11 @@ pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
         None => call.output(),
     };
     let report = clean(&report).into_owned();
-    let done = format!("Delegate '{}' to {agent}", one_line(asked, 70));
+    let done = match call.tool {
+        // The closing message of a sub-agent comes without its task.
+        SUBAGENT => format!("Read the report of {agent}: {}", first_sentence(&report, 60)),
+        _ => format!("Delegate '{}' to {agent}", one_line(asked, 70)),
+    };
     let number = |name: &str| {
         call.response.get(name).and_then(Value::as_u64).and_then(|number| usize::try_from(number).ok())
     };

@@ -178,7 +178,13 @@ mod tests {
     use serde_json::json;
 
     fn run(tool: &str, tool_input: Value, tool_response: Value) -> Run {
-        Run::of(&Call::new(&ToolUse { tool_name: tool.into(), tool_input, tool_response, cwd: None }))
+        Run::of(&Call::new(&ToolUse {
+            tool_name: tool.into(),
+            tool_input,
+            tool_response,
+            cwd: None,
+            turn: None,
+        }))
     }
 
     #[test]

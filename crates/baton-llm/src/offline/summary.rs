@@ -3,8 +3,10 @@
 //! Built from all turns and observations of the session, never from an earlier summary. The size does not depend on the
 //! length of the session.
 
+use baton_core::NoteKind;
 use baton_core::observation::{
     Digest, FunctionAction, MAX_SUMMARY_CHARS, SessionMaterial, SessionSummary, TurnStatus, TurnText,
+    commit_message, is_check as title_is_check,
 };
 
 use super::text::{counted, join_within, one_line, shorten};
@@ -12,6 +14,9 @@ use super::text::{counted, join_within, one_line, shorten};
 /// Maximum number of files and decisions.
 const MAX_FILES: usize = 10;
 const MAX_DECISIONS: usize = 10;
+/// Maximum length of one note and of all notes in a summary.
+const MAX_NOTE_CHARS: usize = 160;
+const MAX_NOTES_CHARS: usize = 400;
 /// Summary of a session without observations.
 const NO_OBSERVATIONS: &str = "No observations captured.";
 /// Maximum length of the agent's closing words in a summary.
@@ -20,14 +25,19 @@ const MAX_OUTCOME_CHARS: usize = 450;
 /// Creates the summary of a session: goal, changes, commits and checks, outcome.
 pub(super) fn summarize(material: &SessionMaterial) -> SessionSummary {
     let outcome = outcome(&material.turns);
-    if material.digests.is_empty() && outcome.is_none() {
+    let is_empty = material.digests.is_empty() && material.notes.is_empty() && material.pending.is_empty();
+    if is_empty && outcome.is_none() {
         let nothing = SessionSummary { summary: NO_OBSERVATIONS.to_owned(), ..SessionSummary::default() };
         return material.previous.clone().unwrap_or(nothing);
     }
     let mut sentences: Vec<String> = goal(material).into_iter().collect();
     if !material.digests.is_empty() {
-        sentences.push(changes(&material.digests));
+        sentences.push(changes(&material.digests, material.pending.is_empty()));
         sentences.extend(checks(&material.digests));
+    }
+    sentences.extend(notes(material));
+    if !material.pending.is_empty() {
+        sentences.push(format!("Not processed yet: {}.", join_within(&material.pending, MAX_NOTES_CHARS)));
     }
     // The end of the session is never cut.
     let end = outcome.or_else(|| ending(&material.digests)).unwrap_or_default();
@@ -56,6 +66,19 @@ fn goal(material: &SessionMaterial) -> Option<String> {
     })
 }
 
+/// Quotes the notes that the agent recorded. Decisions are listed separately, unless there is nothing else.
+fn notes(material: &SessionMaterial) -> Option<String> {
+    let has_only_decisions =
+        material.digests.is_empty() && material.notes.iter().all(|note| note.kind == NoteKind::Decision);
+    let lines: Vec<String> = material
+        .notes
+        .iter()
+        .filter(|note| has_only_decisions || note.kind != NoteKind::Decision)
+        .map(|note| one_line(&note.line(), MAX_NOTE_CHARS))
+        .collect();
+    (!lines.is_empty()).then(|| format!("Noted {}.", join_within(&lines, MAX_NOTES_CHARS)))
+}
+
 /// Describes the end of the session: how the last turn ended, and the agent's own closing words.
 fn outcome(turns: &[TurnText]) -> Option<String> {
     let last = turns.last()?;
@@ -75,16 +98,17 @@ fn outcome(turns: &[TurnText]) -> Option<String> {
     }
 }
 
-fn changes(digests: &[Digest]) -> String {
+/// Describes the changed files. That nothing was changed is stated only if all tool uses are processed.
+fn changes(digests: &[Digest], is_complete: bool) -> String {
     let files =
         ranked_files(digests.iter().flat_map(|digest| digest.files_touched.iter().map(String::as_str)));
     if files.is_empty() {
-        let looked: Vec<&str> = last_titles(digests, 3);
-        return format!(
-            "Nothing was changed in {}; looked into: {}.",
-            counted(digests.len(), "step"),
-            join_within(&looked, 300)
-        );
+        let looked = join_within(&last_titles(digests, 3), 300);
+        return if is_complete {
+            format!("Nothing was changed in {}; looked into: {looked}.", counted(digests.len(), "step"))
+        } else {
+            format!("Looked into: {looked}.")
+        };
     }
     let names: Vec<&str> = files.iter().map(|(file, _)| *file).collect();
     let mut sentence = format!("Changed {}: {}", counted(files.len(), "file"), join_within(&names, 200));
@@ -134,14 +158,11 @@ fn ending(digests: &[Digest]) -> Option<String> {
 }
 
 fn commit(digest: &Digest) -> Option<&str> {
-    // A title with something after the message states why there is no commit.
-    digest.title.strip_prefix("Commit '")?.strip_suffix('\'')
+    commit_message(&digest.title)
 }
 
 fn is_check(digest: &Digest) -> bool {
-    let title = digest.title.to_ascii_lowercase();
-    let checks = ["test", "lint", "clippy", "build", "check"].iter().any(|word| title.contains(word));
-    checks && digest.files_touched.is_empty() && title.starts_with("run ")
+    digest.files_touched.is_empty() && title_is_check(&digest.title)
 }
 
 fn last_titles(digests: &[Digest], count: usize) -> Vec<&str> {
@@ -171,9 +192,10 @@ fn key_files(material: &SessionMaterial) -> Vec<String> {
     ranked_files(files).into_iter().take(MAX_FILES).map(|(file, _)| file.to_owned()).collect()
 }
 
-/// Returns the latest decisions: what the user chose, approved or declined, and what was committed.
+/// Returns the latest decisions: what the agent noted, what the user chose, approved or declined, and what was committed.
 fn key_decisions(material: &SessionMaterial) -> Vec<String> {
-    let mut decisions: Vec<String> = Vec::new();
+    let mut decisions: Vec<String> =
+        material.noted(NoteKind::Decision).map(|note| one_line(&note.text, 240)).collect();
     for digest in &material.digests {
         let decision = match digest.tool_name.as_str() {
             // A question that was not answered and a plan that was not approved are no decisions.

@@ -46,6 +46,7 @@ pub(crate) fn bash(output: &str) -> ToolUse {
         tool_input: json!({ "command": "cargo test" }),
         tool_response: json!({ "stdout": output, "stderr": "" }),
         cwd: None,
+        turn: None,
     }
 }
 

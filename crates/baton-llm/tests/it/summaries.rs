@@ -14,7 +14,7 @@ fn material(titles: &[&str]) -> SessionMaterial {
         files_touched: Vec::new(),
         functions_changed: Vec::new(),
     };
-    SessionMaterial { previous: None, turns: Vec::new(), digests: titles.iter().map(digest).collect() }
+    SessionMaterial { digests: titles.iter().map(digest).collect(), ..SessionMaterial::default() }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Values that calls may omit because Baton knows them: the repository of the checkout, and the client with its agent.
 
-use baton_core::{Agent, Venture, agent_of_client, client_name};
+use baton_core::{Agent, Repo, Venture, agent_of_client, client_name};
 use rmcp::RoleServer;
 use rmcp::model::Implementation;
 use rmcp::service::RequestContext;
@@ -19,6 +19,13 @@ pub enum Filled {
     Client,
     /// `venture`: the configured venture.
     Venture,
+    /// `session_id`: the live session of the client in the repository of the checkout. The call fails without one.
+    Session,
+    /// This parameter: the same session, if there is one.
+    RecordedSession(&'static str),
+    /// `agent`, `track` and `client_session_id`: those of the same session, so that it is resumed.
+    /// `checkout_repo`: the repository of the checkout.
+    LiveSession,
     /// `repo`, or `venture` where no repository is known. Only if the call has no filter at all.
     Scope,
 }
@@ -43,13 +50,16 @@ pub(super) struct Defaults {
 
 impl Filled {
     /// Returns the parameters that the caller may omit, and the default that their description states.
-    pub(super) const fn optional_params(self, locality: Locality) -> &'static [(&'static str, &'static str)] {
+    pub(super) fn optional_params(self, locality: Locality) -> &'static [(&'static str, &'static str)] {
         match (self, locality) {
             (Self::Repo, Locality::Local) => &[("repo", "Defaults to the current checkout.")],
             (Self::Agent, Locality::Local) => &[("agent", "Defaults to the name of your client.")],
             (Self::Scope, Locality::Local) => &[("repo", "Defaults to the current checkout.")],
+            (Self::Session | Self::RecordedSession("session_id"), Locality::Local) => {
+                &[("session_id", "Defaults to your live session in the current checkout.")]
+            }
             (Self::Venture, _) => &[("venture", "Defaults to the configured venture.")],
-            (Self::Client, _) | (_, Locality::Remote) => &[],
+            (Self::Client | Self::LiveSession | Self::RecordedSession(_), _) | (_, Locality::Remote) => &[],
         }
     }
 }
@@ -76,6 +86,8 @@ impl Defaults {
                     add(arguments, "client_version", client.map(|client| client.version.as_str()));
                 }
                 Filled::Venture => add(arguments, "venture", Some(venture.as_str())),
+                // Filled in before, because the store has to be asked.
+                Filled::Session | Filled::RecordedSession(_) | Filled::LiveSession => {}
                 Filled::Scope
                     if ["venture", "repo", "agent"].iter().any(|name| arguments.contains_key(*name)) => {}
                 Filled::Scope => {
@@ -89,12 +101,17 @@ impl Defaults {
     }
 
     async fn fill_repo(&self, arguments: &mut Map<String, Value>) {
-        if let Some(find_repo) = self.find_repo.clone()
-            && !arguments.contains_key("repo")
-            && let Ok(Some(repo)) = tokio::task::spawn_blocking(move || find_repo()).await
+        if !arguments.contains_key("repo")
+            && let Some(repo) = self.repository().await
         {
             add(arguments, "repo", Some(repo.as_str()));
         }
+    }
+
+    /// Returns the repository of the checkout.
+    pub(super) async fn repository(&self) -> Option<Repo> {
+        let find_repo = self.find_repo.clone()?;
+        tokio::task::spawn_blocking(move || find_repo()).await.ok().flatten()
     }
 }
 

@@ -11,8 +11,10 @@ handoff before you rely on it, then acknowledge it with handoff (action ack).
 Long work: save the complete state with workflow_checkpoint_save after important steps and before your context is \
 compacted. Resume with workflow_checkpoint_load. Mark keys that must never be shortened with workflow_mark_critical.
 
-End of work, or when another agent continues: call session_end with a handoff: what is done and verified, what blocks, \
-and the next actions in order.
+While you work: record decisions, rejected approaches and gotchas with note when they happen.
+
+End of work, or when another agent continues: call session_end with a handoff: goal, state, decisions and rejected \
+approaches with reasons, blockers, and the next actions in order.
 
 Tasks with roles (implementer, reviewer, validator): use task, where it is offered.
 

@@ -12,9 +12,10 @@ use super::tools::ToolBinding;
 
 /// Parameters that the default set does not list: Baton knows their values, or few calls need them. They are accepted
 /// in every set and listed by `--tools all`.
-pub(super) const RARE_PARAMS: [&str; 18] = [
+pub(super) const RARE_PARAMS: [&str; 19] = [
     "actor",
     "agentSessionId",
+    "checkout_repo",
     "client",
     "client_session_id",
     "client_version",

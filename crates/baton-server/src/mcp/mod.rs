@@ -5,6 +5,7 @@ mod defaults;
 mod group;
 mod instructions;
 mod listing;
+mod live_session;
 mod local;
 mod message;
 mod prompts;

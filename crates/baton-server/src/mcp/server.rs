@@ -62,7 +62,7 @@ pub(crate) struct McpServer {
     bindings: Arc<[ToolBinding]>,
     /// Local tools; empty over HTTP.
     local: Arc<[LocalTool]>,
-    defaults: Defaults,
+    pub(super) defaults: Defaults,
     locality: Locality,
     /// Definitions of the selected tools.
     listed: Arc<[Tool]>,
@@ -138,7 +138,7 @@ impl McpServer {
         }
     }
 
-    async fn call(
+    pub(super) async fn call(
         &self,
         caller: Caller,
         operation: &'static dyn AnyOperation,
@@ -161,14 +161,17 @@ impl McpServer {
         arguments: &mut Map<String, Value>,
         caller: &Caller,
         context: &RequestContext<RoleServer>,
-    ) {
+    ) -> Result<(), Fault> {
         if !binding.filled.is_empty() {
             let venture = caller.actor.only_venture().unwrap_or(&self.app.settings().default_venture);
-            self.defaults.fill(binding.filled, arguments, client_of(context).as_ref(), venture).await;
+            let client = client_of(context);
+            self.fill_session(binding.filled, arguments, client.as_ref(), caller, venture).await?;
+            self.defaults.fill(binding.filled, arguments, client.as_ref(), venture).await;
         }
         if has_integer_text(arguments) {
             integers_from_text(&binding.operation.params_schema(), arguments);
         }
+        Ok(())
     }
 
     /// Returns the client's key, or a new one if the operation requires a key.
@@ -237,8 +240,10 @@ impl ServerHandler for McpServer {
         let Some(binding) = self.bindings.iter().find(|binding| binding.tool == name) else {
             return Err(ErrorData::invalid_params(format!("there is no tool `{name}`"), None));
         };
-        self.complete(binding, &mut arguments, &caller, &context).await;
-        let reply = self.call(caller, binding.operation, arguments).await;
+        let reply = match self.complete(binding, &mut arguments, &caller, &context).await {
+            Ok(()) => self.call(caller, binding.operation, arguments).await,
+            Err(fault) => Reply::fault(&fault, caller.correlation_id),
+        };
         Ok(tool_result(&reply, binding.text).into())
     }
 

@@ -9,6 +9,7 @@ use baton_app::checkpoint::{
 use baton_app::handoff::{
     AckHandoff, CreateHandoff, LatestHandoff, ListHandoffs, ShowHandoff, WithdrawHandoff,
 };
+use baton_app::note::{CreateNote, DeleteNote, ListNotes, ShowNote, UpdateNote};
 use baton_app::observation::{ListObservations, ShowObservation, SummarizeSession};
 use baton_app::recall::{GetItems, Search, Timeline};
 use baton_app::session::{EndSession, Heartbeat, ListSessions, ShowSession, StartSession, UpdateSession};
@@ -49,29 +50,28 @@ pub fn tools() -> Vec<ToolBinding> {
     let task = |tool, operation| ToolBinding::new(Area::Tasks, tool, operation);
     vec![
         session("session_start", operation::<StartSession>()).in_default_set().filling(&[
+            Filled::LiveSession,
             Filled::Repo,
             Filled::Agent,
             Filled::Client,
         ]),
-        session("session_heartbeat", operation::<Heartbeat>()),
-        session("session_update", operation::<UpdateSession>()),
-        session("session_end", operation::<EndSession>()).in_default_set().without_rare(&[
-            "summary",
-            "status_label",
-            "to_agent",
-            "payload",
-        ]),
-        session("session_show", operation::<ShowSession>()),
+        session("session_heartbeat", operation::<Heartbeat>()).filling(&[Filled::Session]),
+        session("session_update", operation::<UpdateSession>()).filling(&[Filled::Session]),
+        session("session_end", operation::<EndSession>())
+            .in_default_set()
+            .without_rare(&["summary", "status_label", "to_agent", "payload"])
+            .filling(&[Filled::Session]),
+        session("session_show", operation::<ShowSession>()).filling(&[Filled::Session]),
         session("active_sessions", operation::<ListSessions>()).filling(&[Filled::Scope]),
         session("handoff_latest", operation::<LatestHandoff>()).filling(&[Filled::Scope, Filled::Venture]),
         session("handoff_list", operation::<ListHandoffs>()).filling(&[Filled::Scope, Filled::Venture]),
         session("handoff_show", operation::<ShowHandoff>()),
-        session("handoff_create", operation::<CreateHandoff>()),
+        session("handoff_create", operation::<CreateHandoff>()).filling(&[Filled::Session]),
         session("handoff_ack", operation::<AckHandoff>()).filling(&[Filled::Agent]),
         session("handoff_withdraw", operation::<WithdrawHandoff>()),
         checkpoint("workflow_checkpoint_save", operation::<SaveCheckpoint>())
             .in_default_set()
-            .filling(&[Filled::Repo]),
+            .filling(&[Filled::RecordedSession("agentSessionId"), Filled::Repo]),
         checkpoint("workflow_checkpoint_load", operation::<LoadCheckpoint>()).in_default_set(),
         checkpoint("workflow_checkpoint_list", operation::<ListCheckpoints>())
             .in_default_set()
@@ -86,7 +86,15 @@ pub fn tools() -> Vec<ToolBinding> {
         memory("get", operation::<GetItems>()).in_default_set(),
         memory("observation_list", operation::<ListObservations>()),
         memory("observation_show", operation::<ShowObservation>()),
-        memory("turn_list", operation::<ListTurns>()),
+        memory("note", operation::<CreateNote>())
+            .in_default_set()
+            .without_rare(&["agent", "repo"])
+            .filling(&[Filled::RecordedSession("session_id"), Filled::Repo]),
+        memory("note_list", operation::<ListNotes>()).filling(&[Filled::Scope]),
+        memory("note_show", operation::<ShowNote>()),
+        memory("note_update", operation::<UpdateNote>()),
+        memory("note_delete", operation::<DeleteNote>()),
+        memory("turn_list", operation::<ListTurns>()).filling(&[Filled::Session]),
         memory("turn_show", operation::<ShowTurn>()),
         session("session_summarize", operation::<SummarizeSession>()),
         task("tasks_everywhere", operation::<ListTasks>()),

@@ -3,6 +3,7 @@
 mod checkpoint;
 mod handoff;
 mod idempotency;
+mod note;
 mod observation;
 mod queue;
 mod recall;
@@ -22,6 +23,7 @@ mod workflow;
 pub use checkpoint::{CheckpointRows, Frame, FrameBody, SeriesMember, StoredFrame};
 pub use handoff::{HandoffFilter, HandoffRows};
 pub use idempotency::KeyRows;
+pub use note::{NoteFilter, NoteRows};
 pub use observation::{ObservationFilter, ObservationRows};
 pub use queue::{NewQueueItem, PurgedItems, QueueClaim, QueueItem, QueueRelease, QueueRows, RawOutput};
 pub use recall::{PendingItem, RecallFilter, RecallRows, TimelinePosition};

@@ -9,6 +9,7 @@ use baton_core::{ObservationId, Repo, SessionId, Timestamp, Ulid, Venture};
 
 use crate::error::StoreError;
 use crate::page::Page;
+use crate::rows::RecallRows;
 use crate::sql::{Columns, Param, QueryBuilder, RowReader, Sql, parts};
 
 /// Filter for observations. Absent conditions match every observation.
@@ -59,6 +60,9 @@ pub trait ObservationRows {
         session: SessionId,
         limit: u32,
     ) -> Result<Vec<Observation>, StoreError>;
+
+    /// Deletes observations.
+    fn delete_observations(&mut self, ids: &[ObservationId]) -> Result<(), StoreError>;
 
     /// Counts observations captured at or after a time.
     fn count_observations_since(&mut self, since: Timestamp) -> Result<u64, StoreError>;
@@ -341,6 +345,14 @@ impl<S: Sql> ObservationRows for S {
             ],
             &mut read,
         )
+    }
+
+    fn delete_observations(&mut self, ids: &[ObservationId]) -> Result<(), StoreError> {
+        for id in ids {
+            self.execute("DELETE FROM observations WHERE id = $1", &[(&id.to_string()).into()])?;
+        }
+        let items: Vec<String> = ids.iter().map(ToString::to_string).collect();
+        self.delete_documents(ItemKind::Observation, &items)
     }
 
     fn observations_to_sum_up(

@@ -4,18 +4,18 @@ use baton_core::checkpoint::{CheckpointStatus, Place, WorkflowId};
 use baton_core::observation::{QueueStatus, Turn, TurnId, TurnStatus};
 use baton_core::task::TaskStatus;
 use baton_core::{
-    ActorKeyId, CheckpointId, HandoffId, ObservationId, SessionId, SessionTuple, Sha256Hash, Timestamp,
-    TrackFilter, Ulid, Venture,
+    ActorKeyId, CheckpointId, HandoffId, NoteId, ObservationId, SessionId, SessionTuple, Sha256Hash,
+    Timestamp, TrackFilter, Ulid, Venture,
 };
 
 use crate::error::StoreError;
 use crate::frame::Encoding;
 use crate::page::Page;
 use crate::rows::{
-    CheckpointRows, Frame, FrameBody, HandoffFilter, HandoffRows, KeyRows, ObservationFilter,
-    ObservationRows, QueueClaim, QueueRelease, QueueRows, RequestFilter, RequestRows, SessionFilter,
-    SessionRows, SummaryClaim, SummaryRows, TaskFilter, TaskRows, TurnRows, UsageRows, WorkflowFilter,
-    WorkflowRows,
+    CheckpointRows, Frame, FrameBody, HandoffFilter, HandoffRows, KeyRows, NoteFilter, NoteRows,
+    ObservationFilter, ObservationRows, QueueClaim, QueueRelease, QueueRows, RequestFilter, RequestRows,
+    SessionFilter, SessionRows, SummaryClaim, SummaryRows, TaskFilter, TaskRows, TurnRows, UsageRows,
+    WorkflowFilter, WorkflowRows,
 };
 use crate::sql::{Columns, Lock, Param, Sql};
 
@@ -120,7 +120,17 @@ pub(crate) fn ask_for_checkpoints(rows: &mut (impl WorkflowRows + CheckpointRows
 /// Runs every statement of hooks, workers and queue management. Omits token usage, which has one row per day and is
 /// read completely.
 pub(crate) fn ask_for_observations(
-    rows: &mut (impl QueueRows + ObservationRows + SummaryRows + TurnRows + UsageRows),
+    rows: &mut (
+             impl QueueRows
+             + ObservationRows
+             + SummaryRows
+             + TurnRows
+             + UsageRows
+             + NoteRows
+             + HandoffRows
+             + CheckpointRows
+             + SessionRows
+         ),
 ) {
     let now = Timestamp::from_millis(1_760_000_000_000);
     let session = SessionId::new(Ulid(1));
@@ -157,6 +167,7 @@ pub(crate) fn ask_for_observations(
         session_id: session,
         prompt: String::new(),
         closing: None,
+        compact_summary: None,
         status: TurnStatus::Open,
         failure: None,
         started_at: now,
@@ -164,6 +175,13 @@ pub(crate) fn ask_for_observations(
     };
     rows.next_turn(&turn).unwrap();
     rows.turn(turn.id).unwrap();
+    rows.turn_at(session, now).unwrap();
+    rows.note(NoteId::new(Ulid(1))).unwrap();
+    rows.notes(&NoteFilter { session_id: Some(session), ..NoteFilter::default() }, Page::first(50)).unwrap();
+    rows.notes(&NoteFilter::default(), Page::first(50)).unwrap();
+    rows.latest_handoff_of(session).unwrap();
+    rows.latest_checkpoint_of(session).unwrap();
+    rows.has_captures(session).unwrap();
     rows.summary(session).unwrap();
     rows.claim_summaries(now, now, 10).unwrap();
     let claim = SummaryClaim { session_id: session, fence: 1, attempts: 1 };

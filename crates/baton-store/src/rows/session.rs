@@ -49,10 +49,10 @@ pub trait SessionRows {
     /// Returns the corrected repository of the chat in `tuple`, if the repository of its latest session was corrected.
     fn corrected_repo(&mut self, tuple: &SessionTuple) -> Result<Option<Repo>, StoreError>;
 
-    /// Changes the repository of a session and of its handoffs, observations and pending tool uses.
+    /// Changes the repository of a session and of its handoffs, notes, observations and pending tool uses.
     fn correct_session_repo(&mut self, id: SessionId, repo: &Repo) -> Result<(), StoreError>;
 
-    /// Returns true if a hook reported a turn or a tool use of the session.
+    /// Returns true if the session has a turn, a tool use or a note.
     fn has_captures(&mut self, id: SessionId) -> Result<bool, StoreError>;
 
     /// Finds the earliest session of a chat, other than `except`.
@@ -234,6 +234,7 @@ impl<S: Sql> SessionRows for S {
             "UPDATE sessions SET corrected_from = coalesce(corrected_from, repo), repo = $1 WHERE id = $2",
             "UPDATE handoffs SET repo = $1 WHERE session_id = $2",
             "UPDATE observations SET repo = $1 WHERE session_id = $2",
+            "UPDATE notes SET repo = $1 WHERE session_id = $2",
             "UPDATE pending_queue SET repo = $1 WHERE session_id = $2 AND status IN ('raw', 'processing')",
         ] {
             self.execute(sql, &[repo.as_str().into(), (&id.to_string()).into()])?;
@@ -245,6 +246,7 @@ impl<S: Sql> SessionRows for S {
         let found = self.query_one(
             "SELECT 1 WHERE EXISTS (SELECT 1 FROM chat_turns WHERE session_id = $1) \
              OR EXISTS (SELECT 1 FROM observations WHERE session_id = $1) \
+             OR EXISTS (SELECT 1 FROM notes WHERE session_id = $1) \
              OR EXISTS (SELECT 1 FROM pending_queue WHERE session_id = $1 AND status IN ('raw', 'processing'))",
             &[(&id.to_string()).into()],
             &mut |_| Ok(()),

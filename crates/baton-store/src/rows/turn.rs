@@ -17,6 +17,8 @@ pub struct TurnEnd {
     pub closing: Option<String>,
     /// Error that ended the turn.
     pub failure: Option<String>,
+    /// Transcript of the chat, which has the closing message if the host did not send it.
+    pub transcript_path: Option<String>,
     /// Time of the end.
     pub at: Timestamp,
 }
@@ -29,6 +31,27 @@ pub trait TurnRows {
     /// Ends the latest turn of a session. A turn that has ended already keeps its closing message unless a new one is given.
     /// Without a turn, one without a request is added, so that the closing message is kept.
     fn end_turn(&mut self, session: SessionId, end: &TurnEnd) -> Result<(), StoreError>;
+
+    /// Stores the summary of a compaction with the latest turn of a session. Without a turn, one without a request is added.
+    fn add_compact_summary(
+        &mut self,
+        session: SessionId,
+        summary: &str,
+        at: Timestamp,
+    ) -> Result<(), StoreError>;
+
+    /// Lists the turns of a session whose closing message has to be read from a transcript, with its path, newest first.
+    fn turns_to_complete(
+        &mut self,
+        session: SessionId,
+        limit: u32,
+    ) -> Result<Vec<(Turn, String)>, StoreError>;
+
+    /// Stores the closing message that was read from a transcript; none if there was none. It is not read again.
+    fn complete_turn(&mut self, id: TurnId, closing: Option<&str>) -> Result<(), StoreError>;
+
+    /// Finds the turn of a session at a time: the latest one that started by then.
+    fn turn_at(&mut self, session: SessionId, at: Timestamp) -> Result<Option<Turn>, StoreError>;
 
     /// Marks the open turn of a session as unfinished.
     fn abandon_turn(&mut self, session: SessionId, at: Timestamp) -> Result<(), StoreError>;
@@ -51,7 +74,8 @@ pub trait TurnRows {
     ) -> Result<Vec<Turn>, StoreError>;
 }
 
-const COLUMNS: &str = "id, session_id, prompt, closing, status, failure, started_at, ended_at";
+const COLUMNS: &str =
+    "id, session_id, prompt, closing, status, failure, started_at, ended_at, compact_summary";
 
 fn read(columns: &dyn Columns) -> Result<Turn, StoreError> {
     let row = RowReader { table: "chat_turns", columns };
@@ -66,6 +90,7 @@ fn read(columns: &dyn Columns) -> Result<Turn, StoreError> {
         failure: row.opt_text(5)?,
         started_at: row.time(6)?,
         ended_at: row.opt_time(7)?,
+        compact_summary: row.opt_text(8)?,
     })
 }
 
@@ -104,18 +129,70 @@ impl<S: Sql> TurnRows for S {
             )?;
             return enqueue_latest(self, session);
         };
+        let closing = end.closing.as_deref().or(latest.closing.as_deref());
+        let transcript = if closing.is_none() { end.transcript_path.as_deref() } else { None };
         self.execute(
-            "UPDATE chat_turns SET closing = coalesce($1, closing), status = $2, failure = $3, ended_at = $4 \
-             WHERE id = $5",
+            "UPDATE chat_turns SET closing = $1, status = $2, failure = $3, ended_at = $4, transcript_path = $5 \
+             WHERE id = $6",
             &[
-                end.closing.as_deref().into(),
+                closing.into(),
                 end.status.as_str().into(),
                 end.failure.as_deref().into(),
                 end.at.into(),
+                transcript.into(),
                 latest.id.number().into(),
             ],
         )?;
         self.enqueue_for_index(ItemKind::Turn, &latest.id.to_string())
+    }
+
+    fn add_compact_summary(
+        &mut self,
+        session: SessionId,
+        summary: &str,
+        at: Timestamp,
+    ) -> Result<(), StoreError> {
+        match self.turns(session, None, 1)?.pop() {
+            Some(latest) => self.execute(
+                "UPDATE chat_turns SET compact_summary = $1 WHERE id = $2",
+                &[summary.into(), latest.id.number().into()],
+            )?,
+            None => self.execute(
+                "INSERT INTO chat_turns (session_id, prompt, compact_summary, status, started_at) \
+                 VALUES ($1, '', $2, 'open', $3)",
+                &[(&session.to_string()).into(), summary.into(), at.into()],
+            )?,
+        };
+        Ok(())
+    }
+
+    fn turns_to_complete(
+        &mut self,
+        session: SessionId,
+        limit: u32,
+    ) -> Result<Vec<(Turn, String)>, StoreError> {
+        let sql = format!(
+            "SELECT {COLUMNS}, transcript_path FROM chat_turns WHERE session_id = $1 AND transcript_path IS NOT NULL \
+             ORDER BY id DESC LIMIT $2"
+        );
+        self.query(&sql, &[(&session.to_string()).into(), limit.into()], &mut |columns| {
+            Ok((read(columns)?, RowReader { table: "chat_turns", columns }.text(9)?))
+        })
+    }
+
+    fn complete_turn(&mut self, id: TurnId, closing: Option<&str>) -> Result<(), StoreError> {
+        self.execute(
+            "UPDATE chat_turns SET closing = coalesce(closing, $1), transcript_path = NULL WHERE id = $2",
+            &[closing.into(), id.number().into()],
+        )?;
+        Ok(())
+    }
+
+    fn turn_at(&mut self, session: SessionId, at: Timestamp) -> Result<Option<Turn>, StoreError> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM chat_turns WHERE session_id = $1 AND started_at <= $2 ORDER BY id DESC LIMIT 1"
+        );
+        self.query_one(&sql, &[(&session.to_string()).into(), at.into()], &mut read)
     }
 
     fn abandon_turn(&mut self, session: SessionId, at: Timestamp) -> Result<(), StoreError> {

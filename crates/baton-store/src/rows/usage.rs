@@ -1,5 +1,7 @@
 //! Rows of token usage, per day and model.
 
+use baton_core::SessionId;
+
 use crate::error::StoreError;
 use crate::sql::{RowReader, Sql};
 
@@ -22,6 +24,13 @@ pub struct DailyUsage {
     pub micro_usd: u64,
 }
 
+impl DailyUsage {
+    /// Returns the tokens and the cost.
+    pub const fn spent(&self) -> Spent {
+        Spent { tokens: self.tokens_in + self.tokens_out, micro_usd: self.micro_usd }
+    }
+}
+
 /// Total spent on models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Spent {
@@ -35,6 +44,12 @@ pub struct Spent {
 pub trait UsageRows {
     /// Adds to the usage of a model on a day.
     fn add_usage(&mut self, usage: &DailyUsage) -> Result<(), StoreError>;
+
+    /// Adds to the usage of a session.
+    fn add_session_usage(&mut self, session: SessionId, spent: Spent) -> Result<(), StoreError>;
+
+    /// Lists the usage of sessions, newest session first.
+    fn session_usage(&mut self, limit: u32) -> Result<Vec<(SessionId, Spent)>, StoreError>;
 
     /// Lists usage per day and model, newest day first.
     fn usage(&mut self, limit: u32) -> Result<Vec<DailyUsage>, StoreError>;
@@ -57,6 +72,18 @@ macro_rules! add {
     };
 }
 
+/// Adds to the row of one writer in the usage of a session.
+macro_rules! add_to_session {
+    ($writer:literal) => {
+        concat!(
+            "INSERT INTO session_usage (session_id, writer, tokens, micro_usd) VALUES ($1, ",
+            $writer,
+            ", $2, $3) ON CONFLICT (session_id, writer) DO UPDATE SET tokens = session_usage.tokens + $2, \
+             micro_usd = session_usage.micro_usd + $3"
+        )
+    };
+}
+
 impl<S: Sql> UsageRows for S {
     fn add_usage(&mut self, usage: &DailyUsage) -> Result<(), StoreError> {
         // One row per connection: a process that is suspended inside a transaction blocks only its own row.
@@ -74,6 +101,25 @@ impl<S: Sql> UsageRows for S {
             ],
         )?;
         Ok(())
+    }
+
+    fn add_session_usage(&mut self, session: SessionId, spent: Spent) -> Result<(), StoreError> {
+        let sql = self.pick(add_to_session!("0"), add_to_session!("pg_backend_pid()"));
+        let Spent { tokens, micro_usd } = spent;
+        self.execute(sql, &[(&session.to_string()).into(), tokens.into(), micro_usd.into()])?;
+        Ok(())
+    }
+
+    fn session_usage(&mut self, limit: u32) -> Result<Vec<(SessionId, Spent)>, StoreError> {
+        self.query(
+            "SELECT session_id, CAST(sum(tokens) AS BIGINT), CAST(sum(micro_usd) AS BIGINT) FROM session_usage \
+             GROUP BY session_id ORDER BY session_id DESC LIMIT $1",
+            &[limit.into()],
+            &mut |columns| {
+                let row = RowReader { table: "session_usage", columns };
+                Ok((row.parsed(0)?, Spent { tokens: row.unsigned(1)?, micro_usd: row.unsigned(2)? }))
+            },
+        )
     }
 
     fn usage(&mut self, limit: u32) -> Result<Vec<DailyUsage>, StoreError> {

@@ -15,6 +15,7 @@ mod gate;
 pub mod handoff;
 pub mod idempotency;
 pub mod migration;
+pub mod note;
 pub mod observation;
 pub mod queue;
 pub mod queue_list;
@@ -68,6 +69,10 @@ macro_rules! store_contract {
                 update_changes_only_the_content,
                 lists_filter_and_page,
                 pages_neither_skip_nor_repeat,
+            }
+            note {
+                notes_are_stored_corrected_and_deleted,
+                notes_are_filtered_and_paged,
             }
             idempotency {
                 recorded_responses_are_returned,
@@ -129,6 +134,7 @@ macro_rules! store_contract {
             }
             usage {
                 usage_adds_up_by_day_and_model,
+                session_usage_adds_up,
             }
             watch {
                 changes_of_other_stores_are_reported,
@@ -153,6 +159,9 @@ macro_rules! store_contract {
                 turns_are_started_ended_and_listed,
                 repeated_end_keeps_the_closing_message,
                 open_turn_becomes_unfinished,
+                compact_summaries_belong_to_the_latest_turn,
+                turn_is_found_by_time,
+                turns_are_completed_from_transcripts,
             }
             workflow {
                 reads_back_every_field,
@@ -246,6 +255,7 @@ mod tests {
             ("session", include_str!("session.rs")),
             ("session_list", include_str!("session_list.rs")),
             ("handoff", include_str!("handoff.rs")),
+            ("note", include_str!("note.rs")),
             ("idempotency", include_str!("idempotency.rs")),
             ("request", include_str!("request.rs")),
             ("queue", include_str!("queue.rs")),

@@ -13,7 +13,13 @@ fn start(store: &Store, session: SessionId, prompt: &'static str, seconds: u64) 
 
 fn end(store: &Store, session: SessionId, status: TurnStatus, closing: Option<&str>, seconds: u64) {
     let failure = (status == TurnStatus::Failed).then(|| AWKWARD.to_owned());
-    let end = TurnEnd { status, closing: closing.map(str::to_owned), failure, at: later(seconds) };
+    let end = TurnEnd {
+        status,
+        closing: closing.map(str::to_owned),
+        failure,
+        transcript_path: None,
+        at: later(seconds),
+    };
     write(store, move |tx| tx.end_turn(session, &end));
 }
 
@@ -37,6 +43,7 @@ pub fn turns_are_started_ended_and_listed(store: &TestStore) {
         session_id: mine,
         prompt: AWKWARD.into(),
         closing: Some(AWKWARD.into()),
+        compact_summary: None,
         status: TurnStatus::Done,
         failure: None,
         started_at: NOW,
@@ -78,4 +85,62 @@ pub fn open_turn_becomes_unfinished(store: &TestStore) {
     assert_eq!(found, [(TurnStatus::Unfinished, Some(later(2))), (TurnStatus::Unfinished, Some(later(1)))]);
     write(store, move |tx| tx.abandon_turn(session, later(9)));
     assert_eq!(turns(store, session)[0].ended_at, Some(later(2)), "a turn that has ended stays as it is");
+}
+
+/// A compaction summary is stored with the latest turn, which stays open; without a turn, one is added.
+pub fn compact_summaries_belong_to_the_latest_turn(store: &TestStore) {
+    let (with_turn, without) = (session_id(), session_id());
+    start(store, with_turn, "first", 1);
+    start(store, with_turn, "second", 2);
+    for session in [with_turn, without] {
+        write(store, move |tx| tx.add_compact_summary(session, "so far", later(3)));
+        let latest = turns(store, session).remove(0);
+        assert_eq!(latest.compact_summary.as_deref(), Some("so far"));
+        assert_eq!(latest.status, TurnStatus::Open);
+    }
+    assert_eq!((turns(store, with_turn).len(), turns(store, without).len()), (2, 1));
+}
+
+/// The turn at a time is the latest one that started by then.
+pub fn turn_is_found_by_time(store: &TestStore) {
+    let session = session_id();
+    start(store, session, "first", 10);
+    start(store, session, "second", 20);
+    let at = |seconds| {
+        let found = read(store, move |tx| tx.turn_at(session, later(seconds)));
+        found.map(|turn| turn.prompt)
+    };
+    assert_eq!(at(9), None);
+    assert_eq!((at(10).as_deref(), at(19).as_deref()), (Some("first"), Some("first")));
+    assert_eq!((at(20).as_deref(), at(99).as_deref()), (Some("second"), Some("second")));
+}
+
+/// A turn that ended without a closing message is completed from its transcript once.
+pub fn turns_are_completed_from_transcripts(store: &TestStore) {
+    let session = session_id();
+    let stop = |closing: Option<&str>| {
+        let end = TurnEnd {
+            status: TurnStatus::Done,
+            closing: closing.map(str::to_owned),
+            failure: None,
+            transcript_path: Some("/t.jsonl".into()),
+            at: later(9),
+        };
+        write(store, move |tx| tx.end_turn(session, &end));
+    };
+    let pending = || read(store, move |tx| tx.turns_to_complete(session, 10));
+    start(store, session, "closed", 1);
+    stop(Some("words"));
+    assert!(pending().is_empty());
+    start(store, session, "open", 2);
+    stop(None);
+    let found = pending();
+    assert_eq!(
+        found.iter().map(|(turn, path)| (turn.prompt.as_str(), path.as_str())).collect::<Vec<_>>(),
+        [("open", "/t.jsonl")]
+    );
+    let id = found[0].0.id;
+    write(store, move |tx| tx.complete_turn(id, Some("read")));
+    assert!(pending().is_empty());
+    assert_eq!(turns(store, session)[0].closing.as_deref(), Some("read"));
 }

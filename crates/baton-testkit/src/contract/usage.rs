@@ -2,6 +2,7 @@
 
 use baton_store::{DailyUsage, Spent, Store};
 
+use super::fixture::session_id;
 use super::store::{TestStore, read, write};
 
 fn usage(day: &str, compressor: &str, model: &str, counts: [u64; 3]) -> DailyUsage {
@@ -52,4 +53,16 @@ pub fn usage_adds_up_by_day_and_model(store: &TestStore) {
     assert_eq!(spent_on("2026-01-17"), expected);
     assert_eq!(spent_on("2026-01-18"), Spent { tokens: 2, micro_usd: 6 });
     assert_eq!(spent_on("2026-01-19"), Spent::default());
+}
+
+/// The usage of a session adds up and is listed newest session first.
+pub fn session_usage_adds_up(store: &TestStore) {
+    let (older, newer) = (session_id(), session_id());
+    for (session, tokens, micro_usd) in [(newer, 5, 50), (older, 1, 10), (newer, 7, 70)] {
+        write(store, move |tx| tx.add_session_usage(session, Spent { tokens, micro_usd }));
+    }
+    let expected =
+        [(newer, Spent { tokens: 12, micro_usd: 120 }), (older, Spent { tokens: 1, micro_usd: 10 })];
+    assert_eq!(read(store, |tx| tx.session_usage(10)), expected);
+    assert_eq!(read(store, |tx| tx.session_usage(1)), expected[..1]);
 }

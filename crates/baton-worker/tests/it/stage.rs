@@ -340,6 +340,7 @@ fn settings(compressor: Arc<dyn Compressor>) -> Settings {
             compressor,
             offline: Arc::new(Offline),
             daily_token_budget: None,
+            read_closing: None,
             lease: LEASE,
             max_attempts: ATTEMPTS,
             raw_retention: 7 * DAY,

@@ -41,7 +41,7 @@ fn session_is_summarized_after_it_stops_and_all_items_are_processed() {
         assert_eq!(stored.summary.key_files, ["src/lib.rs"]);
         assert_eq!(stored.summary.key_decisions, ["Kept it small"]);
         assert_eq!((stored.observations, stored.made_at), (3, stage.clock_now()));
-        assert_eq!(stored.provenance.prompt_version, "summarize-v1");
+        assert_eq!(stored.provenance.prompt_version, "summarize-v2");
         assert!(stored.provenance.model.is_some() && stored.provenance.tokens_in > 0);
         assert_eq!(stage.usage()[0].calls, 4, "three observations and a summary");
         let prompts = summary_prompts(&stage);

@@ -16,7 +16,9 @@ use serde_json::{Value, json};
 
 use crate::backend::Backend;
 use crate::checkout::repository_here;
+use crate::config::Config;
 use crate::exit::Exit;
+use crate::live_session::live_session;
 use crate::output::{Answer, Failure, note, warn};
 use crate::verbs::session::KeyArgs;
 
@@ -93,7 +95,8 @@ pub(crate) struct SaveArgs {
     /// Repository [default: repository of the current checkout]
     #[arg(long, value_name = "OWNER/NAME")]
     repo: Option<String>,
-    /// Session (sess_…) to record with the checkpoint; also counts as its heartbeat
+    /// Session (sess_…) to record with the checkpoint; also counts as its heartbeat [default: live session in the current
+    /// checkout]
     #[arg(long, value_name = "ID")]
     agent_session: Option<String>,
     #[command(flatten)]
@@ -207,9 +210,13 @@ pub(crate) struct WorkflowsArgs {
     venture: VentureArgs,
 }
 
-pub(crate) fn run(command: &CheckpointCommand, backend: &Backend) -> Result<Answer, Failure> {
+pub(crate) fn run(
+    command: &CheckpointCommand,
+    config: &Config,
+    backend: &Backend,
+) -> Result<Answer, Failure> {
     match command {
-        CheckpointCommand::Save(args) => save(args, backend),
+        CheckpointCommand::Save(args) => save(args, config, backend),
         CheckpointCommand::Load(args) => load(args, backend),
         CheckpointCommand::List(args) => {
             let params = json!({
@@ -257,14 +264,20 @@ pub(crate) fn run(command: &CheckpointCommand, backend: &Backend) -> Result<Answ
     }
 }
 
-fn save(args: &SaveArgs, backend: &Backend) -> Result<Answer, Failure> {
+fn save(args: &SaveArgs, config: &Config, backend: &Backend) -> Result<Answer, Failure> {
+    let here = if args.repo.is_none() { repository() } else { None };
+    let venture = args.venture.venture.as_deref().unwrap_or(config.venture.as_str());
+    // While the store cannot be used there is no session to find, and the checkpoint is spooled without one.
+    let find = |repo: &String| Some(live_session(repo, venture, backend).ok()??.id.to_string());
+    let agent_session = args.agent_session.clone().or_else(|| here.as_ref().and_then(find));
+    let repo = args.repo.clone().or(here);
     let params = json!({
         "sessionId": args.session_id,
         "metadata": { "name": args.name, "tags": args.tags },
         "force": args.force,
         "redactSecrets": args.redact_secrets.then_some(true),
-        "repo": args.repo.clone().or_else(repository),
-        "agentSessionId": args.agent_session,
+        "repo": repo,
+        "agentSessionId": agent_session,
         "venture": args.venture.venture,
     });
     let context = read_context(args.file.as_deref())?;

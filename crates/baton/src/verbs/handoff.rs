@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::backend::Backend;
 use crate::config::Config;
 use crate::exit::Exit;
+use crate::live_session::session_id;
 use crate::output::{Answer, Failure};
 use crate::verbs::handoff_args::HandoffArgs;
 use crate::verbs::session::KeyArgs;
@@ -93,9 +94,9 @@ pub(crate) struct ShowArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CreateArgs {
-    /// Session that creates the handoff
+    /// Session that creates the handoff [default: live session in the current checkout]
     #[arg(long = "session", value_name = "ID")]
-    session_id: String,
+    session_id: Option<String>,
     #[command(flatten)]
     handoff: HandoffArgs,
     #[command(flatten)]
@@ -134,7 +135,8 @@ pub(crate) fn run(command: &HandoffCommand, config: &Config, backend: &Backend) 
             backend.answer::<ShowHandoff>(&params, None, |output| describe(&output.handoff))
         }
         HandoffCommand::Create(args) => {
-            let params = json!({ "session_id": args.session_id, "handoff": args.handoff.document()?,
+            let params = json!({ "session_id": session_id(args.session_id.as_deref(), config, backend)?,
+                "handoff": args.handoff.document()?,
                 "redact_secrets": args.handoff.redact_secrets() });
             backend.answer::<CreateHandoff>(&params, args.key.get(), |output| {
                 format!("created {}", output.handoff_id)

@@ -15,6 +15,7 @@ pub(crate) mod hook;
 pub(crate) mod import;
 pub(crate) mod key;
 pub(crate) mod mcp;
+pub(crate) mod note;
 pub(crate) mod observation;
 pub(crate) mod pause;
 pub(crate) mod queue;

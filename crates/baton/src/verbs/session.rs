@@ -12,6 +12,7 @@ use crate::backend::Backend;
 use crate::checkout::repository_here;
 use crate::config::Config;
 use crate::exit::Exit;
+use crate::live_session::{client_here, live_session, session_id};
 use crate::output::{Answer, Failure};
 use crate::verbs::handoff_args::HandoffArgs;
 
@@ -47,7 +48,7 @@ pub(crate) enum SessionCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct StartArgs {
-    /// Agent that works in the session [default: session.agent]
+    /// Agent that works in the session [default: session.agent, or the program that runs the command]
     #[arg(long)]
     agent: Option<String>,
     /// Repository [default: repository of the current checkout]
@@ -103,16 +104,16 @@ impl KeyArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct HeartbeatArgs {
-    /// Session id
-    session_id: String,
+    /// Session id [default: live session in the current checkout]
+    session_id: Option<String>,
     #[command(flatten)]
     key: KeyArgs,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct UpdateArgs {
-    /// Session id
-    session_id: String,
+    /// Session id [default: live session in the current checkout]
+    session_id: Option<String>,
     /// New branch
     #[arg(long)]
     branch: Option<String>,
@@ -134,8 +135,8 @@ pub(crate) struct UpdateArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// Session id
-    session_id: String,
+    /// Session id [default: live session in the current checkout]
+    session_id: Option<String>,
 }
 
 /// Parses a JSON object from an argument with the same strict rules as a request body.
@@ -153,8 +154,8 @@ pub(crate) fn object(flag: &str, text: &str) -> Result<Map<String, Value>, Failu
 
 #[derive(Debug, Args)]
 pub(crate) struct EndArgs {
-    /// Session id
-    session_id: String,
+    /// Session id [default: live session in the current checkout]
+    session_id: Option<String>,
     #[command(flatten)]
     handoff: HandoffArgs,
     /// Store the handoff but keep the session active
@@ -189,51 +190,62 @@ pub(crate) struct ListArgs {
 pub(crate) fn run(command: SessionCommand, config: &Config, backend: &Backend) -> Result<Answer, Failure> {
     match command {
         SessionCommand::Start(args) => start(&args, config, backend),
-        SessionCommand::Heartbeat(args) => {
-            backend.answer::<Heartbeat>(&json!({ "session_id": args.session_id }), args.key.get(), |output| {
+        SessionCommand::Heartbeat(args) => backend.answer::<Heartbeat>(
+            &json!({ "session_id": session_id(args.session_id.as_deref(), config, backend)? }),
+            args.key.get(),
+            |output| {
                 format!(
                     "recorded a heartbeat of {}; next heartbeat before {}",
                     output.session_id, output.next_heartbeat_at
                 )
-            })
-        }
-        SessionCommand::Update(args) => update(&args, backend),
-        SessionCommand::End(args) => end(&args, backend),
+            },
+        ),
+        SessionCommand::Update(args) => update(&args, config, backend),
+        SessionCommand::End(args) => end(&args, config, backend),
         SessionCommand::List(args) => list(&args, config, backend),
-        SessionCommand::Show(args) => show(&args, backend),
+        SessionCommand::Show(args) => show(&args, config, backend),
     }
 }
 
 fn start(args: &StartArgs, config: &Config, backend: &Backend) -> Result<Answer, Failure> {
-    let repo = match &args.repo {
-        Some(repo) => repo.clone(),
-        None => {
-            repository_here().map_err(name_it)?.map(|repo| repo.as_str().to_owned()).ok_or_else(|| {
-                Failure::new(
-                    Exit::Usage,
-                    "usage",
-                    "cannot start a session: no repository given, and the working folder is not in a checkout",
-                )
-                .hint("add --repo OWNER/NAME, or run the command in a checkout")
-            })?
-        }
+    let here = match (&args.repo, repository_here()) {
+        (_, Ok(here)) => here.map(|repo| repo.as_str().to_owned()),
+        (Some(_), Err(_)) => None,
+        (None, Err(fault)) => return Err(name_it(fault).into()),
     };
+    let repo = args.repo.clone().or_else(|| here.clone()).ok_or_else(|| {
+        Failure::new(
+            Exit::Usage,
+            "usage",
+            "cannot start a session: no repository given, and the working folder is not in a checkout",
+        )
+        .hint("add --repo OWNER/NAME, or run the command in a checkout")
+    })?;
+    let venture = args.venture.as_deref().unwrap_or(config.venture.as_str());
+    // The hooks of the agent that runs this command may have opened its session already.
+    let live = match (client_here(), &args.client_session_id) {
+        (Some(_), None) => live_session(&repo, venture, backend)?,
+        _ => None,
+    };
+    let given = args.agent.as_deref().or(config.agent.as_ref().map(|agent| agent.as_str()));
     let agent =
-        args.agent.as_deref().or(config.agent.as_ref().map(|agent| agent.as_str())).ok_or_else(|| {
+        live.as_ref().map(|live| live.agent.as_str()).or(given).or(client_here()).ok_or_else(|| {
             Failure::new(Exit::Usage, "usage", "cannot start a session: no agent given")
                 .hint("add --agent NAME, or set session.agent in the configuration (BATON_AGENT)")
         })?;
+    let chat = live.as_ref().and_then(|live| live.client_session_id.as_deref());
     let params = json!({
         "agent": agent,
         "repo": repo,
-        "venture": args.venture.as_deref().unwrap_or(config.venture.as_str()),
-        "track": args.track,
+        "checkout_repo": here,
+        "venture": venture,
+        "track": live.as_ref().map_or(args.track, |live| live.track),
         "issue_number": args.issue_number,
         "branch": args.branch,
         "commit_sha": args.commit_sha,
-        "client": args.client,
+        "client": args.client.as_deref().or(client_here()),
         "client_version": args.client_version,
-        "client_session_id": args.client_session_id,
+        "client_session_id": args.client_session_id.as_deref().or(chat),
         "host": args.host,
         "meta": args.meta.as_deref().map(|text| object("--meta", text)).transpose()?,
     });
@@ -283,12 +295,13 @@ pub(crate) fn describe_start(output: &StartSessionOutput) -> String {
         ));
     }
     lines.push(format!("next heartbeat before {}", output.next_heartbeat_at));
+    lines.extend(output.warning.iter().map(|warning| format!("warning: {warning}")));
     lines.join("\n")
 }
 
-fn update(args: &UpdateArgs, backend: &Backend) -> Result<Answer, Failure> {
+fn update(args: &UpdateArgs, config: &Config, backend: &Backend) -> Result<Answer, Failure> {
     let params = json!({
-        "session_id": args.session_id,
+        "session_id": session_id(args.session_id.as_deref(), config, backend)?,
         "branch": args.branch,
         "commit_sha": args.commit_sha,
         "issue_number": args.issue_number,
@@ -300,26 +313,30 @@ fn update(args: &UpdateArgs, backend: &Backend) -> Result<Answer, Failure> {
     })
 }
 
-fn show(args: &ShowArgs, backend: &Backend) -> Result<Answer, Failure> {
-    backend.answer::<ShowSession>(&json!({ "session_id": args.session_id }), None, |output| {
-        let session = &output.session;
-        let mut lines = vec![describe_session(session), format!("status {}", session.status.as_str())];
-        if let (Some(at), Some(reason)) = (session.ended_at, session.end_reason) {
-            lines.push(format!("ended at {at} ({})", reason.as_str()));
-        }
-        if let Some(handoff) = &output.handoff {
-            lines.push(format!("handoff {}: {}", handoff.id, handoff.summary));
-        }
-        if let Some(summary) = &output.summary {
-            lines.push(format!("summary: {}", summary.summary));
-        }
-        lines.join("\n")
-    })
+fn show(args: &ShowArgs, config: &Config, backend: &Backend) -> Result<Answer, Failure> {
+    backend.answer::<ShowSession>(
+        &json!({ "session_id": session_id(args.session_id.as_deref(), config, backend)? }),
+        None,
+        |output| {
+            let session = &output.session;
+            let mut lines = vec![describe_session(session), format!("status {}", session.status.as_str())];
+            if let (Some(at), Some(reason)) = (session.ended_at, session.end_reason) {
+                lines.push(format!("ended at {at} ({})", reason.as_str()));
+            }
+            if let Some(handoff) = &output.handoff {
+                lines.push(format!("handoff {}: {}", handoff.id, handoff.summary));
+            }
+            if let Some(summary) = &output.summary {
+                lines.push(format!("summary: {}", summary.summary));
+            }
+            lines.join("\n")
+        },
+    )
 }
 
-fn end(args: &EndArgs, backend: &Backend) -> Result<Answer, Failure> {
+fn end(args: &EndArgs, config: &Config, backend: &Backend) -> Result<Answer, Failure> {
     let params = json!({
-        "session_id": args.session_id,
+        "session_id": session_id(args.session_id.as_deref(), config, backend)?,
         "handoff": args.handoff.optional_document()?,
         "keep_session_open": args.keep_open.then_some(true),
         "redact_secrets": args.handoff.redact_secrets(),

@@ -1,5 +1,6 @@
 //! `baton status`: the store, the venture, its active sessions and lost hook reports.
 
+use baton_app::observation::WorkerHealth;
 use baton_app::session::ListSessions;
 use serde_json::json;
 
@@ -39,6 +40,17 @@ pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
             .take(10)
             .map(|session| format!("  {}  {} in {}", session.id, session.agent, session.repo)),
     );
+    // A token without access to all ventures cannot read the usage.
+    let health = backend.call::<WorkerHealth>(&json!({}), None).ok().map(|(health, _)| health);
+    for day in health.iter().flat_map(|health| &health.cost_by_day) {
+        lines.push(format!("cost     {}: ${:.4}, {} tokens", day.day, day.cost_usd, day.tokens));
+    }
+    for session in health.iter().flat_map(|health| &health.cost_by_session) {
+        lines.push(format!(
+            "cost     {}: ${:.4}, {} tokens",
+            session.session_id, session.cost_usd, session.tokens
+        ));
+    }
     let capture = CaptureState::of(config);
     if capture != CaptureState::On {
         lines.push(format!("capture  {}", capture.describe()));
@@ -48,6 +60,8 @@ pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
     lines.extend(capture_failure.as_ref().map(|failure| format!("capture  {}", failure.describe())));
     let data = json!({
         "version": VERSION, "store": place, "venture": venture, "active_sessions": output.sessions,
+        "cost_by_day": health.as_ref().map(|health| &health.cost_by_day),
+        "cost_by_session": health.as_ref().map(|health| &health.cost_by_session),
         "capture": capture, "capture_failure": capture_failure, "last_captured": captured,
     });
     Ok(Answer::new(data, lines.join("\n")))

@@ -1,11 +1,14 @@
 //! `baton turn …`
 
-use baton_app::turn::{ListTurns, ShowTurn, ShowTurnOutput, TurnView};
+use baton_app::turn::{ListTurns, ShowTurn, ShowTurnOutput, TurnAction, TurnView};
 use baton_core::observation::{TurnStatus, one_line, visible};
 use clap::{Args, Subcommand};
 use serde::Serialize;
+use serde_json::json;
 
 use crate::backend::Backend;
+use crate::config::Config;
+use crate::live_session::session_id;
 use crate::output::{Answer, Failure};
 
 /// Width of a request or closing message in a list.
@@ -19,10 +22,10 @@ pub(crate) enum TurnCommand {
     Show(ShowArgs),
 }
 
-#[derive(Debug, Args, Serialize)]
+#[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// Session id
-    session_id: String,
+    /// Session id [default: live session in the current checkout]
+    session_id: Option<String>,
     /// Maximum number of turns, 1 to 200 [default: 20]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     limit: Option<i64>,
@@ -37,18 +40,25 @@ pub(crate) struct ShowArgs {
     turn_id: String,
 }
 
-pub(crate) fn run(command: &TurnCommand, backend: &Backend) -> Result<Answer, Failure> {
+pub(crate) fn run(command: &TurnCommand, config: &Config, backend: &Backend) -> Result<Answer, Failure> {
     match command {
-        TurnCommand::List(args) => backend.answer::<ListTurns>(args, None, |found| {
-            let mut lines: Vec<String> = found.turns.iter().map(line).collect();
-            if lines.is_empty() {
-                lines.push("no turns were reported for this session".into());
-            }
-            if let Some(before) = found.next_before {
-                lines.push(format!("more: --before {before}"));
-            }
-            lines.join("\n")
-        }),
+        TurnCommand::List(args) => {
+            let session_id = session_id(args.session_id.as_deref(), config, backend)?;
+            let params = json!({ "session_id": session_id, "limit": args.limit, "before": args.before });
+            backend.answer::<ListTurns>(&params, None, |found| {
+                let mut lines: Vec<String> = found.turns.iter().map(line).collect();
+                if lines.is_empty() {
+                    lines.push("no turns were reported for this session".into());
+                }
+                if let Some(before) = found.next_before {
+                    lines.push(format!("more: --before {before}"));
+                }
+                lines.join(
+                    "
+",
+                )
+            })
+        }
         TurnCommand::Show(args) => backend.answer::<ShowTurn>(args, None, describe),
     }
 }
@@ -74,13 +84,24 @@ fn describe(shown: &ShowTurnOutput) -> String {
         None => format!("time    {}", turn.started_at),
     });
     let tools: Vec<String> = shown.tools.iter().map(|tool| format!("{} {}", tool.uses, tool.tool)).collect();
-    for (name, items) in [("tools", &tools), ("changed", &shown.files_changed), ("read", &shown.files_read)] {
+    let titles =
+        |actions: &[TurnAction]| actions.iter().map(|action| action.title.clone()).collect::<Vec<_>>();
+    let (checks, failures) = (titles(&shown.checks), titles(&shown.failures));
+    for (name, items) in [
+        ("tools", &tools),
+        ("changed", &shown.files_changed),
+        ("read", &shown.files_read),
+        ("checks", &checks),
+        ("commits", &shown.commits),
+        ("failed", &failures),
+    ] {
         if !items.is_empty() {
             parts.push(format!("{name:<7} {}", visible(&items.join(", "))));
         }
     }
     for (name, text) in [
         ("request", Some(turn.prompt.as_str())),
+        ("summary at compaction", turn.compact_summary.as_deref()),
         ("closing message", turn.closing_message.as_deref()),
         ("error", turn.failure.as_deref()),
     ] {

@@ -24,6 +24,7 @@ mod hook_output;
 mod hook_private;
 mod hook_protocol;
 mod hook_repo;
+mod hook_transcript;
 mod hook_unstored;
 mod hooked;
 mod http;

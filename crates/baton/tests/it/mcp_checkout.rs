@@ -1,6 +1,6 @@
 //! `baton mcp` started in a checkout: the repository defaults to that of the checkout, as on the command line.
 
-use baton_testkit::binary::{Home, tool_answer};
+use baton_testkit::binary::{Home, McpClient, tool_answer};
 use serde_json::{Value, json};
 
 use crate::checkout::Checkout;
@@ -76,4 +76,126 @@ fn a_session_is_started_without_any_argument() {
     let home = checkout.home.with("BATON_AGENT", "reviewer-2");
     let session = tool_answer(&home.mcp().call("session_start", &json!({})))["session"].clone();
     assert_eq!(session["agent"], "reviewer-2", "the configured agent takes precedence");
+}
+
+/// Reports an event of Claude Code in the checkout.
+fn hook(checkout: &Checkout, event: &str, chat: &str) -> String {
+    let report = json!({ "session_id": chat, "cwd": checkout.root(), "prompt": "Make it fast" });
+    let arguments = ["hook", event, "--client", "claude-code"];
+    let done = checkout.home.run_with_input(&arguments, report.to_string().as_bytes());
+    assert_eq!(done.code, 0, "{done:?}");
+    done.stdout
+}
+
+fn claude(checkout: &Checkout) -> McpClient {
+    let mut client = checkout.home.mcp_before_handshake();
+    let client_info = json!({ "name": "claude-code", "version": "2.1.325" });
+    client.request(
+        "initialize",
+        &json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client_info }),
+    );
+    client.send_line(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+    client
+}
+
+fn live(checkout: &Checkout) -> Vec<Value> {
+    let listed = checkout.home.run(&["session", "list", "--repo", "acme/webshop", "--format", "json"]);
+    listed.json()["data"]["sessions"].as_array().unwrap().clone()
+}
+
+#[test]
+fn mcp_uses_the_session_that_the_hooks_of_the_same_client_opened() {
+    let checkout = checkout_of_webshop();
+    hook(&checkout, "session-start", "chat-1");
+    let session = live(&checkout)[0]["id"].clone();
+    let mut client = claude(&checkout);
+    for arguments in [json!({}), json!({ "agent": "claude-1" })] {
+        let started = tool_answer(&client.call("session_start", &arguments));
+        assert_eq!((&started["session_id"], &started["status"]), (&session, &json!("resumed")), "{started}");
+        assert_eq!((&started["active_sessions"], &started["warning"]), (&json!([]), &Value::Null));
+    }
+    let noted = tool_answer(&client.call("note", &json!({ "text": "Use WAL", "kind": "decision" })));
+    assert_eq!((&noted["note"]["session_id"], &noted["note"]["repo"]), (&session, &json!("acme/webshop")));
+    let saved = tool_answer(&client.call("workflow_checkpoint_save", &json!({ "context": { "step": 1 } })));
+    let handoff = json!({ "action": "create", "handoff": { "summary": "half done" } });
+    let created = tool_answer(&client.call("handoff", &handoff));
+    assert_eq!(created["session_id"], session, "{created}");
+    let show = json!({ "action": "show", "handoff_id": created["handoff_id"] });
+    let shown = tool_answer(&client.call("handoff", &show));
+    assert_eq!(
+        shown["handoff"]["checkpoint_id"], saved["checkpointId"],
+        "the checkpoint records the session"
+    );
+    assert_eq!(tool_answer(&client.call("session_heartbeat", &json!({})))["session_id"], session);
+    let ended = tool_answer(&client.call("session_end", &json!({ "handoff": { "summary": "done" } })));
+    assert_eq!(ended["session_id"], session, "{ended}");
+    assert_eq!(live(&checkout), Vec::<Value>::new(), "there was only one session");
+    let error = tool_answer(&client.call("session_heartbeat", &json!({})));
+    assert_eq!(error["code"], "SESSION_NOT_FOUND", "{error}");
+}
+
+#[test]
+fn the_newest_session_of_the_same_program_is_used_and_others_are_not() {
+    let checkout = checkout_of_webshop();
+    hook(&checkout, "session-start", "chat-1");
+    hook(&checkout, "session-start", "chat-2");
+    let mut client = claude(&checkout);
+    let started = tool_answer(&client.call("session_start", &json!({})));
+    assert_eq!(started["session"]["client_session_id"], "chat-2", "{started}");
+    let others = started["active_sessions"].as_array().unwrap();
+    assert_eq!(others.len(), 1, "another chat of the same program is another session: {others:?}");
+    let other = tool_answer(&checkout.home.mcp().call("session_start", &json!({ "agent": "codex-1" })));
+    assert_eq!(other["status"], "created", "{other}");
+    assert_eq!(other["session"]["client_session_id"], Value::Null);
+}
+
+#[test]
+fn a_repository_that_differs_from_the_checkout_is_questioned() {
+    let checkout = checkout_of_webshop();
+    let mut client = claude(&checkout);
+    let started = tool_answer(&client.call("session_start", &json!({ "repo": "acme/other" })));
+    let warning = started["warning"].as_str().unwrap();
+    assert!(warning.contains("acme/other") && warning.contains("acme/webshop"), "{warning}");
+    let correct = json!({ "session_id": started["session_id"], "repo": "acme/webshop" });
+    tool_answer(&client.call("session_update", &correct));
+    let again = tool_answer(&client.call("session_start", &json!({})));
+    assert_eq!((&again["session_id"], &again["warning"]), (&started["session_id"], &Value::Null));
+}
+
+#[test]
+fn the_command_line_uses_the_live_session_of_the_checkout() {
+    let checkout = checkout_of_webshop();
+    let run = |arguments: &[&str]| {
+        let finished = checkout.home.run(&[arguments, &["--format", "json"]].concat());
+        assert_eq!(finished.code, 0, "{finished:?}");
+        finished.json()["data"].clone()
+    };
+    assert_eq!(checkout.home.run(&["session", "heartbeat"]).code, 2, "there is no session");
+    let alone = run(&["note", "Without a session"]);
+    assert_eq!(
+        (&alone["note"]["session_id"], &alone["note"]["repo"]),
+        (&Value::Null, &json!("acme/webshop"))
+    );
+    hook(&checkout, "user-prompt-submit", "chat-1");
+    let session = live(&checkout)[0]["id"].clone();
+    assert_eq!(run(&["note", "Use WAL", "--kind", "decision"])["note"]["session_id"], session);
+    assert_eq!(run(&["session", "heartbeat"])["session_id"], session);
+    assert_eq!(run(&["session", "update", "--branch", "topic"])["session_id"], session);
+    assert_eq!(run(&["turn", "list"])["turns"][0]["prompt"], "Make it fast");
+    let saved = checkout.home.run_with_input(&["checkpoint", "save", "--format", "json"], br#"{"step":1}"#);
+    let saved = saved.json()["data"]["checkpointId"].clone();
+    let created =
+        run(&["handoff", "create", "--summary", "half done", "--gotcha", "UTC", "--task", "TASK-1"]);
+    let shown = run(&["handoff", "show", created["handoff_id"].as_str().unwrap()])["handoff"].clone();
+    assert_eq!((&shown["session_id"], &shown["checkpoint_id"]), (&session, &saved));
+    assert_eq!(shown["payload"], json!({ "gotchas": ["UTC"], "references": { "task": "TASK-1" } }));
+    let ended = run(&["session", "end"]);
+    assert_eq!((&ended["session_id"], &ended["handoff_id"]), (&session, &Value::Null));
+    assert_eq!(live(&checkout), Vec::<Value>::new());
+
+    hook(&checkout, "user-prompt-submit", "chat-1");
+    let session = live(&checkout)[0]["id"].clone();
+    let inside = checkout.home.with("CLAUDECODE", "1");
+    let started = inside.run(&["session", "start", "--agent", "claude-1", "--format", "json"]).json();
+    assert_eq!(started["data"]["session_id"], session, "{started}");
 }

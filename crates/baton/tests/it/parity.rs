@@ -157,7 +157,9 @@ fn fill_path(path: &str, params: &Value) -> (String, Value) {
 fn flag(param: &str, verb: &[&str]) -> String {
     match param {
         "issue_number" => "issue".into(),
-        "session_id" if verb == ["handoff", "create"] => "session".into(),
+        "session_id" if matches!(verb, ["handoff", "create"] | ["note"] | ["note", "list"]) => {
+            "session".into()
+        }
         "commit_sha" => "commit".into(),
         "status_label" => "status".into(),
         "sessionId" => "session".into(),
@@ -323,6 +325,74 @@ fn withdraw(handoff_id: &str) -> Step {
     }
 }
 
+fn note(params: Value) -> Step {
+    Step { http: ("POST", "/api/notes"), tool: "note", verb: &["note"], params, positional: &["text"] }
+}
+
+fn notes(params: Value) -> Step {
+    Step { http: ("GET", "/api/notes"), tool: "note_list", verb: &["note", "list"], params, positional: &[] }
+}
+
+fn show_note(note_id: &str) -> Step {
+    Step {
+        http: ("GET", "/api/notes/{note_id}"),
+        tool: "note_show",
+        verb: &["note", "show"],
+        params: json!({ "note_id": note_id }),
+        positional: &["note_id"],
+    }
+}
+
+fn edit_note(params: Value) -> Step {
+    Step {
+        http: ("POST", "/api/notes/{note_id}"),
+        tool: "note_update",
+        verb: &["note", "edit"],
+        params,
+        positional: &["note_id"],
+    }
+}
+
+fn delete_note(note_id: &str) -> Step {
+    Step {
+        http: ("DELETE", "/api/notes/{note_id}"),
+        tool: "note_delete",
+        verb: &["note", "delete"],
+        params: json!({ "note_id": note_id }),
+        positional: &["note_id"],
+    }
+}
+
+fn run_note_calls(script: &mut Script<'_>) {
+    let mut call = |step: Step| script.call(&step);
+    let started = call(start(json!({ "agent": "n", "venture": "noted", "repo": "o/n" }))).unwrap();
+    let session_id = started["session_id"].as_str().unwrap().to_owned();
+    let decision = json!({
+        "session_id": session_id, "text": "Cookies ☕: the proxy drops headers", "kind": "decision", "file": "./src/a.rs",
+    });
+    let made = call(note(decision)).unwrap();
+    assert_eq!((&made["note"]["file"], &made["note"]["agent"]), (&"src/a.rs".into(), &"n".into()));
+    let id = made["note"]["id"].as_str().unwrap().to_owned();
+    call(note(json!({ "text": "without a session", "repo": "o/n", "venture": "noted" }))).unwrap();
+    let secret = format!("the key is AKIA{}", "A1B2C3D4E5F6G7H8");
+    let redacted = call(note(json!({ "session_id": session_id, "text": secret }))).unwrap();
+    assert_eq!(redacted["note"]["text"], "the key is [redacted:aws-access-key]");
+    call(note(json!({ "session_id": session_id, "text": " " }))).unwrap_err();
+    call(note(json!({ "session_id": UNKNOWN_SESSION, "text": "x" }))).unwrap_err();
+    let all = call(notes(json!({ "venture": "noted" }))).unwrap();
+    assert_eq!(all["notes"].as_array().unwrap().len(), 3);
+    call(notes(json!({ "venture": "noted", "kind": "decision", "repo": "o/n", "limit": 1 }))).unwrap();
+    call(edit_note(json!({ "note_id": id, "text": "Tokens after all", "kind": "rejected" }))).unwrap();
+    let shown = call(show_note(&id)).unwrap();
+    assert_eq!(
+        (&shown["note"]["text"], &shown["note"]["kind"]),
+        (&"Tokens after all".into(), &"rejected".into())
+    );
+    call(delete_note(&id)).unwrap();
+    call(delete_note(&id)).unwrap_err();
+    call(show_note(&id)).unwrap_err();
+}
+
 const UNKNOWN_SESSION: &str = "sess_01HQXV3NK8ZZZZZZZZZZZZZZZZ";
 const UNKNOWN_HANDOFF: &str = "ho_01HQXV3NK8ZZZZZZZZZZZZZZZZ";
 
@@ -347,6 +417,7 @@ fn run_scenarios(interface: &mut dyn Interface) -> Vec<Outcome> {
     run_handoff_calls(&mut script);
     run_checkpoint_calls(&mut script);
     run_recall_calls(&mut script);
+    run_note_calls(&mut script);
     script.outcomes
 }
 

@@ -57,7 +57,7 @@ fn a_start_returns_all_fields_and_absent_ones_are_null() {
             assert!(id(&answer["session_id"]).starts_with("sess_"));
             let expected = json!({
                 "session_id": answer["session_id"], "status": "created", "session": session(&sent, &answer),
-                "last_handoff": null, "agent_handoff": null, "active_sessions": [], "open_blockers": [],
+                "last_handoff": null, "agent_handoff": null, "warning": null, "active_sessions": [], "open_blockers": [],
                 "next_heartbeat_at": answer["next_heartbeat_at"], "heartbeat_interval_seconds": interval,
                 "correlation_id": answer["correlation_id"],
             });

@@ -63,6 +63,7 @@ struct VentureRecords {
     checkpoint_ids: [String; 2],
     observation_id: String,
     turn_id: String,
+    note_id: String,
 }
 
 /// Stores a session, a handoff, a workflow with two checkpoints and an observation in venture `b`.
@@ -87,6 +88,8 @@ fn fill_venture_b(served: &Served) -> VentureRecords {
     });
     let observation_id = observe_in_venture_b(served, &workflow_id);
     let turn_id = ask_in_venture_b(served, &workflow_id);
+    let note = json!({ "session_id": session_id, "text": "b-only-note" });
+    let note_id = id(&served.ok("/api/notes", &note)["note"]["id"]);
     VentureRecords {
         session_id,
         handoff_id: id(&left["handoff_id"]),
@@ -94,6 +97,7 @@ fn fill_venture_b(served: &Served) -> VentureRecords {
         checkpoint_ids,
         observation_id,
         turn_id,
+        note_id,
     }
 }
 
@@ -133,10 +137,12 @@ fn requests(path: &str, method: &str, operation: &Value, records: &VentureRecord
         checkpoint_ids: [earlier, later],
         observation_id,
         turn_id,
+        note_id,
     } = records;
     let wanted = path
         .replace("{observation_id}", observation_id)
         .replace("{turn_id}", turn_id)
+        .replace("{note_id}", note_id)
         .replace("{event}", "post-tool-use")
         .replace("{session_id}", session_id)
         .replace("{handoff_id}", handoff_id)
@@ -165,7 +171,8 @@ fn requests(path: &str, method: &str, operation: &Value, records: &VentureRecord
     let latest = format!("sessionId={workflow_id}&venture=b");
     let queries = match path {
         "/active" => vec!["venture=b".into(), "repo=b/repo".into(), "agent=b-agent".into()],
-        "/handoffs" | "/handoffs/latest" | "/api/workflows" | "/api/observations" | "/api/tasks" => {
+        "/handoffs" | "/handoffs/latest" | "/api/workflows" | "/api/observations" | "/api/tasks"
+        | "/api/notes" => {
             vec!["venture=b".into()]
         }
         "/api/context" => vec!["venture=b&repo=b/repo".into()],

@@ -33,6 +33,8 @@ fn health_reports_counters_and_errors() {
         let expected = [
             "budget_used_up",
             "compressor",
+            "cost_by_day",
+            "cost_by_session",
             "cost_today_usd",
             "daily_token_budget",
             "errors",

@@ -17,7 +17,7 @@ use crate::compressor::Compressor;
 /// Observes a tool use in `/home/dev/app`.
 fn observe(tool: &str, tool_input: Value, tool_response: Value) -> CompressedObservation {
     let cwd = Some("/home/dev/app".into());
-    let tool_use = ToolUse { tool_name: tool.into(), tool_input, tool_response, cwd };
+    let tool_use = ToolUse { tool_name: tool.into(), tool_input, tool_response, cwd, turn: None };
     Offline.compress(&tool_use).unwrap().observation
 }
 

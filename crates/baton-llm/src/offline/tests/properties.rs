@@ -170,6 +170,7 @@ fn tool_uses() -> impl Strategy<Value = ToolUse> {
         tool_input,
         tool_response,
         cwd,
+        turn: None,
     })
 }
 
@@ -209,7 +210,7 @@ proptest! {
     #[test]
     fn any_output_of_a_shell_becomes_an_observation(command in texts(), output in texts(), is_error in any::<bool>()) {
         let tool_response = json!({ "content": output, "is_error": is_error });
-        check(&ToolUse { tool_name: "Bash".into(), tool_input: json!({ "command": command }), tool_response, cwd: None });
+        check(&ToolUse { tool_name: "Bash".into(), tool_input: json!({ "command": command }), tool_response, cwd: None, turn: None });
     }
 
     #[test]
@@ -222,7 +223,7 @@ proptest! {
         let path = format!("/home/dev/app/x.{ending}");
         let input = json!({ "file_path": path, "old_string": old, "new_string": new });
         let tool_response = json!({ "filePath": path, "originalFile": format!("{around}{old}{around}") });
-        check(&ToolUse { tool_name: "Edit".into(), tool_input: input, tool_response, cwd: Some("/home/dev/app".into()) });
+        check(&ToolUse { tool_name: "Edit".into(), tool_input: input, tool_response, cwd: Some("/home/dev/app".into()), turn: None });
     }
 
     #[test]
@@ -243,7 +244,7 @@ proptest! {
             status: TurnStatus::Done,
         };
         let turns = prompts.iter().map(turn).collect();
-        let summary = Offline.summarize(&SessionMaterial { previous: None, turns, digests }).unwrap().summary;
+        let summary = Offline.summarize(&SessionMaterial { turns, digests, ..SessionMaterial::default() }).unwrap().summary;
         prop_assert!(!summary.summary.is_empty());
         prop_assert!(summary.summary.chars().count() <= MAX_SUMMARY_CHARS);
         prop_assert!(summary.key_files.len() <= 10 && summary.key_decisions.len() <= 10);
@@ -267,7 +268,13 @@ fn huge_and_malformed_outputs_are_handled() {
         {
             let tool_input =
                 json!({ "file_path": "/x/a.js", "command": braces, "content": braces, "pattern": long_line });
-            check(&ToolUse { tool_name: (*tool).into(), tool_input, tool_response: response, cwd: None });
+            check(&ToolUse {
+                tool_name: (*tool).into(),
+                tool_input,
+                tool_response: response,
+                cwd: None,
+                turn: None,
+            });
         }
     }
 }

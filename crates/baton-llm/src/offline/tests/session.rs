@@ -46,6 +46,8 @@ fn session_without_observations_has_a_fixed_summary() {
 fn summary_contains_outcomes() {
     let material = SessionMaterial {
         previous: None,
+        notes: vec![],
+        pending: vec![],
         turns: vec![
             turn("Add retries to our HTTP client.", Some("Retries are in.")),
             turn("commit it", None),
@@ -96,7 +98,7 @@ fn summary_of_a_long_session_is_bounded_and_contains_its_end() {
         turn(&long, Some(&long)),
         turn(&long.replace("We", "They"), Some(&format!("All tests pass now. {long}"))),
     ];
-    let summary = summarize(&SessionMaterial { previous: None, turns, digests });
+    let summary = summarize(&SessionMaterial { turns, digests, ..SessionMaterial::default() });
     assert!(summary.summary.chars().count() <= 1_000, "{}", summary.summary);
     assert!(summary.summary.contains("The agent concluded: All tests pass now."), "{}", summary.summary);
     assert_eq!((summary.key_files.len(), summary.key_files[0].as_str()), (10, "src/main.rs"));

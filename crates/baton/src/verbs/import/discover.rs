@@ -10,7 +10,7 @@ use baton_core::transcript::TranscriptFormat;
 const MAX_DEPTH: usize = 16;
 
 /// Returns the folder in which a client stores its transcripts.
-pub(super) fn default_folder(format: TranscriptFormat) -> Option<PathBuf> {
+pub(crate) fn transcript_folder(format: TranscriptFormat) -> Option<PathBuf> {
     let (variable, folder, below) = match format {
         TranscriptFormat::ClaudeCode => ("CLAUDE_CONFIG_DIR", ".claude", "projects"),
         TranscriptFormat::Codex => ("CODEX_HOME", ".codex", "sessions"),

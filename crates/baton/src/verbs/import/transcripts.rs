@@ -40,7 +40,7 @@ pub(super) fn import(
     args: &TranscriptArgs,
     config: &Config,
 ) -> Result<Answer, Failure> {
-    let path = args.path.clone().or_else(|| discover::default_folder(format)).ok_or_else(|| {
+    let path = args.path.clone().or_else(|| discover::transcript_folder(format)).ok_or_else(|| {
         Failure::new(Exit::Usage, "usage", "cannot find the home folder").hint("name the folder to import")
     })?;
     let files = discover::find(format, &path).map_err(|error| {

@@ -1,0 +1,46 @@
+//! `note.delete`: deletes a note.
+
+use baton_core::{Fault, NoteId};
+use baton_store::Tx;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::context::Context;
+use crate::operation::{Effect, Operation};
+
+/// Deletes a note.
+#[derive(Debug)]
+pub struct DeleteNote;
+
+/// The note to delete.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct DeleteNoteParams {
+    /// Note id (`note_…`).
+    pub note_id: NoteId,
+}
+
+/// The deleted note.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct DeleteNoteOutput {
+    /// Note id.
+    pub note_id: NoteId,
+}
+
+impl Operation for DeleteNote {
+    const NAME: &'static str = "note.delete";
+    const SUMMARY: &'static str = "Delete a note that is wrong. To correct one, use note_update.";
+    const EFFECT: Effect = Effect::Delete;
+    type Params = DeleteNoteParams;
+    type Input = DeleteNoteParams;
+    type Output = DeleteNoteOutput;
+
+    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+        Ok(params)
+    }
+
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
+        let note = context.note(tx, params.note_id)?;
+        tx.delete_note(note.id)?;
+        Ok(DeleteNoteOutput { note_id: note.id })
+    }
+}

@@ -1,0 +1,81 @@
+//! `note.list`: notes, newest first.
+
+use baton_core::{Fault, NoteKind, Repo, SessionId, Venture};
+use baton_store::{NoteFilter, Tx};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::view::NoteView;
+use crate::context::Context;
+use crate::operation::{Effect, Operation};
+use crate::page::{Pagination, RequestedPage, page_of, paginate};
+
+const LIST: &str = "notes";
+const DEFAULT_LIMIT: u32 = 50;
+
+/// Lists notes.
+#[derive(Debug)]
+pub struct ListNotes;
+
+/// Filters and page.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+pub struct ListNotesParams {
+    /// Filter by venture. Defaults to all ventures you have access to.
+    #[serde(default)]
+    pub venture: Option<Venture>,
+    /// Filter by repository, as owner/name.
+    #[serde(default)]
+    pub repo: Option<Repo>,
+    /// Filter by session id.
+    #[serde(default)]
+    pub session_id: Option<SessionId>,
+    /// Filter by kind: `decision`, `rejected`, `gotcha`, `todo` or `fact`.
+    #[serde(default)]
+    pub kind: Option<NoteKind>,
+    /// Maximum number of notes, 1 to 200. Defaults to 50.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 200))]
+    pub limit: Option<i64>,
+    /// `next_cursor` of the previous page.
+    #[serde(default)]
+    pub cursor: Option<String>,
+}
+
+/// One page of notes, newest first.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct ListNotesOutput {
+    /// Notes.
+    pub notes: Vec<NoteView>,
+    /// Cursor of the next page.
+    pub pagination: Pagination,
+}
+
+impl Operation for ListNotes {
+    const NAME: &'static str = "note.list";
+    const SUMMARY: &'static str = "List notes of agents, newest first, by repository, session or kind: decisions, rejected approaches, gotchas.";
+    const EFFECT: Effect = Effect::Read;
+    type Params = ListNotesParams;
+    type Input = (ListNotesParams, RequestedPage);
+    type Output = ListNotesOutput;
+
+    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+        let page = page_of(params.limit, params.cursor.as_deref(), DEFAULT_LIMIT, LIST)?;
+        Ok((params, page))
+    }
+
+    fn run(
+        context: &Context<'_>,
+        tx: &mut dyn Tx,
+        (params, requested): &Self::Input,
+    ) -> Result<Self::Output, Fault> {
+        let filter = NoteFilter {
+            ventures: context.readable_ventures(params.venture.as_ref())?,
+            repo: params.repo.clone(),
+            session_id: params.session_id,
+            kind: params.kind,
+        };
+        let mut found = tx.notes(&filter, requested.rows())?;
+        let pagination = paginate(&mut found, requested.limit, LIST, |note| note.id.ulid());
+        Ok(ListNotesOutput { notes: found.into_iter().map(Into::into).collect(), pagination })
+    }
+}

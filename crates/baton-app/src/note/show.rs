@@ -1,0 +1,45 @@
+//! `note.show`: one note.
+
+use baton_core::{Fault, NoteId};
+use baton_store::Tx;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::view::NoteView;
+use crate::context::Context;
+use crate::operation::{Effect, Operation};
+
+/// Shows a note.
+#[derive(Debug)]
+pub struct ShowNote;
+
+/// The note to show.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct ShowNoteParams {
+    /// Note id (`note_…`).
+    pub note_id: NoteId,
+}
+
+/// A note.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct ShowNoteOutput {
+    /// The note.
+    pub note: NoteView,
+}
+
+impl Operation for ShowNote {
+    const NAME: &'static str = "note.show";
+    const SUMMARY: &'static str = "Show one note.";
+    const EFFECT: Effect = Effect::Read;
+    type Params = ShowNoteParams;
+    type Input = ShowNoteParams;
+    type Output = ShowNoteOutput;
+
+    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+        Ok(params)
+    }
+
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
+        Ok(ShowNoteOutput { note: context.note(tx, params.note_id)?.into() })
+    }
+}

@@ -1,0 +1,73 @@
+//! `note.update`: corrects a note.
+
+use baton_core::observation::make_private;
+use baton_core::{Fault, NoteId, NoteKind, note_file, note_text};
+use baton_store::Tx;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::view::NoteView;
+use crate::context::Context;
+use crate::operation::{Effect, Operation, Privacy, RequestFormat};
+
+/// Corrects a note.
+#[derive(Debug)]
+pub struct UpdateNote;
+
+/// The corrected fields. Omitted fields keep their value.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct UpdateNoteParams {
+    /// Request schema version. Defaults to `1.0`.
+    #[serde(default)]
+    pub schema_version: Option<String>,
+    /// Note id (`note_…`).
+    pub note_id: NoteId,
+    /// New text.
+    #[serde(default)]
+    #[schemars(length(min = 1, max = 2000))]
+    pub text: Option<String>,
+    /// New kind.
+    #[serde(default)]
+    pub kind: Option<NoteKind>,
+    /// New file.
+    #[serde(default)]
+    pub file: Option<String>,
+}
+
+/// The corrected note.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct UpdateNoteOutput {
+    /// The note.
+    pub note: NoteView,
+}
+
+impl Operation for UpdateNote {
+    const NAME: &'static str = "note.update";
+    const SUMMARY: &'static str = "Correct the text, kind or file of a note.";
+    const EFFECT: Effect = Effect::Write;
+    const REQUEST: RequestFormat =
+        RequestFormat { privacy: Privacy::Redact(make_private), ..RequestFormat::STRICT };
+    type Params = UpdateNoteParams;
+    type Input = UpdateNoteParams;
+    type Output = UpdateNoteOutput;
+
+    fn prepare(_: &Context<'_>, mut params: Self::Params) -> Result<Self::Input, Fault> {
+        let text = params.text.as_deref().map(note_text).transpose();
+        let file = params.file.as_deref().map(note_file).transpose();
+        (params.text, params.file) = Fault::both(text, file)?;
+        Ok(params)
+    }
+
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
+        let mut note = context.note(tx, params.note_id)?;
+        let before = note.clone();
+        note.text = params.text.clone().unwrap_or(note.text);
+        note.kind = params.kind.unwrap_or(note.kind);
+        note.file = params.file.clone().or(note.file);
+        if note != before {
+            note.updated_at = Some(context.now);
+            tx.update_note(&note)?;
+        }
+        Ok(UpdateNoteOutput { note: note.into() })
+    }
+}

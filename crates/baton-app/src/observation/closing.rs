@@ -1,0 +1,51 @@
+//! Closing messages that the host did not send: the worker reads them from the transcript of the chat.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use baton_core::observation::{Turn, closing_message, make_private};
+use baton_core::{Fault, SessionId, Timestamp};
+use serde_json::Value;
+
+use super::work::WorkQueue;
+
+/// Maximum number of turns per session that are completed at once.
+const MAX_TURNS: u32 = 5;
+
+/// Reads the last text of the agent in a period of a transcript. Returns why the transcript was not read.
+pub type ReadClosing = Arc<dyn Fn(&Path, Period) -> Result<Option<String>, String> + Send + Sync>;
+
+/// Time of a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Period {
+    /// Start of the turn.
+    pub from: Timestamp,
+    /// Start of the next turn.
+    pub until: Option<Timestamp>,
+}
+
+impl WorkQueue {
+    /// Reads the closing messages that are missing in a session.
+    pub(super) fn complete_turns(&self, session: SessionId) -> Result<(), Fault> {
+        let Some(read) = self.app().settings().observations.read_closing.clone() else { return Ok(()) };
+        for (turn, path) in self.read(move |tx| Ok(tx.turns_to_complete(session, MAX_TURNS)?))? {
+            let next = turn.clone();
+            let until = self.read(move |tx| Ok(tx.next_turn(&next)?.map(|next| next.started_at)))?;
+            let Turn { id, started_at, .. } = turn;
+            let found = read(Path::new(&path), Period { from: started_at, until }).unwrap_or_else(|reason| {
+                tracing::warn!(turn = %id, reason, "cannot read the closing message of a turn");
+                None
+            });
+            let closing = found.as_deref().and_then(private);
+            self.write(move |tx| tx.complete_turn(id, closing.as_deref()))?;
+        }
+        Ok(())
+    }
+}
+
+/// Removes secrets and private parts, as from the reports of hooks.
+fn private(text: &str) -> Option<String> {
+    let mut value = Value::from(text);
+    make_private(&mut value);
+    closing_message(value.as_str()?)
+}

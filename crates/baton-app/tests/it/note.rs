@@ -1,0 +1,85 @@
+//! Notes: where they appear, corrections, and what happens to notes without a session.
+
+use serde_json::{Value, json};
+
+use crate::observing::{CHAT, edit, with_model};
+use crate::stage::{Stage, ok, refused};
+
+fn note(stage: &Stage, session: &str, kind: &str, text: &str) -> String {
+    let params = json!({ "session_id": session, "kind": kind, "text": text });
+    ok(&stage.call("note.create", params))["note"]["id"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn notes_appear_in_summaries_handoffs_and_checkpoints() {
+    for stage in Stage::each() {
+        stage.hooked("user-prompt-submit", json!({ "prompt": "Make the login of the shop fast" }));
+        stage.hooked("post-tool-use", edit("src/lib.rs"));
+        let session = stage.only_session().id.to_string();
+        note(&stage, &session, "decision", "Cookies: the proxy drops headers");
+        note(&stage, &session, "rejected", "Local storage: readable by scripts");
+        note(&stage, &session, "gotcha", "The clock is in UTC");
+        let wrong = note(&stage, &session, "todo", "Add logut");
+        ok(&stage
+            .call("note.update", json!({ "note_id": wrong, "text": "Add logout", "file": "src/out.rs" })));
+        let deleted = note(&stage, &session, "fact", "Never mind");
+        ok(&stage.call("note.delete", json!({ "note_id": deleted })));
+        assert_eq!(stage.work(), 1);
+
+        let summary = ok(&stage.call("session.summarize", json!({ "session_id": session, "close": false })));
+        assert_eq!(summary["key_decisions"][0], "Cookies: the proxy drops headers");
+        let text = summary["summary"].as_str().unwrap();
+        for part in ["rejected: Local storage", "gotcha: The clock", "todo (src/out.rs): Add logout"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(!text.contains("Never mind"), "{text}");
+
+        stage.hooked("pre-compact", json!({ "trigger": "auto" }));
+        let loaded = ok(&stage.call("checkpoint.load", json!({ "sessionId": CHAT, "venture": "v" })));
+        assert_eq!(loaded["context"]["notes"][0], "decision: Cookies: the proxy drops headers");
+        let noted: Vec<&Value> =
+            loaded["notes"].as_array().unwrap().iter().map(|note| &note["kind"]).collect();
+        assert_eq!(noted, ["todo", "gotcha", "rejected", "decision"], "newest first");
+
+        stage.hooked("session-end", json!({}));
+        let handoff = ok(&stage.call("handoff.latest", json!({ "venture": "v" })))["handoff"].clone();
+        let payload = &handoff["payload"];
+        assert_eq!(payload["decisions"], json!(["Cookies: the proxy drops headers"]));
+        assert_eq!(payload["rejected"], json!(["Local storage: readable by scripts"]));
+        assert_eq!(payload["gotchas"], json!(["The clock is in UTC"]));
+        assert_eq!(payload["next_actions"], json!(["Add logout (src/out.rs)"]));
+    }
+}
+
+#[test]
+fn session_with_only_notes_leaves_a_handoff() {
+    for stage in Stage::each_with(with_model) {
+        ok(&stage.hook("session-start", json!({})));
+        let session = stage.only_session().id.to_string();
+        note(&stage, &session, "decision", "Use WAL: readers must not wait");
+        stage.hooked("session-end", json!({}));
+        let handoff = ok(&stage.call("handoff.latest", json!({ "venture": "v" })))["handoff"].clone();
+        assert_eq!(handoff["payload"]["decisions"], json!(["Use WAL: readers must not wait"]));
+        note(&stage, &session, "fact", "Noted after the end");
+        assert!(stage.active().is_empty(), "a late note does not revive the session");
+    }
+}
+
+#[test]
+fn note_needs_a_session_or_a_repository_and_a_text() {
+    let stage = Stage::sqlite();
+    refused(&stage.call("note.create", json!({ "text": "x" })), "invalid_request");
+    for text in [json!(""), json!(" \n"), json!("x".repeat(2_001)), json!(7), json!(null)] {
+        let params = json!({ "text": text, "repo": "o/r" });
+        refused(&stage.call("note.create", params), "invalid_request");
+    }
+    for (field, value) in [("kind", "idea"), ("file", ""), ("repo", "no-owner")] {
+        let mut params = json!({ "text": "x", "repo": "o/r" });
+        params[field] = value.into();
+        refused(&stage.call("note.create", params), "invalid_request");
+    }
+    let made = ok(&stage.call("note.create", json!({ "text": " x <private>y</private> ", "repo": "o/r" })));
+    assert_eq!((&made["note"]["text"], &made["note"]["kind"]), (&"x [private]".into(), &"fact".into()));
+    assert_eq!((&made["note"]["session_id"], &made["note"]["venture"]), (&Value::Null, &"local".into()));
+    refused(&stage.call("note.show", json!({ "note_id": "note_01HQXV3NK8ZZZZZZZZZZZZZZZZ" })), "not_found");
+}

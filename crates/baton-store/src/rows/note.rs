@@ -1,0 +1,137 @@
+//! Rows of notes.
+
+use baton_core::{Agent, Note, NoteId, NoteKind, Repo, SessionId, Venture};
+
+use crate::error::StoreError;
+use crate::page::Page;
+use crate::sql::{Columns, QueryBuilder, RowReader, Sql};
+
+/// Filter for notes. Absent conditions match every note.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NoteFilter {
+    /// Ventures that the caller may see; absent if the caller may see all.
+    pub ventures: Option<Vec<Venture>>,
+    /// Repository of the note.
+    pub repo: Option<Repo>,
+    /// Session of the note.
+    pub session_id: Option<SessionId>,
+    /// Kind of the note.
+    pub kind: Option<NoteKind>,
+}
+
+/// Note operations of a transaction.
+pub trait NoteRows {
+    /// Returns the highest id of all notes.
+    fn newest_note_id(&mut self) -> Result<Option<NoteId>, StoreError>;
+
+    /// Finds a note.
+    fn note(&mut self, id: NoteId) -> Result<Option<Note>, StoreError>;
+
+    /// Adds a note.
+    fn insert_note(&mut self, note: &Note) -> Result<(), StoreError>;
+
+    /// Updates kind, text, file and the time of the correction.
+    fn update_note(&mut self, note: &Note) -> Result<(), StoreError>;
+
+    /// Deletes a note. Returns false if there is none.
+    fn delete_note(&mut self, id: NoteId) -> Result<bool, StoreError>;
+
+    /// Lists notes, newest first.
+    fn notes(&mut self, filter: &NoteFilter, page: Page) -> Result<Vec<Note>, StoreError>;
+}
+
+const SELECT: &str = "SELECT id, session_id, venture, repo, agent, kind, text, file, created_at, updated_at, \
+     actor_key_id FROM notes WHERE ";
+
+fn read(columns: &dyn Columns) -> Result<Note, StoreError> {
+    let row = RowReader { table: "notes", columns };
+    Ok(Note {
+        id: row.parsed(0)?,
+        session_id: row.opt_parsed(1)?,
+        venture: row.parsed(2)?,
+        repo: row.parsed(3)?,
+        agent: row.opt_parsed(4)?,
+        kind: NoteKind::from_wire(&row.text(5)?).ok_or_else(|| row.wrong(5, "unknown kind"))?,
+        text: row.text(6)?,
+        file: row.opt_text(7)?,
+        created_at: row.time(8)?,
+        updated_at: row.opt_time(9)?,
+        actor_key_id: row.parsed(10)?,
+    })
+}
+
+impl<S: Sql> NoteRows for S {
+    fn newest_note_id(&mut self) -> Result<Option<NoteId>, StoreError> {
+        self.query_one("SELECT id FROM notes ORDER BY id DESC LIMIT 1", &[], &mut |columns| {
+            RowReader { table: "notes", columns }.parsed(0)
+        })
+    }
+
+    fn note(&mut self, id: NoteId) -> Result<Option<Note>, StoreError> {
+        self.query_one(&format!("{SELECT} id = $1"), &[(&id.to_string()).into()], &mut read)
+    }
+
+    fn insert_note(&mut self, note: &Note) -> Result<(), StoreError> {
+        self.execute(
+            "INSERT INTO notes (id, session_id, venture, repo, agent, kind, text, file, created_at, updated_at, \
+             actor_key_id) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+            &[
+                (&note.id.to_string()).into(),
+                note.session_id.map(|id| id.to_string()).as_ref().into(),
+                note.venture.as_str().into(),
+                note.repo.as_str().into(),
+                note.agent.as_ref().map(Agent::as_str).into(),
+                note.kind.as_str().into(),
+                (&note.text).into(),
+                note.file.as_ref().into(),
+                note.created_at.into(),
+                note.updated_at.into(),
+                note.actor_key_id.as_str().into(),
+            ],
+        )?;
+        Ok(())
+    }
+
+    fn update_note(&mut self, note: &Note) -> Result<(), StoreError> {
+        self.execute(
+            "UPDATE notes SET kind = $1, text = $2, file = $3, updated_at = $4 WHERE id = $5",
+            &[
+                note.kind.as_str().into(),
+                (&note.text).into(),
+                note.file.as_ref().into(),
+                note.updated_at.into(),
+                (&note.id.to_string()).into(),
+            ],
+        )?;
+        Ok(())
+    }
+
+    fn delete_note(&mut self, id: NoteId) -> Result<bool, StoreError> {
+        Ok(self.execute("DELETE FROM notes WHERE id = $1", &[(&id.to_string()).into()])? == 1)
+    }
+
+    fn notes(&mut self, filter: &NoteFilter, page: Page) -> Result<Vec<Note>, StoreError> {
+        let below = page.below(NoteId::PREFIX);
+        let session = filter.session_id.map(|id| id.to_string());
+        let mut query = QueryBuilder::new(SELECT);
+        query.with(" id < $?", &below);
+        if let Some(ventures) = &filter.ventures {
+            query.text(" AND (1 = 0");
+            for venture in ventures {
+                query.with(" OR venture = $?", venture.as_str());
+            }
+            query.text(")");
+        }
+        if let Some(repo) = &filter.repo {
+            query.with(" AND repo = $?", repo.as_str());
+        }
+        if let Some(session) = &session {
+            query.with(" AND session_id = $?", session);
+        }
+        if let Some(kind) = filter.kind {
+            query.with(" AND kind = $?", kind.as_str());
+        }
+        query.with(" ORDER BY id DESC LIMIT $?", page.limit);
+        self.query(query.sql(), query.params(), &mut read)
+    }
+}

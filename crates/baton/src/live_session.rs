@@ -1,0 +1,61 @@
+//! The live session of the agent that runs a command in a checkout.
+//!
+//! An agent that runs `baton` in its shell does not know the session that its hooks opened. The newest live session of the
+//! same program in the repository of the checkout is used. The program is recognised by the variables that it sets for the
+//! commands it runs.
+
+use baton_app::session::{ListSessions, SessionView, session_of_client};
+use serde_json::json;
+
+use crate::backend::Backend;
+use crate::checkout::repository_here;
+use crate::config::Config;
+use crate::exit::Exit;
+use crate::output::Failure;
+
+/// Variables that programs set for the commands they run.
+const MARKERS: [(&str, &str); 6] = [
+    ("CLAUDECODE", "claude-code"),
+    ("CODEX_SANDBOX", "codex"),
+    ("CODEX_THREAD_ID", "codex"),
+    ("CURSOR_AGENT", "cursor"),
+    ("GEMINI_CLI", "gemini"),
+    ("OPENCODE", "opencode"),
+];
+
+/// Returns the program that runs this command, if it is a known agent.
+pub(crate) fn client_here() -> Option<&'static str> {
+    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    MARKERS.into_iter().find(|(name, _)| is_set(name)).map(|(_, client)| client)
+}
+
+/// Finds the live session of this program in a repository; that of any program if this one is not a known agent.
+pub(crate) fn live_session(
+    repo: &str,
+    venture: &str,
+    backend: &Backend,
+) -> Result<Option<SessionView>, Failure> {
+    let params = json!({ "venture": venture, "repo": repo, "limit": 200 });
+    let (found, _) = backend.call::<ListSessions>(&params, None)?;
+    Ok(session_of_client(&found.sessions, client_here()).cloned())
+}
+
+/// Finds the live session in the repository of the current checkout. Returns `None` outside of a checkout.
+pub(crate) fn live_session_here(config: &Config, backend: &Backend) -> Result<Option<SessionView>, Failure> {
+    match repository_here()? {
+        Some(repo) => live_session(repo.as_str(), config.venture.as_str(), backend),
+        None => Ok(None),
+    }
+}
+
+/// Returns the given session id, or that of the live session in the current checkout.
+pub(crate) fn session_id(given: Option<&str>, config: &Config, backend: &Backend) -> Result<String, Failure> {
+    if let Some(id) = given {
+        return Ok(id.to_owned());
+    }
+    let live = live_session_here(config, backend)?.ok_or_else(|| {
+        Failure::new(Exit::Usage, "usage", "no session given, and there is no live session in this checkout")
+            .hint("give the session id (baton session list), or start a session: baton session start")
+    })?;
+    Ok(live.id.to_string())
+}

@@ -1,0 +1,193 @@
+//! `baton note …`
+
+use baton_app::note::{CreateNote, DeleteNote, ListNotes, NoteView, ShowNote, UpdateNote};
+use baton_core::NoteKind;
+use baton_core::observation::visible;
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use crate::backend::Backend;
+use crate::checkout::repository_here;
+use crate::config::Config;
+use crate::exit::Exit;
+use crate::live_session::live_session;
+use crate::output::{Answer, Failure};
+use crate::verbs::session::KeyArgs;
+
+pub(crate) const NOTE_EXAMPLES: &str = "\
+Examples:
+  $ baton note 'Cookies instead of tokens: the proxy drops headers' --kind decision --file src/auth.rs
+  $ baton note list --kind gotcha";
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct NoteArgs {
+    #[command(subcommand)]
+    command: Option<NoteCommand>,
+    #[command(flatten)]
+    note: CreateArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum NoteCommand {
+    /// List notes, newest first
+    List(ListArgs),
+    /// Show a note
+    Show(IdArgs),
+    /// Correct the text, kind or file of a note
+    Edit(EditArgs),
+    /// Delete a note
+    Delete(DeleteArgs),
+}
+
+/// Accepts the names of the kinds.
+fn kinds() -> PossibleValuesParser {
+    PossibleValuesParser::new(NoteKind::ALL.map(NoteKind::as_str))
+}
+
+#[derive(Debug, Args)]
+struct CreateArgs {
+    /// One fact with its reason
+    #[arg(allow_hyphen_values = true)]
+    text: Option<String>,
+    /// Kind of the note [default: fact]
+    #[arg(long, value_parser = kinds())]
+    kind: Option<String>,
+    /// File that the note is about
+    #[arg(long, value_name = "PATH")]
+    file: Option<String>,
+    /// Session in which the note is recorded [default: live session in the current checkout]
+    #[arg(long = "session", value_name = "ID")]
+    session_id: Option<String>,
+    /// Repository of a note without a session [default: repository of the current checkout]
+    #[arg(long, value_name = "OWNER/NAME")]
+    repo: Option<String>,
+    /// Venture of a note without a session [default: session.venture]
+    #[arg(long)]
+    venture: Option<String>,
+    #[command(flatten)]
+    key: KeyArgs,
+}
+
+#[derive(Debug, Args)]
+struct ListArgs {
+    /// Filter by venture [default: all]
+    #[arg(long)]
+    venture: Option<String>,
+    /// Filter by repository
+    #[arg(long, value_name = "OWNER/NAME")]
+    repo: Option<String>,
+    /// Filter by session
+    #[arg(long = "session", value_name = "ID")]
+    session_id: Option<String>,
+    /// Filter by kind
+    #[arg(long, value_parser = kinds())]
+    kind: Option<String>,
+    /// Maximum number of notes, 1 to 200 [default: 50]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    limit: Option<i64>,
+    /// Continue after the previous page
+    #[arg(long)]
+    cursor: Option<String>,
+}
+
+#[derive(Debug, Args)]
+struct IdArgs {
+    /// Note id
+    note_id: String,
+}
+
+#[derive(Debug, Args)]
+struct EditArgs {
+    /// Note id
+    note_id: String,
+    /// New text
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    text: Option<String>,
+    /// New kind
+    #[arg(long, value_parser = kinds())]
+    kind: Option<String>,
+    /// New file
+    #[arg(long, value_name = "PATH")]
+    file: Option<String>,
+    #[command(flatten)]
+    key: KeyArgs,
+}
+
+#[derive(Debug, Args)]
+struct DeleteArgs {
+    /// Note id
+    note_id: String,
+    #[command(flatten)]
+    key: KeyArgs,
+}
+
+pub(crate) fn run(args: &NoteArgs, config: &Config, backend: &Backend) -> Result<Answer, Failure> {
+    match &args.command {
+        None => create(&args.note, config, backend),
+        Some(NoteCommand::List(args)) => list(args, backend),
+        Some(NoteCommand::Show(args)) => {
+            let params = json!({ "note_id": args.note_id });
+            backend.answer::<ShowNote>(&params, None, |output| line(&output.note))
+        }
+        Some(NoteCommand::Edit(args)) => {
+            let params = json!({
+                "note_id": args.note_id, "text": args.text, "kind": args.kind, "file": args.file,
+            });
+            backend.answer::<UpdateNote>(&params, args.key.get(), |output| line(&output.note))
+        }
+        Some(NoteCommand::Delete(args)) => {
+            let params = json!({ "note_id": args.note_id });
+            backend
+                .answer::<DeleteNote>(&params, args.key.get(), |output| format!("deleted {}", output.note_id))
+        }
+    }
+}
+
+fn create(args: &CreateArgs, config: &Config, backend: &Backend) -> Result<Answer, Failure> {
+    let text = args.text.as_deref().ok_or_else(|| {
+        Failure::new(Exit::Usage, "usage", "cannot record a note: it has no text")
+            .hint("write the note in quotes: baton note 'TEXT'")
+    })?;
+    let venture = args.venture.as_deref().unwrap_or(config.venture.as_str());
+    let here = match (&args.session_id, &args.repo) {
+        (None, None) => repository_here()?.map(|repo| repo.as_str().to_owned()),
+        _ => None,
+    };
+    let live = here.as_deref().map(|repo| live_session(repo, venture, backend)).transpose()?.flatten();
+    let session_id = args.session_id.clone().or_else(|| live.map(|live| live.id.to_string()));
+    let repo = args.repo.clone().or(here);
+    let params = json!({
+        "text": text,
+        "kind": args.kind,
+        "file": args.file,
+        "session_id": session_id,
+        "agent": config.agent,
+        "repo": repo,
+        "venture": venture,
+    });
+    backend.answer::<CreateNote>(&params, args.key.get(), |output| line(&output.note))
+}
+
+fn list(args: &ListArgs, backend: &Backend) -> Result<Answer, Failure> {
+    let params = json!({
+        "venture": args.venture, "repo": args.repo, "session_id": args.session_id, "kind": args.kind,
+        "limit": args.limit, "cursor": args.cursor,
+    });
+    backend.answer::<ListNotes>(&params, None, |output| {
+        if output.notes.is_empty() {
+            return "no notes".into();
+        }
+        let mut lines: Vec<String> = output.notes.iter().map(line).collect();
+        if let Some(cursor) = &output.pagination.next_cursor {
+            lines.push(format!("more: --cursor {cursor}"));
+        }
+        lines.join("\n")
+    })
+}
+
+fn line(note: &NoteView) -> String {
+    let file = note.file.as_deref().map(|file| format!(" ({})", visible(file))).unwrap_or_default();
+    format!("{}  {}  {}{file}: {}", note.id, note.repo, note.kind.as_str(), visible(&note.text))
+}
