@@ -44,14 +44,17 @@ const NUMBERS: [&str; 13] = [
 
 const MONTH: &str = r"(?<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?";
 
-/// The forms of dates and times, each with a function that computes the period from the match and the current day.
+/// Computes the first day of a period and the day after its last one from a match and the current day.
+type Days = fn(&Captures<'_>, Date) -> Option<(Date, Date)>;
+
+/// A form of dates or times.
 struct Form {
     pattern: Regex,
-    period: fn(&Captures<'_>, Date) -> Option<(Date, Date)>,
+    period: Days,
 }
 
 static FORMS: LazyLock<Vec<Form>> = LazyLock::new(|| {
-    let forms: [(String, fn(&Captures<'_>, Date) -> Option<(Date, Date)>); 9] = [
+    let forms: [(String, Days); 9] = [
         (r"\b(?<year>\d{4})-(?<number>\d{2})-(?<day>\d{2})\b".into(), iso_day),
         (format!(r"\b(?<day>\d{{1,2}})(?:st|nd|rd|th)?(?:\s+of)?\s+{MONTH}(?:,?\s+(?<year>\d{{4}}))?\b"), named_day),
         (format!(r"\b{MONTH}\s+(?<day>\d{{1,2}})(?:st|nd|rd|th)?(?:,?\s+(?<year>\d{{4}}))?\b"), named_day),

@@ -172,12 +172,15 @@ fn stored<S: Sql>(tx: &mut S, kind: ItemKind, items: &[&str]) -> Result<Vec<Cand
     Ok(found)
 }
 
+/// Places of documents in the order of their session.
+type Places = HashMap<(ItemKind, String), i64>;
+
 /// Assigns places to new conversational documents. Returns them by item, and the sessions whose documents were not
 /// added in the order of time and must be numbered again.
 fn new_places<S: Sql>(
     tx: &mut S,
     documents: &[&Document],
-) -> Result<(HashMap<(ItemKind, String), i64>, BTreeSet<SessionId>), StoreError> {
+) -> Result<(Places, BTreeSet<SessionId>), StoreError> {
     let (mut places, mut disordered) = (HashMap::new(), BTreeSet::new());
     let mut last: BTreeMap<SessionId, (i64, i64)> = BTreeMap::new();
     for document in documents.iter().filter(|document| document.is_conversational) {
