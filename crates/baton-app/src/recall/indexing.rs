@@ -1,6 +1,7 @@
 //! Indexes items that were added or changed. Hooks only note which ones; the worker, the periodic maintenance and a
 //! search index them.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use baton_core::observation::TurnId;
@@ -134,12 +135,15 @@ fn turns_with_new_files(
     let mut stale = BTreeSet::new();
     for item in items.iter().filter(|item| !is_turn(item) && !item.files.is_empty()) {
         let Some(turn) = item.turn else { continue };
-        if !listed.contains_key(&turn) {
-            let indexed = tx.document(ItemKind::Turn, &turn.to_string())?;
-            let files = indexed.map(|indexed| indexed.document.files).unwrap_or_default();
-            listed.insert(turn, files.into_iter().collect());
-        }
-        if listed.get(&turn).is_some_and(|files| item.files.iter().any(|file| !files.contains(file))) {
+        let files = match listed.entry(turn) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unknown) => {
+                let indexed = tx.document(ItemKind::Turn, &turn.to_string())?;
+                let files = indexed.map(|indexed| indexed.document.files).unwrap_or_default();
+                unknown.insert(files.into_iter().collect())
+            }
+        };
+        if item.files.iter().any(|file| !files.contains(file)) {
             stale.insert(turn);
         }
     }

@@ -4,6 +4,7 @@
 //! stored.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use baton_core::checkpoint::CheckpointStatus;
 use baton_core::observation::{Observation, TurnId, one_line};
@@ -113,11 +114,11 @@ impl Loader {
     }
 
     fn session(&mut self, tx: &mut dyn Tx, id: SessionId) -> Result<Option<&Session>, StoreError> {
-        if !self.sessions.contains_key(&id) {
-            let found = tx.session(id)?;
-            self.sessions.insert(id, found);
-        }
-        Ok(self.sessions.get(&id).and_then(Option::as_ref))
+        let found = match self.sessions.entry(id) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unknown) => unknown.insert(tx.session(id)?),
+        };
+        Ok(found.as_ref())
     }
 
     /// Returns the turn of a session during which something happened.
@@ -127,11 +128,10 @@ impl Loader {
         session: SessionId,
         at: Timestamp,
     ) -> Result<Option<TurnId>, StoreError> {
-        if !self.turns.contains_key(&session) {
-            let starts = tx.turn_starts(session)?;
-            self.turns.insert(session, starts);
-        }
-        let starts = self.turns.get(&session).map(Vec::as_slice).unwrap_or_default();
+        let starts = match self.turns.entry(session) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unknown) => unknown.insert(tx.turn_starts(session)?),
+        };
         Ok(starts.iter().rev().find(|(_, start)| *start <= at).map(|(turn, _)| *turn))
     }
 
