@@ -2,7 +2,8 @@
 
 use baton_core::recall::ItemKind;
 use baton_core::{
-    CheckpointId, ErrorCode, Fault, HandoffId, ObservationId, Repo, SessionId, Timestamp, estimate_tokens,
+    CheckpointId, ErrorCode, Fault, HandoffId, NoteId, ObservationId, Repo, SessionId, Timestamp,
+    estimate_tokens,
 };
 use baton_store::Tx;
 use schemars::JsonSchema;
@@ -128,6 +129,7 @@ pub(super) fn kind_of(id: &str) -> ItemKind {
         (HandoffId::PREFIX, ItemKind::Handoff),
         (SessionId::PREFIX, ItemKind::Summary),
         (CheckpointId::PREFIX, ItemKind::Checkpoint),
+        (NoteId::PREFIX, ItemKind::Note),
         ("turn_", ItemKind::Turn),
     ] {
         if id.starts_with(prefix) {

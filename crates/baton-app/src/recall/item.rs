@@ -10,7 +10,9 @@ use baton_core::checkpoint::CheckpointStatus;
 use baton_core::observation::{Observation, TurnId, one_line};
 use baton_core::recall::{Document, DocumentText, ItemKind, author_of};
 use baton_core::task::TaskRecord;
-use baton_core::{CheckpointId, HandoffId, ObservationId, Repo, Session, SessionId, Timestamp, Venture};
+use baton_core::{
+    CheckpointId, HandoffId, NoteId, ObservationId, Repo, Session, SessionId, Timestamp, Venture,
+};
 use baton_store::{StoreError, Tx};
 use serde_json::Value;
 
@@ -110,6 +112,7 @@ impl Loader {
             ItemKind::Summary => self.summary(tx, id),
             ItemKind::Checkpoint => self.checkpoint(tx, id),
             ItemKind::Task => task(tx, id),
+            ItemKind::Note => self.note(tx, id),
         }
     }
 
@@ -228,6 +231,33 @@ impl Loader {
             created_at: handoff.created_at,
             title: one_line(&handoff.summary, TITLE_CHARS),
             text: text.join("\n"),
+        }))
+    }
+
+    fn note(&mut self, tx: &mut dyn Tx, id: &str) -> Result<Option<Item>, StoreError> {
+        let Ok(id) = id.parse::<NoteId>() else { return Ok(None) };
+        let Some(note) = tx.note(id)? else { return Ok(None) };
+        let (mut turn, mut branch) = (None, None);
+        if let Some(session) = note.session_id {
+            turn = self.turn_at(tx, session, note.created_at)?;
+            branch = self.session(tx, session)?.and_then(|session| session.facts.branch.clone());
+        }
+        Ok(Some(Item {
+            kind: ItemKind::Note,
+            id: id.to_string(),
+            external_id: None,
+            venture: note.venture.clone(),
+            repo: Some(note.repo.clone()),
+            session_id: note.session_id,
+            branch,
+            agent: note.agent.as_ref().map(ToString::to_string),
+            turn,
+            is_conversational: false,
+            changes_files: false,
+            files: note.file.iter().cloned().collect(),
+            created_at: note.created_at,
+            title: one_line(&note.line(), TITLE_CHARS),
+            text: note.text,
         }))
     }
 

@@ -52,6 +52,27 @@ fn notes_appear_in_summaries_handoffs_and_checkpoints() {
 }
 
 #[test]
+fn search_finds_a_note_by_its_corrected_text_until_it_is_deleted() {
+    for stage in Stage::each() {
+        ok(&stage.hook("session-start", json!({})));
+        let session = stage.only_session().id.to_string();
+        let id = note(&stage, &session, "gotcha", "The clok drifts");
+        ok(&stage.call("note.update", json!({ "note_id": id, "text": "The clock drifts" })));
+        let find = |query: &str| {
+            let found = ok(&stage.call("recall.search", json!({ "q": query, "venture": "v" })));
+            let results = found["results"].as_array().unwrap().clone();
+            results.iter().map(|result| result["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(find("clock"), std::slice::from_ref(&id));
+        assert!(find("clok").is_empty());
+        let shown = ok(&stage.call("recall.get", json!({ "ids": id })));
+        assert_eq!(shown["items"][0]["title"], "gotcha: The clock drifts");
+        ok(&stage.call("note.delete", json!({ "note_id": id })));
+        assert!(find("clock").is_empty());
+    }
+}
+
+#[test]
 fn session_with_only_notes_leaves_a_handoff() {
     for stage in Stage::each_with(with_model) {
         ok(&stage.hook("session-start", json!({})));

@@ -24,12 +24,21 @@ pub enum ItemKind {
     Checkpoint,
     /// Unit of work with roles.
     Task,
+    /// One line that an agent or a person recorded.
+    Note,
 }
 
 impl ItemKind {
     /// All kinds.
-    pub const ALL: [Self; 6] =
-        [Self::Turn, Self::Observation, Self::Handoff, Self::Summary, Self::Checkpoint, Self::Task];
+    pub const ALL: [Self; 7] = [
+        Self::Turn,
+        Self::Observation,
+        Self::Handoff,
+        Self::Summary,
+        Self::Checkpoint,
+        Self::Task,
+        Self::Note,
+    ];
 
     /// Returns the name on the wire and in the store.
     pub const fn as_str(self) -> &'static str {
@@ -40,6 +49,7 @@ impl ItemKind {
             Self::Summary => "summary",
             Self::Checkpoint => "checkpoint",
             Self::Task => "task",
+            Self::Note => "note",
         }
     }
 

@@ -1,7 +1,9 @@
 //! Rows of notes.
 
+use baton_core::recall::ItemKind;
 use baton_core::{Agent, Note, NoteId, NoteKind, Repo, SessionId, Venture};
 
+use super::recall::RecallRows;
 use crate::error::StoreError;
 use crate::page::Page;
 use crate::sql::{Columns, QueryBuilder, RowReader, Sql};
@@ -89,7 +91,7 @@ impl<S: Sql> NoteRows for S {
                 note.actor_key_id.as_str().into(),
             ],
         )?;
-        Ok(())
+        self.enqueue_for_index(ItemKind::Note, &note.id.to_string())
     }
 
     fn update_note(&mut self, note: &Note) -> Result<(), StoreError> {
@@ -103,11 +105,14 @@ impl<S: Sql> NoteRows for S {
                 (&note.id.to_string()).into(),
             ],
         )?;
-        Ok(())
+        self.enqueue_for_index(ItemKind::Note, &note.id.to_string())
     }
 
     fn delete_note(&mut self, id: NoteId) -> Result<bool, StoreError> {
-        Ok(self.execute("DELETE FROM notes WHERE id = $1", &[(&id.to_string()).into()])? == 1)
+        let id = id.to_string();
+        let is_deleted = self.execute("DELETE FROM notes WHERE id = $1", &[(&id).into()])? == 1;
+        self.delete_documents(ItemKind::Note, &[id])?;
+        Ok(is_deleted)
     }
 
     fn notes(&mut self, filter: &NoteFilter, page: Page) -> Result<Vec<Note>, StoreError> {

@@ -307,6 +307,7 @@ impl<S: Sql> RecallRows for S {
                 ItemKind::Task,
                 "venture || '/' || task_id || '@' || host || ':' || checkout FROM tasks ORDER BY venture, task_id",
             ),
+            (ItemKind::Note, "id FROM notes ORDER BY id"),
         ] {
             let sql = format!("INSERT INTO recall_pending (kind, item) SELECT '{}', {select}", kind.as_str());
             self.execute(&sql, &[])?;

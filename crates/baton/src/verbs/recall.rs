@@ -39,7 +39,7 @@ pub(crate) struct SearchArgs {
     /// Filter by agent
     #[arg(long)]
     agent: Option<String>,
-    /// Filter by kind: turn, observation, handoff, summary, checkpoint or task
+    /// Filter by kind: turn, observation, handoff, summary, checkpoint, task or note
     #[arg(long)]
     kind: Option<String>,
     /// Filter by file: a path or the end of a path
@@ -63,7 +63,7 @@ pub(crate) struct TimelineArgs {
     /// Maximum number of items before, and after; or between, 1 to 200 [default: 10]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     limit: Option<i64>,
-    /// Filter by kind: turn, observation, handoff, summary, checkpoint or task
+    /// Filter by kind: turn, observation, handoff, summary, checkpoint, task or note
     #[arg(long)]
     kind: Option<String>,
     /// List the items of all sessions of the repository
