@@ -335,7 +335,7 @@ fn open(path: &Path) -> io::Result<(SpooledWrite, BufReader<File>)> {
 fn set_aside(path: &Path, why: &str) -> String {
     let aside = path.with_extension(REJECTED.trim_start_matches('.'));
     match std::fs::rename(path, &aside) {
-        Ok(()) => format!("a spooled write cannot be stored: {why}; it is kept as {}", aside.display()),
+        Ok(()) => format!("cannot store a spooled write, which is kept as {}: {why}", aside.display()),
         Err(error) => format!("a spooled write cannot be stored: {why}; it could not be renamed: {error}"),
     }
 }

@@ -68,13 +68,13 @@ fn closing_messages_of_all_agents_are_stored_without_private_parts() {
 #[test]
 fn turn_that_does_not_end_with_a_response_says_so() {
     for stage in Stage::each() {
-        let prompt = || stage.hooked("user-prompt-submit", json!({ "prompt": "p" }));
-        prompt();
+        let prompt = |text: &str| stage.hooked("user-prompt-submit", json!({ "prompt": text }));
+        prompt("p");
         stage.hooked("stop", json!({ "hook_event_name": "StopFailure", "error": "rate_limit" }));
-        prompt();
+        prompt("p");
         stage.hooked("stop", json!({ "hook_event_name": "Interrupt" }));
-        prompt();
-        prompt();
+        prompt("p");
+        prompt("q");
         let session = stage.only_session().id;
         stage.hooked("session-end", json!({}));
         let found = turns(&stage, session);

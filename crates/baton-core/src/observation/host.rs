@@ -5,7 +5,6 @@
 
 use serde_json::{Map, Value, json};
 
-use super::hook::HookEvent;
 use crate::token_estimate::estimate_tokens;
 
 /// A program that runs hooks.
@@ -199,7 +198,7 @@ impl Host {
 }
 
 /// Names of fields in other hosts, and Baton's name.
-const RENAMED: [(&str, &str); 17] = [
+const RENAMED: [(&str, &str); 19] = [
     ("conversation_id", "session_id"),
     ("conversationId", "session_id"),
     ("sessionId", "session_id"),
@@ -217,41 +216,9 @@ const RENAMED: [(&str, &str); 17] = [
     ("initialPrompt", "prompt"),
     ("userPrompt", "prompt"),
     ("toolUseId", "tool_use_id"),
+    ("summary", "last_assistant_message"),
+    ("subagent_type", "agent_type"),
 ];
-
-/// Events that are stored as the result of a tool: Baton's name of the event, the tool, and the fields with its output.
-const RESULTS: [(&str, &str, &[&str]); 2] = [
-    ("subagent-stop", "Task", &["last_assistant_message", "summary"]),
-    ("post-compact", "Compact", &["compact_summary"]),
-];
-
-/// Returns the event of a report. The end of a sub-agent and the summary of a compaction become results of a tool, with
-/// an id that repeats if the event does. Returns `None` for an event without content, which is not stored.
-pub fn event_of(name: &str, report: &mut Map<String, Value>) -> Option<Option<HookEvent>> {
-    let Some((_, tool, outputs)) = RESULTS.iter().find(|(event, ..)| *event == name) else {
-        return HookEvent::from_name(name).map(Some);
-    };
-    let Some(output) =
-        outputs.iter().find_map(|field| report.remove(*field)).filter(|output| !output.is_null())
-    else {
-        return Some(None);
-    };
-    let description =
-        ["agent_type", "subagent_type", "trigger"].iter().find_map(|field| report.get(*field)).cloned();
-    let id = report.get("agent_id").or_else(|| report.get("turn_id")).and_then(Value::as_str);
-    if let Some(id) = id {
-        report.insert("tool_use_id".into(), format!("{name}:{id}").into());
-    }
-    report.insert("tool_name".into(), (*tool).into());
-    report.insert("tool_input".into(), json!({ "description": description }));
-    report.insert("tool_response".into(), output);
-    Some(Some(HookEvent::PostToolUse))
-}
-
-/// Returns true for the name of an event.
-pub fn is_event(name: &str) -> bool {
-    HookEvent::from_name(name).is_some() || RESULTS.iter().any(|(event, ..)| *event == name)
-}
 
 /// Returns Baton's name of a tool, which is that of Claude Code. Other names are kept.
 fn tool_name(name: &str) -> String {

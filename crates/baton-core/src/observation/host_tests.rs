@@ -147,25 +147,3 @@ fn context_is_shortened_to_the_limit_of_the_host() {
     let response = Host::ClaudeCode.response("SessionStart", &one_line).unwrap();
     assert!(response.to_string().len() < 1_000, "a line that does not fit is omitted");
 }
-
-#[test]
-fn results_of_subagents_and_compactions_become_tool_results() {
-    let mut report =
-        json!({ "agent_id": "a1", "agent_type": "explorer", "last_assistant_message": "found it" });
-    let fields = report.as_object_mut().unwrap();
-    assert_eq!(event_of("subagent-stop", fields), Some(Some(HookEvent::PostToolUse)));
-    has(
-        &report,
-        &json!({ "tool_name": "Task", "tool_response": "found it", "tool_use_id": "subagent-stop:a1",
-                 "tool_input": { "description": "explorer" } }),
-    );
-    let mut summary = json!({ "trigger": "auto", "compact_summary": "all so far" });
-    assert_eq!(
-        event_of("post-compact", summary.as_object_mut().unwrap()),
-        Some(Some(HookEvent::PostToolUse))
-    );
-    has(&summary, &json!({ "tool_name": "Compact", "tool_response": "all so far" }));
-    assert_eq!(event_of("post-compact", &mut Map::new()), Some(None), "there is nothing to store");
-    assert_eq!(event_of("stop", &mut Map::new()), Some(Some(HookEvent::Stop)));
-    assert_eq!(event_of("bogus", &mut Map::new()), None);
-}

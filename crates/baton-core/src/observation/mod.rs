@@ -33,7 +33,7 @@ pub use compressed::{
 pub use cost::Price;
 pub use cut::{MAX_RAW_CHARS, count_lines, cut_output, is_cut_mark};
 pub use hook::{HookEvent, files_of, relative};
-pub use host::{Host, event_of, is_event};
+pub use host::Host;
 pub use intake::{LargeReport, read_large};
 pub use lenient::{LenientError, ReadError, read_excerpt, read_lenient};
 pub use outcome::{check_command, commit_message, is_check, is_failure};

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use baton_app::observation::{Intake, Report};
 use baton_app::{Clock, SystemClock};
-use baton_core::observation::{HookEvent, Host, event_of, is_event};
+use baton_core::observation::{HookEvent, Host};
 use baton_core::{Agent, Label};
 use baton_store::{BlobFolder, LockTimeout, ReplayLimits, ReplayResult, SpooledTo, Target, Threads};
 use clap::Args;
@@ -31,8 +31,9 @@ use crate::verbs::worker::start_if_absent;
 
 /// Time limit of a hook, counted from the last byte that the agent sent. A report that is not stored by then is spooled.
 const TIME_LIMIT: Duration = Duration::from_secs(5);
-/// Time limit at the end of a chat, where agents do not wait: Claude Code 1.5 seconds, Codex 1 second.
-const END_TIME_LIMIT: Duration = Duration::from_millis(800);
+/// Time limits of `session-end` for agents that stop the hook after 1.5 s and after 1 s.
+const CLAUDE_CODE_END_LIMIT: Duration = Duration::from_millis(1_300);
+const CODEX_END_LIMIT: Duration = Duration::from_millis(800);
 /// Time limit for replaying spooled reports. If another process is replaying them, the hook does not wait and spools its
 /// own report behind them.
 const REPLAY_LIMITS: ReplayLimits =
@@ -121,7 +122,7 @@ impl QuickArgs {
             }
         }
         let mut words = words.into_iter().skip_while(|word| word != "hook").skip(1);
-        read.hook.event = words.find(|word| is_event(word))?;
+        read.hook.event = words.find(|word| HookEvent::from_name(word).is_some())?;
         Some(read)
     }
 }
@@ -232,8 +233,8 @@ fn start_time_limit(run: Arc<HookRun>) {
 #[derive(Debug, Clone, Copy)]
 struct Origin {
     host: Host,
-    /// The event, as [`event_of`] returns it.
-    event: Option<Option<HookEvent>>,
+    /// The event; `None` if it is not known.
+    event: Option<HookEvent>,
 }
 
 /// State of one hook: its report, and where the report is stored.
@@ -275,8 +276,11 @@ impl HookRun {
     /// Returns the time until the limit is reached, which starts with the last read from the agent; `None` afterwards.
     fn time_left(&self) -> Option<Duration> {
         let last_read = Duration::from_millis(self.last_read_ms.load(Ordering::Relaxed));
-        let limit = match HookEvent::from_name(&self.args.event) {
-            Some(HookEvent::SessionEnd) => END_TIME_LIMIT,
+        let limit = match self.origin.get() {
+            Some(Origin { event: Some(HookEvent::SessionEnd), host: Host::ClaudeCode }) => {
+                CLAUDE_CODE_END_LIMIT
+            }
+            Some(Origin { event: Some(HookEvent::SessionEnd), host: Host::Codex }) => CODEX_END_LIMIT,
             _ => TIME_LIMIT,
         };
         (last_read + limit).checked_sub(self.started_at.elapsed()).filter(|left| !left.is_zero())
@@ -298,9 +302,6 @@ impl HookRun {
     fn store(&self, config: &Config) -> Result<Option<Value>, Failure> {
         let report = self.read_report()?;
         self.check_names();
-        if self.origin.get().is_some_and(|origin| origin.event == Some(None)) {
-            return Ok(None);
-        }
         let has_spooled = !self.outbox.files().is_empty();
         // An earlier hook has waited for the store already, so this one uses a minimal lock timeout.
         let lock_timeout = if has_spooled { LockTimeout::Minimal } else { LockTimeout::Short };
@@ -384,9 +385,9 @@ impl HookRun {
         report.retain(|_, value| !value.is_null());
         let host = Host::of(report, client.as_deref(), |name| std::env::var_os(name).is_some());
         host.normalize(report);
-        let event_kind = event_of(event, report);
-        let _ = self.origin.set(Origin { host, event: event_kind });
-        if let Some(Some(known)) = event_kind {
+        let known = HookEvent::from_name(event);
+        let _ = self.origin.set(Origin { host, event: known });
+        if let Some(known) = known {
             report.insert("event".into(), known.as_str().into());
             let protocol_name = match event.as_str() {
                 "stop-failure" => "StopFailure",

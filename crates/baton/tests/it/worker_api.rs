@@ -83,7 +83,7 @@ fn queue_stats_and_context_are_available_on_the_socket() {
         assert_eq!(stats.json(), json!({ "raw": 0, "processing": 1, "done": 0, "error": 0 }));
         let depth = fixture.request("GET", "/api/health", &Value::Null).json()["queue_depth"].clone();
         assert_eq!(depth, 1, "items in progress count as queued");
-        let context = fixture.request("GET", "/api/context", &Value::Null);
+        let context = fixture.request("GET", "/api/context?repo=local/none", &Value::Null);
         assert_eq!(context.status, 200);
         assert!(fields(&context.json()).is_superset(&["context", "tokens"].into()), "{}", context.text);
         assert_eq!(fixture.request("GET", "/api/nothing", &Value::Null).status, 404);
