@@ -4,9 +4,10 @@ use baton_core::bundle::{Bundle, BundleLimits, BundleLine, BundleParts, Section,
 use baton_core::observation::{Turn, TurnStatus};
 use baton_core::task::TaskStatus;
 use baton_core::{
-    Agent, Fault, Handoff, HandoffFields, Repo, Session, SessionTuple, Track, Venture, estimate_tokens,
+    Agent, Fault, Handoff, HandoffFields, NoteKind, Repo, Session, SessionTuple, Track, Venture,
+    estimate_tokens,
 };
-use baton_store::{ObservationFilter, Page, TaskFilter, Tx, WorkflowFilter};
+use baton_store::{NoteFilter, ObservationFilter, Page, TaskFilter, Tx, WorkflowFilter};
 
 use super::files;
 use crate::context::Context;
@@ -22,6 +23,8 @@ const MAX_AGENTS: usize = 5;
 const OBSERVATIONS_OF_AGENT: u32 = 30;
 /// Maximum number of files that are listed for another agent.
 const FILES_OF_AGENT: usize = 3;
+/// Maximum number of notes.
+const MAX_NOTES: u32 = 20;
 /// Maximum number of open tasks.
 const MAX_TASKS: u32 = 3;
 
@@ -68,6 +71,7 @@ pub(crate) fn build(
             add_summaries(tx, &others, &mut parts)?;
         }
     }
+    add_notes(tx, request, &mut parts)?;
     files::add(tx, request, &mut parts)?;
     if parts.lines.is_empty() {
         return Ok(Bundle { text: String::new(), tokens: 0, left_out: 0 });
@@ -245,6 +249,31 @@ fn add_summaries(tx: &mut dyn Tx, sessions: &[Session], parts: &mut BundleParts)
         let day = session.created_at.day();
         let text = format!("{}{branch}, {day}: {}", session.tuple.agent, stored.summary.summary);
         parts.lines.push(line(Section::Recent, session.id, text));
+    }
+    Ok(())
+}
+
+/// Adds the latest notes that no other line contains.
+fn add_notes(tx: &mut dyn Tx, request: &BundleRequest<'_>, parts: &mut BundleParts) -> Result<(), Fault> {
+    let own = request.session.filter(|_| request.scope == BundleScope::Chat);
+    let filter = NoteFilter {
+        ventures: Some(vec![request.venture.clone()]),
+        repo: Some(request.repo.clone()),
+        session_id: own.map(|session| session.id),
+        kind: None,
+    };
+    for note in tx.notes(&filter, Page::first(MAX_NOTES))? {
+        let section = match note.kind {
+            NoteKind::Decision => Section::Decided,
+            NoteKind::Rejected => Section::Rejected,
+            NoteKind::Gotcha => Section::Gotchas,
+            NoteKind::Todo => Section::Next,
+            NoteKind::Fact => Section::State,
+        };
+        if !parts.lines.iter().any(|line| line.text.contains(&note.text)) {
+            let place = note.file.map_or_else(String::new, |file| format!(" ({file})"));
+            parts.lines.push(line(section, note.id, format!("{}{place}", note.text)));
+        }
     }
     Ok(())
 }

@@ -65,6 +65,9 @@ fn search_finds_a_note_by_its_corrected_text_until_it_is_deleted() {
         };
         assert_eq!(find("clock"), std::slice::from_ref(&id));
         assert!(find("clok").is_empty());
+        let repo = stage.only_session().tuple.repo;
+        let bundle = ok(&stage.call("context.read", json!({ "repo": repo, "venture": "v" })));
+        assert!(bundle["context"].as_str().unwrap().contains("The clock drifts"), "{bundle}");
         let shown = ok(&stage.call("recall.get", json!({ "ids": id })));
         assert_eq!(shown["items"][0]["title"], "gotcha: The clock drifts");
         ok(&stage.call("note.delete", json!({ "note_id": id })));

@@ -326,7 +326,9 @@ mod sqlite {
             ask_for_tasks(planner);
         });
         for (sql, plan) in asked {
-            let scans = plan.iter().any(|line| line.starts_with("SCAN") && !line.contains("USING"));
+            // A statement that only compares subqueries reads no table itself.
+            let is_scan = |line: &str| line.starts_with("SCAN") && line != "SCAN CONSTANT ROW";
+            let scans = plan.iter().any(|line| is_scan(line) && !line.contains("USING"));
             assert!(!plan.is_empty() && !scans, "{sql}\n{plan:#?}");
             let sorts = plan.iter().any(|line| line.contains("TEMP B-TREE"));
             assert!(!sorts || may_sort(&sql), "{sql}\n{plan:#?}");
