@@ -19,7 +19,7 @@ const LISTED_FILES: usize = 5;
 #[derive(Debug, Args)]
 pub(crate) struct SearchArgs {
     /// What to look for, in plain words
-    #[arg(required = true, num_args = 1.., allow_hyphen_values = true)]
+    #[arg(required = true, num_args = 1..)]
     query: Vec<String>,
     /// Maximum number of results, 1 to 100 [default: 10]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]

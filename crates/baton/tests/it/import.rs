@@ -329,3 +329,19 @@ fn an_import_over_a_server_stores_the_same_records() {
     drop(server);
     assert_eq!(turns(&hooked)[0]["closing_message"], "The login works again.");
 }
+
+#[test]
+fn imported_observations_are_found_at_once_and_options_may_follow_the_query() {
+    for hooked in Hooked::each() {
+        let file = hooked.home.path().join("memories.jsonl");
+        let line =
+            |number: u32| json!({ "title": format!("Lease {number}"), "summary": "The lease expired" });
+        fs::write(&file, format!("{}\n{}\n", line(1), line(2))).unwrap();
+        hooked.data(&["import", "observations", file.to_str().unwrap(), "--repo", "acme/shop"]);
+        let found = |options: &[&str]| {
+            let arguments = [&["search", "lease", "expired"], options].concat();
+            hooked.data(&arguments)["results"].as_array().unwrap().len()
+        };
+        assert_eq!((found(&[]), found(&["--limit", "1"]), found(&["--repo", "acme/other"])), (2, 1, 0));
+    }
+}
