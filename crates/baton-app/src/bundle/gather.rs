@@ -244,6 +244,10 @@ fn add_summaries(tx: &mut dyn Tx, sessions: &[Session], parts: &mut BundleParts)
         else {
             continue;
         };
+        // An automatic handoff contains the summary of its session.
+        if parts.lines.iter().any(|line| line.text.contains(&stored.summary.summary)) {
+            continue;
+        }
         added += 1;
         let branch = session.facts.branch.as_ref().map_or_else(String::new, |branch| format!(" on {branch}"));
         let day = session.created_at.day();
