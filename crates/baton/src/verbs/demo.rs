@@ -3,9 +3,12 @@
 use std::path::Path;
 
 use baton_app::Operation;
+use baton_app::bundle::ReadContext;
 use baton_app::checkpoint::{LoadCheckpoint, MarkCritical, SaveCheckpoint};
 use baton_app::handoff::AckHandoff;
+use baton_app::note::CreateNote;
 use baton_app::observation::{Hook, ListObservations, SummarizeSession};
+use baton_app::recall::Search;
 use baton_app::session::{EndSession, Heartbeat, ListSessions, StartSession};
 use serde_json::{Value, json};
 
@@ -59,9 +62,7 @@ pub(crate) fn run() -> Result<Answer, Failure> {
     relay(&mut demo)?;
     observations(&mut demo, &config)?;
     tasks(&mut demo, &folder.path().join("webshop"))?;
-    demo.add_line(
-        "\nThe temporary store was deleted. Start a session: baton session start --agent NAME --repo OWNER/NAME",
-    );
+    demo.add_line("\nThe temporary store was deleted. Connect your agent: baton setup");
     let Demo { backend, transcript, steps } = demo;
     drop(backend);
     Ok(Answer::new(json!({ "steps": steps }), transcript.join("\n")))
@@ -180,10 +181,28 @@ fn observations(demo: &mut Demo, config: &Config) -> Result<(), Failure> {
         },
     )?;
     let Some(first) = found.observations.last() else { return Ok(()) };
+    let session = first.session_id;
+    demo.run_step::<CreateNote>(
+        "baton note 'Expire the cookie on the server: clients keep it' --kind decision",
+        &json!({ "session_id": session, "kind": "decision",
+                 "text": "Expire the cookie on the server: clients keep it" }),
+        |output| output.note.id.to_string(),
+    )?;
     demo.run_step::<SummarizeSession>(
-        &format!("baton summarize {}", first.session_id),
-        &json!({ "session_id": first.session_id }),
+        &format!("baton summarize {session}"),
+        &json!({ "session_id": session }),
         |output| output.summary.clone(),
+    )?;
+    demo.run_step::<Search>(
+        "baton search why does logout fail --limit 2",
+        &json!({ "q": "why does logout fail", "limit": 2 }),
+        |output| output.results.iter().map(|one| format!("{}  {}\n", one.title, one.why)).collect(),
+    )?;
+    demo.add_line("\nThis is what the next chat receives when it starts:");
+    demo.run_step::<ReadContext>(
+        "baton context --repo acme/webshop",
+        &json!({ "repo": "acme/webshop" }),
+        |output| output.context.clone(),
     )?;
     Ok(())
 }

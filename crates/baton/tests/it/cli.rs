@@ -22,6 +22,11 @@ fn demo_runs_and_leaves_no_files() {
     let finished = home.run(&["demo"]);
     assert_eq!(finished.code, 0, "{}", finished.stderr);
     assert!(finished.stdout.contains("Login form and session cookie work"), "{}", finished.stdout);
+    assert!(
+        finished.stdout.contains("- Expire the cookie on the server: clients keep it [note_"),
+        "{}",
+        finished.stdout
+    );
     assert!(!home.data_dir().exists(), "the demo must not create the data folder");
     let json = home.run(&["demo", "--format", "json"]).json();
     assert_eq!(json["success"], true);
