@@ -30,11 +30,6 @@ pub fn resources() -> Vec<ResourceBinding> {
     let resource = |uri, name, operation| ResourceBinding { uri, name, operation };
     vec![
         resource(
-            "baton://context{?venture,repo,track,prompt,branch,max_tokens}",
-            "context",
-            operation::<ReadContext>(),
-        ),
-        resource(
             "baton://handoff/latest{?venture,repo,track}",
             "latest-handoff",
             operation::<LatestHandoff>(),
@@ -52,6 +47,11 @@ pub fn resources() -> Vec<ResourceBinding> {
             operation::<LoadCheckpoint>(),
         ),
         resource("baton://checkpoint/{checkpointId}{?venture}", "checkpoint", operation::<LoadCheckpoint>()),
+        resource(
+            "baton://context{?venture,repo,track,prompt,branch,max_tokens}",
+            "context",
+            operation::<ReadContext>(),
+        ),
     ]
 }
 
