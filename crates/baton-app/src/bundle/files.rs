@@ -1,23 +1,31 @@
-//! Files that are probably relevant for the next work in a repository.
+//! Files that are probably relevant for the next work in a repository, and stored items that match the request.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use baton_core::bundle::{BundleLine, BundleParts, FileScores, RecentUse, Section};
+use baton_core::bundle::{BundleLine, BundleParts, FileScores, MatchKind, RecentUse, Section};
 use baton_core::observation::{Observation, Turn};
+use baton_core::recall::{ItemKind, Nearby};
 use baton_core::{Fault, Session, SessionId};
-use baton_store::{ObservationFilter, Page, Tx};
+use baton_store::{ObservationFilter, Page, RecallFilter, Tx};
 
 use super::gather::{BundleRequest, BundleScope};
+use crate::recall::{Find, Loader, RankedDocument, rank_documents};
 
 /// Number of latest observations that are searched for files.
 const MAX_OBSERVATIONS: u32 = 1_000;
+/// Maximum number of items that match the request whose files are ranked.
+const MAX_MATCHES: usize = 200;
+/// Maximum number of those items that are lines.
+const MAX_RELATED: usize = 8;
+/// Lowest score of such a line, as a share of the best score.
+const RELATED_SCORE: f64 = 0.3;
 /// Maximum number of files.
 const MAX_FILES: usize = 120;
 /// Maximum number of turns of a session that are searched for the turn of a file.
 const MAX_TURNS: u32 = 200;
 
-/// Adds a line for each file, the most relevant first.
+/// Adds a line for each file, the most relevant first, and for the items that match the request best.
 pub(super) fn add(
     tx: &mut dyn Tx,
     request: &BundleRequest<'_>,
@@ -32,9 +40,58 @@ pub(super) fn add(
     };
     let observations = tx.observations(&filter, Page::first(MAX_OBSERVATIONS))?;
     let mut scores = FileScores::default();
+    add_matches(tx, request, &observations, &mut scores, parts)?;
     add_recent(tx, request, &observations, &mut scores)?;
     for (path, id) in scores.rank(request.prompt).into_iter().take(MAX_FILES) {
         parts.lines.push(BundleLine { section: Section::Files, id, text: path });
+    }
+    Ok(())
+}
+
+/// Adds the files of items that match the request, and the best of these items as lines.
+fn add_matches(
+    tx: &mut dyn Tx,
+    request: &BundleRequest<'_>,
+    observations: &[Observation],
+    scores: &mut FileScores,
+    parts: &mut BundleParts,
+) -> Result<(), Fault> {
+    // The latest record replaces the current time, so that the same state gives the same text.
+    let (Some(prompt), Some(latest)) = (request.prompt, observations.first()) else { return Ok(()) };
+    let asked = Find {
+        text: prompt.to_owned(),
+        filter: RecallFilter {
+            ventures: vec![request.venture.clone()],
+            repo: Some(request.repo.clone()),
+            ..RecallFilter::default()
+        },
+        nearby: Nearby { branch: request.branch.map(str::to_owned), files: Vec::new() },
+        limit: MAX_MATCHES,
+    };
+    let (_, found) = rank_documents(tx, &asked, latest.captured_at)?;
+    let kind_of = |found: &RankedDocument| match found.document.kind {
+        ItemKind::Turn => MatchKind::Turn,
+        _ => MatchKind::Other,
+    };
+    for kind in [MatchKind::Turn, MatchKind::Other] {
+        let matches = || found.iter().filter(|found| kind_of(found) == kind);
+        let best = matches().map(|found| found.score).fold(f64::MIN_POSITIVE, f64::max);
+        for RankedDocument { document, score, .. } in matches() {
+            let id = document.turn.as_deref().unwrap_or(&document.item);
+            for path in document.files.iter().filter(|path| document.changes_files || is_file(path)) {
+                scores.add_match(path, kind, score / best, id);
+            }
+        }
+    }
+    let mut loader = Loader::default();
+    let lowest = found.first().map_or(0.0, |best| best.score * RELATED_SCORE);
+    for RankedDocument { document, .. } in
+        found.iter().take(MAX_RELATED).filter(|found| found.score >= lowest)
+    {
+        let Some(item) = loader.load(tx, document.kind, &document.item)? else { continue };
+        if !parts.lines.iter().any(|line| line.text.contains(&item.title) || line.id == item.id) {
+            parts.lines.push(BundleLine { section: Section::Related, id: item.id, text: item.title });
+        }
     }
     Ok(())
 }
@@ -63,14 +120,17 @@ fn add_recent(
         let turn = turns.id_of(tx, observation)?;
         for path in &observation.files {
             let is_change = observation.compressed.files_touched.contains(path);
-            // A name without a dot is usually a folder that was searched.
-            if !is_change && !path.rsplit('/').next().is_some_and(|name| name.contains('.')) {
-                continue;
+            if is_change || is_file(path) {
+                scores.add_recent(path, RecentUse { age, is_change, is_same_branch }, &turn);
             }
-            scores.add_recent(path, RecentUse { age, is_change, is_same_branch }, &turn);
         }
     }
     Ok(())
+}
+
+/// Returns true if a path is probably a file: a name without a dot is usually a folder that was searched.
+fn is_file(path: &str) -> bool {
+    path.rsplit('/').next().is_some_and(|name| name.contains('.'))
 }
 
 /// Finds the turn in which a tool was used.

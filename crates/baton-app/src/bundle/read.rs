@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::gather::{BundleRequest, BundleScope, build};
 use crate::context::Context;
-use crate::operation::{Effect, Operation};
+use crate::operation::{Effect, Operation, RequestFormat};
+use crate::recall::index_before_reading;
 
 /// Maximum length of the request in bytes.
 const MAX_PROMPT_BYTES: usize = 100 * 1024;
@@ -67,15 +68,20 @@ impl Operation for ReadContext {
     const SUMMARY: &'static str = "Return what a new chat should know about a repository: last handoff, blockers, next \
         actions, open work, other agents, relevant files and recent sessions, within a token budget.";
     const EFFECT: Effect = Effect::Read;
+    // Waits for the store while it indexes new items.
+    const REQUEST: RequestFormat = RequestFormat { is_slow: true, ..RequestFormat::STRICT };
     type Params = ReadContextParams;
     type Input = (ReadContextParams, BundleLimits);
     type Output = ReadContextOutput;
 
-    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+    fn prepare(context: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
         if params.prompt.as_ref().is_some_and(|prompt| prompt.len() > MAX_PROMPT_BYTES) {
             return Err(Fault::invalid("prompt", format!("must have at most {MAX_PROMPT_BYTES} bytes")));
         }
         let limits = limits_of(params.max_tokens, params.client.as_ref())?;
+        if params.prompt.is_some() {
+            index_before_reading(context);
+        }
         Ok((params, limits))
     }
 

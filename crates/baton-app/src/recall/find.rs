@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use baton_core::recall::{Candidate, Nearby, Query, rank, snippet};
+use baton_core::recall::{Candidate, Document, Nearby, Query, rank, snippet};
 use baton_core::{SessionId, Timestamp, estimate_tokens};
 use baton_store::{MatchPlan, RecallFilter, StoreError, Tx};
 
@@ -47,8 +47,36 @@ pub struct Found {
     pub why: String,
 }
 
+/// A document that matches a query.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct RankedDocument {
+    /// What the index knows about the item.
+    pub(crate) document: Document,
+    /// Score, comparable within one result only.
+    pub(crate) score: f64,
+    /// Reasons for the score.
+    why: String,
+}
+
 /// Finds the items that answer a query best, best first.
 pub fn find(tx: &mut dyn Tx, asked: &Find, now: Timestamp) -> Result<Vec<Found>, StoreError> {
+    let (query, ranked) = rank_documents(tx, asked, now)?;
+    let mut loader = Loader::default();
+    let mut found = Vec::new();
+    for RankedDocument { document, score, why } in ranked {
+        let Some(item) = loader.load(tx, document.kind, &document.item)? else { continue };
+        let tokens = estimate_tokens(&item.text) as u64;
+        found.push(Found { snippet: snippet(&item.text, &query), tokens, score, why, item });
+    }
+    Ok(found)
+}
+
+/// Ranks the documents that match a query, best first, without reading their items.
+pub(crate) fn rank_documents(
+    tx: &mut dyn Tx,
+    asked: &Find,
+    now: Timestamp,
+) -> Result<(Query, Vec<RankedDocument>), StoreError> {
     let mut query = Query::parse(&asked.text, now);
     let terms: Vec<&str> = query.terms.iter().map(|(term, _)| term.as_str()).collect();
     let corpus = tx.corpus(&asked.filter.ventures, &terms)?;
@@ -62,20 +90,14 @@ pub fn find(tx: &mut dyn Tx, asked: &Find, now: Timestamp) -> Result<Vec<Found>,
     let best = rank(&query, &corpus, &candidates, &asked.nearby, BEST);
     let best: Vec<usize> = best.iter().map(|ranked| ranked.index).collect();
     add_related(tx, &asked.filter, &best, &mut candidates)?;
-    let mut loader = Loader::default();
-    let mut found = Vec::new();
-    for ranked in rank(&query, &corpus, &candidates, &asked.nearby, asked.limit) {
-        let document = &candidates[ranked.index].document;
-        let Some(item) = loader.load(tx, document.kind, &document.item)? else { continue };
-        found.push(Found {
-            snippet: snippet(&item.text, &query),
-            tokens: estimate_tokens(&item.text) as u64,
-            score: ranked.score,
-            why: ranked.why,
-            item,
-        });
-    }
-    Ok(found)
+    let ranked = rank(&query, &corpus, &candidates, &asked.nearby, asked.limit);
+    let ranked = ranked.into_iter().map(|ranked| RankedDocument {
+        document: candidates[ranked.index].document.clone(),
+        score: ranked.score,
+        why: ranked.why,
+    });
+    let ranked = ranked.collect();
+    Ok((query, ranked))
 }
 
 /// Returns the latest items of the periods that a query names, for a query without other words.

@@ -40,7 +40,7 @@ pub fn index_all(store: &Store) -> Result<usize, Fault> {
 
 /// Indexes new items before a search, because without a running worker they would not be found. A search works on the
 /// index as it is if this fails.
-pub(super) fn index_before_reading(context: &Context<'_>) {
+pub(crate) fn index_before_reading(context: &Context<'_>) {
     let Some(store) = context.store else { return };
     for _ in 0..MAX_BATCHES_BEFORE_READING {
         match index_some(store) {

@@ -88,14 +88,14 @@ impl Item {
 
 /// Reads items and remembers sessions and turns that several of them belong to.
 #[derive(Default)]
-pub(super) struct Loader {
+pub(crate) struct Loader {
     sessions: HashMap<SessionId, Option<Session>>,
     turns: HashMap<SessionId, Vec<(TurnId, Timestamp)>>,
 }
 
 impl Loader {
     /// Reads an item. Returns `None` if it does not exist or is not searchable.
-    pub(super) fn load(
+    pub(crate) fn load(
         &mut self,
         tx: &mut dyn Tx,
         kind: ItemKind,

@@ -11,9 +11,11 @@ mod search;
 mod timeline;
 
 pub use find::{Find, Found, find};
+pub(crate) use find::{RankedDocument, rank_documents};
 pub use get::{GetItems, GetItemsOutput, GetItemsParams, ItemView};
-pub(crate) use indexing::index_stored;
 pub use indexing::{check_index, index_all, index_some, rebuild_index};
+pub(crate) use indexing::{index_before_reading, index_stored};
 pub use item::Item;
+pub(crate) use item::Loader;
 pub use search::{Search, SearchOutput, SearchParams, SearchResult};
 pub use timeline::{Timeline, TimelineEntry, TimelineOutput, TimelineParams};

@@ -68,6 +68,24 @@ fn the_bundle_has_a_fixed_order_ids_and_equal_bytes_for_equal_state() {
 }
 
 #[test]
+fn a_request_selects_the_files_and_items_of_the_context() {
+    for hooked in Hooked::each() {
+        work(&hooked, "Round the invoice totals", "src/invoice.rs");
+        work(&hooked, "Fix the login", "src/login.rs");
+        let read = |prompt: &str| hooked.data(&["context", "--repo", "local/shop", "--prompt", prompt]);
+        let context = read("Why are the totals of an invoice rounded?");
+        let text = context["context"].as_str().unwrap();
+        let place = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part} is not in {text}"));
+        assert!(place("- src/invoice.rs") < place("- src/login.rs"), "{text}");
+        assert!(place("- src/login.rs") < place("Round the invoice totals"), "{text}");
+        assert_eq!(read("Why are the totals of an invoice rounded?"), context);
+        let other = read("login");
+        let text = other["context"].as_str().unwrap();
+        assert!(text.find("- src/login.rs") < text.find("- src/invoice.rs"), "{text}");
+    }
+}
+
+#[test]
 fn a_resumed_chat_gets_nothing_and_a_compacted_chat_gets_its_own_context() {
     for hooked in Hooked::each() {
         work(&hooked, "Fix the login of the shop", "src/login.rs");
