@@ -16,6 +16,10 @@ test:
 bench *args:
     scripts/bench {{args}}
 
+# Build the files of a release.
+dist *args:
+    scripts/dist {{args}}
+
 # Format the code.
 fmt:
     cargo fmt --all

@@ -38,6 +38,7 @@ mod mcp_strict;
 mod mcp_versions;
 mod metrics_http;
 mod overload_http;
+mod packaging;
 mod parity;
 mod pause;
 mod postgres_hung;
