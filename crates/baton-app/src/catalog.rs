@@ -7,6 +7,7 @@ use crate::checkpoint::{
     MarkCritical, SaveCheckpoint,
 };
 use crate::handoff::{AckHandoff, CreateHandoff, LatestHandoff, ListHandoffs, ShowHandoff, WithdrawHandoff};
+use crate::id::FindIds;
 use crate::maintenance::Cleanup;
 use crate::note::{CreateNote, DeleteNote, ListNotes, ShowNote, UpdateNote};
 use crate::observation::{
@@ -65,6 +66,7 @@ pub fn operations() -> Vec<&'static dyn AnyOperation> {
         operation::<Search>(),
         operation::<Timeline>(),
         operation::<GetItems>(),
+        operation::<FindIds>(),
         operation::<RecordTask>(),
         operation::<ListTasks>(),
         operation::<CreateToken>(),

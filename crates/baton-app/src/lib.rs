@@ -17,6 +17,7 @@ mod context;
 mod effects;
 mod execution;
 pub mod handoff;
+pub mod id;
 pub mod maintenance;
 pub mod note;
 pub mod observation;

@@ -136,6 +136,82 @@ id!(
     "obs_"
 );
 
+/// Kind of a stored object whose id is a prefix and a ULID.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IdKind {
+    /// A session.
+    Session,
+    /// A handoff.
+    Handoff,
+    /// A checkpoint.
+    Checkpoint,
+    /// A note.
+    Note,
+    /// An observation.
+    Observation,
+}
+
+impl IdKind {
+    /// All kinds.
+    pub const ALL: [Self; 5] =
+        [Self::Session, Self::Handoff, Self::Checkpoint, Self::Note, Self::Observation];
+
+    /// Returns the prefix of all ids of this kind.
+    pub const fn prefix(self) -> &'static str {
+        match self {
+            Self::Session => SessionId::PREFIX,
+            Self::Handoff => HandoffId::PREFIX,
+            Self::Checkpoint => CheckpointId::PREFIX,
+            Self::Note => NoteId::PREFIX,
+            Self::Observation => ObservationId::PREFIX,
+        }
+    }
+
+    /// Returns the name of such an object.
+    pub const fn noun(self) -> &'static str {
+        match self {
+            Self::Session => "session",
+            Self::Handoff => "handoff",
+            Self::Checkpoint => "checkpoint",
+            Self::Note => "note",
+            Self::Observation => "observation",
+        }
+    }
+}
+
+/// Minimum number of characters after the prefix of a partial id. The first characters change only every few days, so
+/// fewer would hardly be unique.
+const MIN_PARTIAL_CHARS: usize = 4;
+
+/// Beginning of an id, for example `sess_01M7H6`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PartialId {
+    kind: IdKind,
+    text: String,
+}
+
+impl PartialId {
+    /// Parses the beginning of an id: a prefix and 4 to 25 of the 26 characters. Returns `None` for anything else,
+    /// including complete ids.
+    pub fn parse(text: &str) -> Option<Self> {
+        let kind = IdKind::ALL.into_iter().find(|kind| text.starts_with(kind.prefix()))?;
+        let body = text.get(kind.prefix().len()..)?;
+        let is_base32 = |c: u8| matches!(c, b'0'..=b'9' | b'A'..=b'Z') && !b"ILOU".contains(&c);
+        let fits = (MIN_PARTIAL_CHARS..ulid::ULID_LEN).contains(&body.len()) && body.bytes().all(is_base32);
+        fits.then(|| Self { kind, text: text.to_owned() })
+    }
+
+    /// Returns the kind of the id.
+    pub const fn kind(&self) -> IdKind {
+        self.kind
+    }
+
+    /// Returns the text.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+}
+
 /// Generates strictly increasing ULIDs, also within one millisecond and when the clock moves backwards.
 #[derive(Debug, Default)]
 pub struct UlidSequence {
@@ -177,6 +253,24 @@ mod tests {
     use proptest::prelude::*;
 
     const ULID: &str = "01HQXV3NK8ZZZZZZZZZZZZZZZZ";
+
+    #[test]
+    fn partial_ids_are_the_beginning_of_an_id() {
+        let kind = |text: &str| PartialId::parse(text).map(|id| id.kind());
+        assert_eq!(kind("sess_01M7"), Some(IdKind::Session));
+        assert_eq!(kind(&format!("ckpt_{}", &ULID[..25])), Some(IdKind::Checkpoint));
+        for other in [
+            "sess_01M",
+            "sess_01m7",
+            "sess_O1M7",
+            "turn_4242",
+            "01M7H",
+            "sess_01M7 ",
+            &format!("sess_{ULID}"),
+        ] {
+            assert_eq!(kind(other), None, "{other}");
+        }
+    }
 
     #[test]
     fn ids_round_trip_with_their_prefix() {

@@ -43,7 +43,9 @@ pub use handoff::{
     HANDOFF_SCHEMA_1_0, Handoff, HandoffAuthor, HandoffDraft, HandoffFields, HandoffReferences,
     MAX_PAYLOAD_BYTES,
 };
-pub use id::{CheckpointId, HandoffId, IdError, NoteId, ObservationId, SessionId, UlidSequence};
+pub use id::{
+    CheckpointId, HandoffId, IdError, IdKind, NoteId, ObservationId, PartialId, SessionId, UlidSequence,
+};
 pub use idempotency::{IdempotencyKey, KeyClaim, KeyRecord, KeyScope};
 pub use json::{
     JsonError, JsonErrorKind, JsonText, MAX_DEPTH, indent, read_strict, read_strict_within,

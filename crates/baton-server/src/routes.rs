@@ -8,6 +8,7 @@ use baton_app::checkpoint::{
 use baton_app::handoff::{
     AckHandoff, CreateHandoff, LatestHandoff, ListHandoffs, ShowHandoff, WithdrawHandoff,
 };
+use baton_app::id::FindIds;
 use baton_app::note::{CreateNote, DeleteNote, ListNotes, ShowNote, UpdateNote};
 use baton_app::observation::{
     Hook, ImportObservations, ImportTranscript, ListObservations, ListQueue, PurgeQueue, ReadQueueStats,
@@ -109,6 +110,7 @@ pub fn routes() -> Vec<Route> {
         get("/api/search", operation::<Search>()),
         get("/api/timeline", operation::<Timeline>()),
         get("/api/items", operation::<GetItems>()),
+        get("/api/ids", operation::<FindIds>()),
         get("/api/tasks", operation::<ListTasks>()),
         post("/api/tasks", operation::<RecordTask>()),
         get("/api/requests", operation::<ListRequests>()),

@@ -2,8 +2,9 @@
 
 use crate::error::StoreError;
 use crate::rows::{
-    CheckpointRows, HandoffRows, KeyRows, NoteRows, ObservationRows, QueueRows, RecallRows, RequestRows,
-    ScheduleRows, SessionRows, SummaryRows, TaskRows, TokenRows, TurnRows, UsageRows, WorkflowRows,
+    CheckpointRows, HandoffRows, IdRows, KeyRows, NoteRows, ObservationRows, QueueRows, RecallRows,
+    RequestRows, ScheduleRows, SessionRows, SummaryRows, TaskRows, TokenRows, TurnRows, UsageRows,
+    WorkflowRows,
 };
 
 /// Whether the writes of a piece of work are committed.
@@ -36,6 +37,7 @@ pub trait Tx:
     + TurnRows
     + RecallRows
     + NoteRows
+    + IdRows
 {
     /// Raises the statement timeout for the rest of this transaction, for maintenance of the whole store. Does nothing
     /// on a store without statement timeouts.

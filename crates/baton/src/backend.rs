@@ -4,6 +4,7 @@ use std::io::Read;
 use std::sync::Arc;
 use std::time::Duration;
 
+use baton_app::id::{FindIds, FindIdsParams};
 use baton_app::observation::{Hook, Intake, Report};
 use baton_app::{
     App, Attachment, Call, Clock, Face, KeyUse, Operation, Reply, RequestLog, Settings, SystemClock,
@@ -23,7 +24,7 @@ use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::exit::Exit;
 use crate::output::{Answer, Data, Failure, note, warn};
-use crate::{checkpoints, observations};
+use crate::{checkpoints, observations, short_id};
 
 /// Opens the store and creates the application.
 pub(crate) fn open_app(config: &Config, threads: Threads) -> Result<App, Failure> {
@@ -232,6 +233,10 @@ impl Backend {
         let mut params = serde_json::to_value(params).map_err(unreadable)?;
         if let Value::Object(map) = &mut params {
             map.retain(|_, value| !value.is_null());
+            short_id::complete(map, |short| {
+                self.call::<FindIds>(&FindIdsParams { prefix: short.as_str().to_owned() }, None)
+                    .map(|(found, _)| found)
+            })?;
         }
         let key = key.map(IdempotencyKey::parse).transpose()?;
         let reply = match self {

@@ -8,7 +8,7 @@ use crate::exit::{self, Exit};
 use crate::output::{Answer, Failure, Format, finish, print, warn};
 use crate::verbs;
 use crate::verbs::hook::QuickArgs;
-use crate::{backend::Backend, logging};
+use crate::{backend::Backend, logging, terminal};
 
 /// Version and the commit that it was built from.
 pub(crate) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("BATON_COMMIT"), ")");
@@ -20,7 +20,7 @@ struct Cli {
     #[command(flatten)]
     global: Global,
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
 }
 
 /// Options of every verb.
@@ -36,6 +36,9 @@ struct Global {
     /// Data folder [default: data_dir]
     #[arg(long, value_name = "FOLDER", global = true)]
     data_dir: Option<String>,
+    /// Print exact times in UTC instead of relative ones, also on a terminal
+    #[arg(long, global = true)]
+    utc: bool,
     /// Log level, or a filter such as warn,baton_store=debug [default: log.level]
     #[arg(long, value_name = "LEVEL", global = true)]
     log: Option<String>,
@@ -71,13 +74,16 @@ enum Command {
     #[command(subcommand)]
     Queue(verbs::queue::QueueCommand),
     /// List or follow the request log
+    #[command(after_help = "Example:\n  $ baton requests --follow")]
     Requests(verbs::requests::RequestsArgs),
     /// Search everything recorded in earlier sessions
     #[command(after_help = verbs::recall::EXAMPLES)]
     Search(verbs::recall::SearchArgs),
     /// List the items around an item, or between two items, in the order of time
+    #[command(after_help = "Example:\n  $ baton timeline obs_01M7H3Y790KKJH7PNR0DNVSC3B --limit 5")]
     Timeline(verbs::recall::TimelineArgs),
     /// Show full items by id
+    #[command(after_help = "Example:\n  $ baton get obs_01M7H3Y790KKJH7PNR0DNVSC3B turn_42")]
     Get(verbs::recall::GetArgs),
     /// List and show observations
     #[command(subcommand)]
@@ -92,11 +98,13 @@ enum Command {
     #[command(after_help = verbs::context::EXAMPLES)]
     Context(verbs::context::ContextArgs),
     /// Summarize a session and end it
+    #[command(after_help = "Example:\n  $ baton summarize sess_01M7H6D3AHF4DP3YJEERGQ2KGT")]
     Summarize(verbs::observation::SummarizeArgs),
     /// Create, list and revoke access tokens
     #[command(subcommand)]
     Token(verbs::token::TokenCommand),
     /// Abandon stale sessions and delete expired records and unused checkpoints
+    #[command(after_help = "Example:\n  $ baton cleanup")]
     Cleanup,
     /// Write all records of the store to one verified file
     #[command(after_help = verbs::archive::BACKUP_EXAMPLES)]
@@ -105,6 +113,9 @@ enum Command {
     #[command(after_help = verbs::archive::RESTORE_EXAMPLES)]
     Restore(verbs::archive::RestoreArgs),
     /// Write all records of the store as JSON lines
+    #[command(
+        after_help = "Examples:\n  $ baton export backup-folder\n  $ baton export - | BATON_DATABASE_URL=postgres://… baton import all -"
+    )]
     Export(verbs::archive::ExportArgs),
     /// Import a backup, finished observations, or recorded chats of an agent
     #[command(subcommand, after_help = verbs::import::EXAMPLES)]
@@ -116,18 +127,26 @@ enum Command {
     #[command(after_help = verbs::setup::EXAMPLES)]
     Setup(verbs::setup::SetupArgs),
     /// Run the MCP server on standard input and output
+    #[command(after_help = "Example:\n  $ baton mcp   # started by an MCP client; see baton setup")]
     Mcp(verbs::mcp::McpArgs),
-    /// Run a demonstration on a temporary store
-    Demo,
-    /// Show the store, the venture and its active sessions
+    /// Run a demonstration on a temporary store and repository
+    #[command(after_help = verbs::demo::EXAMPLES)]
+    Demo(verbs::demo::DemoArgs),
+    /// Show the store, the active sessions and the next useful command
+    #[command(after_help = "Example:\n  $ baton status")]
     Status,
     /// Check the installation and print how to fix each problem
+    #[command(after_help = "Examples:\n  $ baton doctor\n  $ baton doctor --deep")]
     Doctor(verbs::doctor::DoctorArgs),
     /// Show the configuration
     #[command(subcommand)]
     Config(verbs::config::ConfigCommand),
     /// Print a shell completion script
+    #[command(after_help = verbs::completions::EXAMPLES)]
     Completions(verbs::completions::CompletionsArgs),
+    /// Write the manual pages of all commands to a folder
+    #[command(after_help = verbs::man::EXAMPLES)]
+    Man(verbs::man::ManArgs),
 }
 
 /// Parses the command line and runs the verb.
@@ -155,20 +174,25 @@ pub(crate) fn run() -> Exit {
         Err(error) if error.kind() == ErrorKind::DisplayHelp => return usage(&short_help(error)),
         Err(error) => return usage(&error),
     };
-    if let Command::Hook(args) = &cli.command {
+    if let Some(Command::Hook(args)) = &cli.command {
         verbs::hook::run(args, &Sources::from_process(flags(&cli)), None);
         return Exit::Ok;
     }
+    terminal::start(cli.global.utc);
     finish(cli.global.format, dispatch(cli))
 }
 
 /// Renders help again without the global options, which `baton --help` lists.
 fn short_help(help: clap::Error) -> clap::Error {
+    documented_command().try_get_matches_from(std::env::args_os()).err().unwrap_or(help)
+}
+
+/// Returns the command line for help and manual pages, in which only `baton` itself lists the global options.
+fn documented_command() -> clap::Command {
     let mut command = Cli::command();
     // `build` copies the global options to every verb.
     command.build();
-    let command = command.mut_subcommands(hide_global_options);
-    command.try_get_matches_from(std::env::args_os()).err().unwrap_or(help)
+    command.mut_subcommands(hide_global_options)
 }
 
 fn hide_global_options(command: clap::Command) -> clap::Command {
@@ -195,15 +219,21 @@ fn run_hook(quick: QuickArgs, wrong: Option<String>) -> Exit {
 }
 
 fn dispatch(cli: Cli) -> Result<Answer, Failure> {
-    if let Command::Completions(args) = &cli.command {
-        return Ok(verbs::completions::run(args, Cli::command()));
+    let flags = flags(&cli);
+    // Without a verb, the state and the next command are shown.
+    let command = cli.command.unwrap_or(Command::Status);
+    // These need neither a configuration nor a store.
+    match &command {
+        Command::Completions(args) => return Ok(verbs::completions::run(args, Cli::command())),
+        Command::Man(args) => return verbs::man::run(args, documented_command()),
+        _ => {}
     }
-    let (config, warnings) = Config::load(&Sources::from_process(flags(&cli)))?;
+    let (config, warnings) = Config::load(&Sources::from_process(flags))?;
     for warning in &warnings {
         warn(&warning.to_string());
     }
     logging::start(&config)?;
-    match cli.command {
+    match command {
         Command::Session(command) => verbs::session::run(*command, &config, &Backend::open(&config)?),
         Command::Handoff(command) => verbs::handoff::run(&command, &config, &Backend::open(&config)?),
         Command::Checkpoint(command) => {
@@ -211,8 +241,8 @@ fn dispatch(cli: Cli) -> Result<Answer, Failure> {
         }
         Command::Key(command) => verbs::key::run(&command, &config),
         Command::Task(command) => verbs::task::run(command, &config),
-        // Handled in `run`, before the configuration is loaded.
-        Command::Hook(_) => Ok(Answer::silent()),
+        // Handled before the configuration is loaded.
+        Command::Hook(_) | Command::Completions(_) | Command::Man(_) => Ok(Answer::silent()),
         Command::Pause(args) => verbs::pause::run(&args, &config),
         Command::Worker(command) => verbs::worker::run(&command, &config),
         Command::Queue(command) => verbs::queue::run(&command, &Backend::open(&config)?),
@@ -234,11 +264,10 @@ fn dispatch(cli: Cli) -> Result<Answer, Failure> {
         Command::Serve(args) => verbs::serve::run(&args, &config),
         Command::Setup(args) => verbs::setup::run(&args, cli.global.format, &config),
         Command::Mcp(args) => verbs::mcp::run(args, &config),
-        Command::Demo => verbs::demo::run(),
+        Command::Demo(args) => verbs::demo::run(&args, cli.global.format),
         Command::Status => verbs::status::run(&config),
         Command::Doctor(args) => verbs::doctor::run(args, &config),
         Command::Config(command) => verbs::config::run(&command, &config),
-        Command::Completions(args) => Ok(verbs::completions::run(&args, Cli::command())),
     }
 }
 
@@ -246,7 +275,7 @@ fn dispatch(cli: Cli) -> Result<Answer, Failure> {
 fn flags(cli: &Cli) -> Vec<Flag> {
     let Global { server, data_dir, log, .. } = cli.global.clone();
     let listen = match &cli.command {
-        Command::Serve(args) => args.listen.clone(),
+        Some(Command::Serve(args)) => args.listen.clone(),
         _ => None,
     };
     [
@@ -312,3 +341,7 @@ fn asks_for_json() -> bool {
     arguments.iter().any(|argument| argument == "--format=json")
         || arguments.windows(2).any(|pair| pair[0] == "--format" && pair[1] == "json")
 }
+
+#[cfg(test)]
+#[path = "cli_tests.rs"]
+mod tests;

@@ -19,8 +19,11 @@ mod maintenance;
 mod observations;
 mod open_files;
 mod output;
+mod progress;
 mod setup;
+mod short_id;
 mod stop_signal;
+mod terminal;
 mod transcript;
 mod verbs;
 

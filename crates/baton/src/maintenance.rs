@@ -39,7 +39,7 @@ pub(crate) async fn clean_up_every_minute(app: App, first_after: Duration) {
 
 /// Indexes items for search that no worker indexed, for example those of a store that was upgraded or restored.
 async fn index_new_items(app: App) {
-    let indexed = tokio::task::spawn_blocking(move || index_all(app.store())).await;
+    let indexed = tokio::task::spawn_blocking(move || index_all(app.store(), |_| {})).await;
     match indexed {
         Ok(Ok(0)) => {}
         Ok(Ok(items)) => tracing::info!(items, "indexed items for search"),

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::ops::Index;
 
+use anstream::{AutoStream, ColorChoice};
 use baton_core::observation::visible;
 use baton_core::{ErrorCode, Fault};
 use clap::ValueEnum;
@@ -175,7 +176,34 @@ fn document(data: Option<&Data>, error: Option<&Failure>) -> String {
 /// Escapes control characters if standard output is a terminal, because the text may contain tool output. Pipes and files
 /// get the text unchanged.
 fn for_reader(text: &str) -> Cow<'_, str> {
-    if std::io::stdout().is_terminal() { visible(text) } else { Cow::Borrowed(text) }
+    let stdout = std::io::stdout();
+    match (stdout.is_terminal(), AutoStream::choice(&stdout)) {
+        (false, _) => Cow::Borrowed(text),
+        (true, ColorChoice::Never) => visible(text),
+        (true, _) => Cow::Owned(coloured(&visible(text))),
+    }
+}
+
+/// Adds colours for a terminal: bold table headers, and the first word of lines that state a result or the next command.
+fn coloured(text: &str) -> String {
+    let line = |line: &str| {
+        let is_header =
+            line.contains("  ") && line.chars().all(|c| c.is_ascii_uppercase() || c == ' ' || c == '…');
+        let word = line.trim_start().split(' ').next().unwrap_or_default();
+        let style = match word {
+            _ if is_header => "1",
+            "ok" => "32",
+            "warning" | "warning:" => "33",
+            "ERROR" | "error" | "error:" => "1;31",
+            "next:" | "fix:" => "36",
+            _ => return line.to_owned(),
+        };
+        if is_header {
+            return format!("\x1b[{style}m{line}\x1b[0m");
+        }
+        line.replacen(word, &format!("\x1b[{style}m{word}\x1b[0m"), 1)
+    };
+    text.split('\n').map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// Prints a line of data. A closed pipe, for example of `| head`, is not an error.
@@ -225,4 +253,18 @@ pub(crate) fn warn(message: &str) {
 /// Prints a message to standard error.
 pub(crate) fn note(message: &str) {
     let _ = writeln!(anstream::stderr().lock(), "{message}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_mark_headers_and_results_and_change_no_text() {
+        let text = "ID  AGENT\na-1  b\nok       database: fine\nok\n         fix: chmod 700";
+        let styled = coloured(text);
+        assert!(styled.starts_with("\x1b[1mID  AGENT\x1b[0m\na-1  b\n\x1b[32mok\x1b[0m "), "{styled:?}");
+        assert!(styled.ends_with("\x1b[36mfix:\x1b[0m chmod 700"), "{styled:?}");
+        assert_eq!(anstream::adapter::strip_str(&styled).to_string(), text);
+    }
 }

@@ -30,6 +30,11 @@ impl StopSignal {
         Ok(Self { received })
     }
 
+    /// Returns true if a stop signal was received.
+    pub(crate) fn is_received(&self) -> bool {
+        *self.received.borrow()
+    }
+
     /// Completes when a stop signal was received.
     pub(crate) async fn wait(mut self) {
         if self.received.wait_for(|is_stopping| *is_stopping).await.is_err() {

@@ -27,13 +27,16 @@ pub fn index_some(store: &Store) -> Result<usize, Fault> {
     store.write_blocking(Durability::Lazy, |tx| index_batch(tx).map_err(Fault::from))
 }
 
-/// Indexes until nothing is left. Returns the number of items.
-pub fn index_all(store: &Store) -> Result<usize, Fault> {
+/// Indexes until nothing is left, and reports the number of items of each batch. Returns the number of all items.
+pub fn index_all(store: &Store, mut report: impl FnMut(usize)) -> Result<usize, Fault> {
     let mut total = 0;
     loop {
         match index_some(store)? {
             0 => return Ok(total),
-            indexed => total += indexed,
+            indexed => {
+                report(indexed);
+                total += indexed;
+            }
         }
     }
 }
@@ -71,14 +74,14 @@ pub fn check_index(store: &Store) -> Result<Vec<String>, Fault> {
     })
 }
 
-/// Builds the whole index again. Returns the number of items.
-pub fn rebuild_index(store: &Store) -> Result<usize, Fault> {
+/// Builds the whole index again, and reports the number of items of each batch. Returns the number of all items.
+pub fn rebuild_index(store: &Store, report: impl FnMut(usize)) -> Result<usize, Fault> {
     store.write_blocking(Durability::Lazy, |tx| {
         tx.lock_index()?;
         tx.allow_long_statements()?;
         Ok::<_, Fault>(tx.clear_index()?)
     })?;
-    index_all(store)
+    index_all(store, report)
 }
 
 fn index_batch(tx: &mut dyn Tx) -> Result<usize, StoreError> {

@@ -2,6 +2,7 @@
 
 mod checkpoint;
 mod handoff;
+mod id;
 mod idempotency;
 mod note;
 mod observation;
@@ -22,6 +23,7 @@ mod workflow;
 
 pub use checkpoint::{CheckpointRows, Frame, FrameBody, SeriesMember, StoredFrame};
 pub use handoff::{HandoffFilter, HandoffRows};
+pub use id::IdRows;
 pub use idempotency::KeyRows;
 pub use note::{NoteFilter, NoteRows};
 pub use observation::{ObservationFilter, ObservationRows};

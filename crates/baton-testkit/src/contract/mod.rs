@@ -13,6 +13,7 @@ pub mod concurrency;
 pub mod fixture;
 mod gate;
 pub mod handoff;
+pub mod id;
 pub mod idempotency;
 pub mod migration;
 pub mod note;
@@ -69,6 +70,9 @@ macro_rules! store_contract {
                 update_changes_only_the_content,
                 lists_filter_and_page,
                 pages_neither_skip_nor_repeat,
+            }
+            id {
+                ids_are_found_by_their_beginning,
             }
             note {
                 notes_are_stored_corrected_and_deleted,
@@ -255,6 +259,7 @@ mod tests {
             ("session", include_str!("session.rs")),
             ("session_list", include_str!("session_list.rs")),
             ("handoff", include_str!("handoff.rs")),
+            ("id", include_str!("id.rs")),
             ("note", include_str!("note.rs")),
             ("idempotency", include_str!("idempotency.rs")),
             ("request", include_str!("request.rs")),

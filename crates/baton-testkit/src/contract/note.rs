@@ -6,7 +6,7 @@ use baton_store::{NoteFilter, Page};
 use super::fixture::{AWKWARD, NOW, later, session_id};
 use super::store::{TestStore, read, write};
 
-fn note(number: u128) -> Note {
+pub(super) fn note(number: u128) -> Note {
     Note {
         id: NoteId::new(Ulid::from_parts(NOW.as_millis() as u64, number)),
         session_id: None,

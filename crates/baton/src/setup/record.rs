@@ -70,6 +70,11 @@ impl Records {
         Self { folder: DataDir::at(data_dir).setup() }
     }
 
+    /// Returns true if an agent is set up.
+    pub(crate) fn exist(&self) -> bool {
+        std::fs::read_dir(&self.folder).is_ok_and(|mut entries| entries.next().is_some())
+    }
+
     fn file_of(&self, path: &Path) -> PathBuf {
         let name: String =
             Sha256Hash::of(path.as_os_str().as_encoded_bytes()).to_string().chars().take(32).collect();

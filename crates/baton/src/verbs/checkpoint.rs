@@ -20,6 +20,7 @@ use crate::config::Config;
 use crate::exit::Exit;
 use crate::live_session::live_session;
 use crate::output::{Answer, Failure, note, warn};
+use crate::terminal::{list_items, when};
 use crate::verbs::session::KeyArgs;
 
 const SAVE_EXAMPLES: &str = "\
@@ -42,16 +43,22 @@ pub(crate) enum CheckpointCommand {
     #[command(after_help = LOAD_EXAMPLES)]
     Load(LoadArgs),
     /// List the checkpoints of a workflow, newest first
+    #[command(after_help = "Example:\n  $ baton checkpoint list --session login")]
     List(ListArgs),
     /// Mark a key as critical, so that it is always loaded in full
+    #[command(after_help = "Example:\n  $ baton checkpoint mark-critical --session login plan")]
     MarkCritical(MarkArgs),
     /// Compare two checkpoints, or the latest two of a workflow
+    #[command(after_help = "Example:\n  $ baton checkpoint diff --session login")]
     Diff(DiffArgs),
     /// Show the layer of each key, with the rule and the reason
+    #[command(after_help = "Example:\n  $ baton checkpoint explain --session login")]
     Explain(ExplainArgs),
     /// Delete a checkpoint
+    #[command(after_help = "Example:\n  $ baton checkpoint delete ckpt_01M7H3Y790KKJH7PNR0DNVSC3B")]
     Delete(DeleteArgs),
     /// List workflows, most recently saved first
+    #[command(after_help = "Example:\n  $ baton checkpoint workflows")]
     Workflows(WorkflowsArgs),
 }
 
@@ -224,7 +231,17 @@ pub(crate) fn run(
                 "venture": args.venture.venture,
             });
             backend.answer::<ListCheckpoints>(&params, None, |output| {
-                lines(output.checkpoints.iter().map(line), "no checkpoints")
+                let header = ["CHECKPOINT", "SAVED", "BYTES", "STORED", "NAME AND TAGS"];
+                let rows = list_items(&output.checkpoints, line, header, |checkpoint| {
+                    [
+                        checkpoint.checkpoint_id.to_string(),
+                        when(checkpoint.created_at),
+                        checkpoint.size_bytes.to_string(),
+                        checkpoint.metadata.stored_bytes.to_string(),
+                        labels(checkpoint),
+                    ]
+                });
+                lines(rows.into_iter(), "no checkpoints")
             })
         }
         CheckpointCommand::MarkCritical(args) => {
@@ -258,7 +275,18 @@ pub(crate) fn run(
                 "venture": args.venture.venture,
             });
             backend.answer::<ListWorkflows>(&params, None, |output| {
-                lines(output.workflows.iter().map(workflow_line), "no workflows")
+                let header = ["WORKFLOW", "NAME", "REPOSITORY", "CHECKPOINTS", "BYTES", "SAVED"];
+                let rows = list_items(&output.workflows, workflow_line, header, |workflow| {
+                    [
+                        workflow.session_id.to_string(),
+                        workflow.name.clone().unwrap_or_default(),
+                        workflow.repo.as_ref().map(ToString::to_string).unwrap_or_default(),
+                        workflow.checkpoint_count.to_string(),
+                        workflow.stored_bytes.to_string(),
+                        when(workflow.last_saved_at),
+                    ]
+                });
+                lines(rows.into_iter(), "no workflows")
             })
         }
     }
@@ -363,7 +391,7 @@ fn load(args: &LoadArgs, backend: &Backend) -> Result<Answer, Failure> {
     })
 }
 
-pub(crate) fn describe_save(output: &SaveCheckpointOutput) -> String {
+fn describe_save(output: &SaveCheckpointOutput) -> String {
     let verb = match output.status {
         SaveStatus::Saved => "saved",
         SaveStatus::SkippedUnchanged => "unchanged since",
@@ -382,15 +410,23 @@ fn lines(lines: impl Iterator<Item = String>, empty: &str) -> String {
 }
 
 fn line(checkpoint: &CheckpointView) -> String {
+    format!(
+        "{}  {}  {} bytes, {} stored{}",
+        checkpoint.checkpoint_id,
+        when(checkpoint.created_at),
+        checkpoint.size_bytes,
+        checkpoint.metadata.stored_bytes,
+        labels(checkpoint)
+    )
+}
+
+/// Returns the name, the tags and a mark of a damaged checkpoint, each after a space.
+fn labels(checkpoint: &CheckpointView) -> String {
     let metadata = &checkpoint.metadata;
     let name = metadata.name.as_ref().map(|name| format!("  {name}")).unwrap_or_default();
     let tags: String = metadata.tags.iter().map(|tag| format!(" #{tag}")).collect();
-    let damaged =
-        if metadata.status == baton_core::checkpoint::CheckpointStatus::Active { "" } else { "  DAMAGED" };
-    format!(
-        "{}  {}  {} bytes, {} stored{name}{tags}{damaged}",
-        checkpoint.checkpoint_id, checkpoint.created_at, checkpoint.size_bytes, metadata.stored_bytes
-    )
+    let is_active = metadata.status == baton_core::checkpoint::CheckpointStatus::Active;
+    format!("{name}{tags}{}", if is_active { "" } else { "  DAMAGED" })
 }
 
 fn workflow_line(workflow: &WorkflowView) -> String {
@@ -398,7 +434,10 @@ fn workflow_line(workflow: &WorkflowView) -> String {
     let repo = workflow.repo.as_ref().map(|repo| format!("  {repo}")).unwrap_or_default();
     format!(
         "{}  {name}{repo}  {} checkpoints, {} bytes, saved {}",
-        workflow.session_id, workflow.checkpoint_count, workflow.stored_bytes, workflow.last_saved_at
+        workflow.session_id,
+        workflow.checkpoint_count,
+        workflow.stored_bytes,
+        when(workflow.last_saved_at)
     )
 }
 

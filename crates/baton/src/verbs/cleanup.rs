@@ -6,10 +6,12 @@ use serde_json::json;
 use crate::backend::Backend;
 use crate::config::Config;
 use crate::output::{Answer, Failure};
+use crate::progress::Progress;
 
 pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
     let backend = Backend::local(config, "cleaning up")?;
     let mut total = CleanupOutput { ran: true, ..CleanupOutput::default() };
+    let progress = Progress::in_items("cleaning up", "records");
     loop {
         let (done, _) = backend.call::<Cleanup>(&json!({}), None)?;
         total.sessions_abandoned += done.sessions_abandoned;
@@ -18,10 +20,19 @@ pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
         total.raw_outputs_dropped += done.raw_outputs_dropped;
         total.checkpoints_dropped += done.checkpoints_dropped;
         total.blobs_removed += done.blobs_removed;
+        progress.add(
+            done.sessions_abandoned
+                + done.requests_deleted
+                + done.keys_deleted
+                + done.raw_outputs_dropped
+                + done.checkpoints_dropped
+                + done.blobs_removed,
+        );
         if !done.more {
             break;
         }
     }
+    drop(progress);
     let text = format!(
         "abandoned {} stale sessions; deleted {} request log records, {} expired idempotency keys, the raw output of \
          {} observations, {} unused checkpoints and {} unreferenced files",

@@ -6,6 +6,12 @@ use serde_json::json;
 
 use crate::output::Answer;
 
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  $ source <(baton completions bash)
+  $ baton completions zsh > ~/.local/share/zsh/site-functions/_baton
+  $ baton completions fish > ~/.config/fish/completions/baton.fish";
+
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsArgs {
     /// Shell to generate the script for

@@ -9,6 +9,7 @@ use crate::output::{Answer, Failure};
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
     /// Show all settings with their values and sources
+    #[command(after_help = "Example:\n  $ baton config show")]
     Show,
 }
 

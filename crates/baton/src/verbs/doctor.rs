@@ -21,6 +21,7 @@ use crate::exit::Exit;
 use crate::hooks::{CaptureFailures, Journal, ReportOutbox, Trouble};
 use crate::keys::Mode;
 use crate::output::{Answer, Failure};
+use crate::progress::Progress;
 use crate::verbs::connections::{Connection, connections};
 use crate::verbs::key::keys_in_use;
 use crate::verbs::worker::{LockState, WorkerLock, health, socket_of};
@@ -305,7 +306,9 @@ fn search_index(config: &Config, repair: bool) -> Option<Finding> {
         if problems.is_empty() || !repair {
             return Ok((problems, None));
         }
-        let indexed = rebuild_index(app.store()).map_err(Failure::from)?;
+        let progress = Progress::in_items("rebuilding the search index", "items");
+        let indexed =
+            rebuild_index(app.store(), |batch| progress.add(batch as u64)).map_err(Failure::from)?;
         Ok((problems, Some(indexed)))
     });
     Some(match checked {

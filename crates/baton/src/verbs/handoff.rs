@@ -12,6 +12,7 @@ use crate::config::Config;
 use crate::exit::Exit;
 use crate::live_session::session_id;
 use crate::output::{Answer, Failure};
+use crate::terminal::{at, list_items, when};
 use crate::verbs::handoff_args::HandoffArgs;
 use crate::verbs::session::KeyArgs;
 
@@ -25,17 +26,22 @@ Examples:
 #[derive(Debug, Subcommand)]
 pub(crate) enum HandoffCommand {
     /// Show the latest handoff
+    #[command(after_help = "Example:\n  $ baton handoff latest --repo acme/webshop")]
     Latest(FilterArgs),
     /// List handoffs, newest first
+    #[command(after_help = "Example:\n  $ baton handoff list --repo acme/webshop --to-agent codex-2")]
     List(ListArgs),
     /// Show a handoff
+    #[command(after_help = "Example:\n  $ baton handoff show ho_01M7H3Y790KKJH7PNR0DNVSC3B")]
     Show(ShowArgs),
     /// Create a handoff without ending the session
     #[command(after_help = CREATE_EXAMPLES)]
     Create(Box<CreateArgs>),
     /// Acknowledge a handoff
+    #[command(after_help = "Example:\n  $ baton handoff ack ho_01M7H3Y790KKJH7PNR0DNVSC3B --agent codex-2")]
     Ack(AckArgs),
     /// Withdraw a wrong or outdated handoff; it is no longer listed or given to new sessions
+    #[command(after_help = "Example:\n  $ baton handoff withdraw ho_01M7H3Y790KKJH7PNR0DNVSC3B")]
     Withdraw(WithdrawArgs),
 }
 
@@ -160,7 +166,17 @@ fn list(args: &ListArgs, config: &Config, backend: &Backend) -> Result<Answer, F
         if output.handoffs.is_empty() {
             return "no handoffs".into();
         }
-        let mut lines: Vec<String> = output.handoffs.iter().map(line).collect();
+        let header = ["HANDOFF", "AGENT", "REPOSITORY", "WRITTEN", "STATUS", "SUMMARY"];
+        let mut lines = list_items(&output.handoffs, line, header, |handoff| {
+            [
+                handoff.id.to_string(),
+                handoff.from_agent.to_string(),
+                handoff.repo.to_string(),
+                when(handoff.created_at),
+                handoff.status_label.clone().unwrap_or_default(),
+                handoff.summary.clone(),
+            ]
+        });
         if let Some(cursor) = &output.pagination.next_cursor {
             lines.push(format!("more: --cursor {cursor}"));
         }
@@ -188,7 +204,7 @@ fn line(handoff: &HandoffView) -> String {
 
 /// Formats a handoff as text.
 pub(crate) fn describe(handoff: &HandoffView) -> String {
-    let mut lines = vec![line(handoff), format!("written at {}", handoff.created_at)];
+    let mut lines = vec![line(handoff), format!("written {}", at(handoff.created_at))];
     lines.extend(handoff.summary.lines().skip(1).map(|text| format!("  {text}")));
     lines.extend(labelled(&handoff.payload));
     if let Some(id) = &handoff.checkpoint_id {
@@ -206,8 +222,8 @@ pub(crate) fn describe(handoff: &HandoffView) -> String {
     if let Some(agent) = &handoff.acknowledged_by {
         lines.push(format!("acknowledged by {agent}"));
     }
-    if let Some(at) = handoff.withdrawn_at {
-        lines.push(format!("withdrawn at {at}"));
+    if let Some(withdrawn_at) = handoff.withdrawn_at {
+        lines.push(format!("withdrawn {}", at(withdrawn_at)));
     }
     lines.join("\n")
 }

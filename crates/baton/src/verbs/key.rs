@@ -20,8 +20,10 @@ use crate::output::{Answer, Failure, note};
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeyCommand {
     /// Show the encryption mode, the keys and their source
+    #[command(after_help = "Example:\n  $ baton key status")]
     Status,
     /// Create a new key and re-encrypt all checkpoints with it
+    #[command(after_help = "Example:\n  $ baton key rotate")]
     Rotate(RotateArgs),
 }
 

@@ -14,6 +14,7 @@ pub(crate) mod handoff_args;
 pub(crate) mod hook;
 pub(crate) mod import;
 pub(crate) mod key;
+pub(crate) mod man;
 pub(crate) mod mcp;
 pub(crate) mod note;
 pub(crate) mod observation;

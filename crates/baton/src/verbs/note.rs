@@ -13,6 +13,7 @@ use crate::config::Config;
 use crate::exit::Exit;
 use crate::live_session::live_session;
 use crate::output::{Answer, Failure};
+use crate::terminal::{list_items, when};
 use crate::verbs::session::KeyArgs;
 
 pub(crate) const NOTE_EXAMPLES: &str = "\
@@ -32,12 +33,18 @@ pub(crate) struct NoteArgs {
 #[derive(Debug, Subcommand)]
 enum NoteCommand {
     /// List notes, newest first
+    #[command(after_help = "Example:\n  $ baton note list --kind gotcha")]
     List(ListArgs),
     /// Show a note
+    #[command(after_help = "Example:\n  $ baton note show note_01M7H3Y790KKJH7PNR0DNVSC3B")]
     Show(IdArgs),
     /// Correct the text, kind or file of a note
+    #[command(
+        after_help = "Example:\n  $ baton note edit note_01M7H3Y790KKJH7PNR0DNVSC3B --text 'The proxy drops all headers'"
+    )]
     Edit(EditArgs),
     /// Delete a note
+    #[command(after_help = "Example:\n  $ baton note delete note_01M7H3Y790KKJH7PNR0DNVSC3B")]
     Delete(DeleteArgs),
 }
 
@@ -179,7 +186,16 @@ fn list(args: &ListArgs, backend: &Backend) -> Result<Answer, Failure> {
         if output.notes.is_empty() {
             return "no notes".into();
         }
-        let mut lines: Vec<String> = output.notes.iter().map(line).collect();
+        let header = ["NOTE", "REPOSITORY", "KIND", "RECORDED", "TEXT"];
+        let mut lines = list_items(&output.notes, line, header, |note| {
+            [
+                note.id.to_string(),
+                note.repo.to_string(),
+                note.kind.as_str().to_owned(),
+                when(note.created_at),
+                note.text.clone(),
+            ]
+        });
         if let Some(cursor) = &output.pagination.next_cursor {
             lines.push(format!("more: --cursor {cursor}"));
         }

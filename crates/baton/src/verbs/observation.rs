@@ -14,12 +14,15 @@ use serde_json::json;
 use crate::backend::Backend;
 use crate::checkout::find_root;
 use crate::output::{Answer, Failure};
+use crate::terminal::{list_items, when};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ObservationCommand {
     /// List observations, newest first
+    #[command(after_help = "Example:\n  $ baton observation list --file src/store.rs")]
     List(ListArgs),
     /// Show an observation
+    #[command(after_help = "Example:\n  $ baton observation show obs_01M7H3Y790KKJH7PNR0DNVSC3B --raw")]
     Show(ShowArgs),
 }
 
@@ -69,7 +72,15 @@ pub(crate) struct SummarizeArgs {
 pub(crate) fn run(command: &ObservationCommand, backend: &Backend) -> Result<Answer, Failure> {
     match command {
         ObservationCommand::List(args) => backend.answer::<ListObservations>(args, None, |found| {
-            let mut lines: Vec<String> = found.observations.iter().map(line).collect();
+            let header = ["OBSERVATION", "CAPTURED", "TOOL", "TITLE"];
+            let mut lines = list_items(&found.observations, line, header, |observation| {
+                [
+                    observation.id.to_string(),
+                    when(observation.captured_at),
+                    observation.tool_name.clone(),
+                    observation.title.clone(),
+                ]
+            });
             if lines.is_empty() {
                 lines.push("no observations; baton queue stats shows pending items".into());
             }

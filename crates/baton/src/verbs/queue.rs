@@ -8,16 +8,21 @@ use serde_json::json;
 
 use crate::backend::Backend;
 use crate::output::{Answer, Failure};
+use crate::terminal::{list_items, when};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum QueueCommand {
     /// Show the number of items per status
+    #[command(after_help = "Example:\n  $ baton queue stats")]
     Stats,
     /// List queue items, newest first
+    #[command(after_help = "Example:\n  $ baton queue list --errors")]
     List(ListArgs),
     /// Retry failed items
+    #[command(after_help = "Example:\n  $ baton queue retry 42")]
     Retry(RetryArgs),
     /// Delete finished or failed items and their raw output
+    #[command(after_help = "Example:\n  $ baton queue purge --older-than 24")]
     Purge(PurgeArgs),
 }
 
@@ -84,7 +89,18 @@ pub(crate) fn run(command: &QueueCommand, backend: &Backend) -> Result<Answer, F
             let status = if args.errors { Status::Error } else { args.status.unwrap_or(Status::Raw) };
             let params = json!({ "status": status.as_str(), "limit": args.limit, "before": args.before });
             backend.answer::<ListQueue>(&params, None, |found| {
-                let mut lines: Vec<String> = found.items.iter().map(describe).collect();
+                let header = ["ITEM", "CAPTURED", "TOOL", "BYTES", "ATTEMPTS", "ERROR OR FILES"];
+                let mut lines = list_items(&found.items, describe, header, |item| {
+                    let detail = item.last_error.clone().unwrap_or_else(|| item.files_touched.join(" "));
+                    [
+                        item.id.to_string(),
+                        when(item.created_at),
+                        item.tool_name.clone(),
+                        item.raw_bytes.to_string(),
+                        item.attempts.to_string(),
+                        detail,
+                    ]
+                });
                 if lines.is_empty() {
                     lines.push(format!("no items with status {}", status.as_str()));
                 }

@@ -7,11 +7,13 @@ use serde_json::json;
 
 use crate::backend::Backend;
 use crate::output::{Answer, Failure};
+use crate::terminal::{list_items, when};
 
-pub(crate) const EXAMPLES: &str = "Examples:
-  baton search why does the lease expire twice
-  baton search drainQueue --kind observation --since 7d
-  baton search '\"lease expired\" last week' --file worker.rs";
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  $ baton search why does the lease expire twice
+  $ baton search drainQueue --kind observation --since 7d
+  $ baton search '\"lease expired\" last week' --file worker.rs";
 
 /// Number of files listed with a result.
 const LISTED_FILES: usize = 5;
@@ -100,7 +102,16 @@ pub(crate) fn timeline(args: &TimelineArgs, backend: &Backend) -> Result<Answer,
         "all_sessions": args.all_sessions,
     });
     backend.answer::<Timeline>(&params, None, |found| {
-        found.items.iter().map(entry_line).collect::<Vec<_>>().join("\n")
+        let header = ["ITEM", "TIME", "TOKENS", "TITLE"];
+        let lines = list_items(&found.items, entry_line, header, |entry| {
+            [
+                entry.id.to_string(),
+                when(entry.created_at),
+                entry.tokens.to_string(),
+                visible(&entry.title).into_owned(),
+            ]
+        });
+        lines.join("\n")
     })
 }
 
@@ -118,7 +129,7 @@ fn result_lines(result: &SearchResult) -> String {
     let mut text = format!(
         "{}  {}  {}\n    {}\n    why: {}; {} tokens",
         result.id,
-        result.created_at,
+        when(result.created_at),
         visible(&result.title),
         visible(&result.snippet),
         visible(&result.why),
@@ -129,13 +140,13 @@ fn result_lines(result: &SearchResult) -> String {
 }
 
 fn entry_line(entry: &TimelineEntry) -> String {
-    let mut text = format!("{}  {}  {}", entry.id, entry.created_at, visible(&entry.title));
+    let mut text = format!("{}  {}  {}", entry.id, when(entry.created_at), visible(&entry.title));
     text += &format!("  ({} tokens)", entry.tokens);
     text
 }
 
 fn describe(item: &ItemView) -> String {
-    let mut parts = vec![format!("{}  {}  {}", item.id, item.created_at, visible(&item.title))];
+    let mut parts = vec![format!("{}  {}  {}", item.id, when(item.created_at), visible(&item.title))];
     let details = [
         ("repo", item.repo.as_ref().map(ToString::to_string)),
         ("branch", item.branch.clone()),

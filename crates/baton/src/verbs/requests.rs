@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::backend::Backend;
 use crate::output::{Answer, Failure, Format, Printed, print_line};
+use crate::terminal::{list_items, when};
 
 /// Maximum page size of the operation.
 const MAX_PAGE: usize = 200;
@@ -106,8 +107,19 @@ pub(crate) fn run(args: &RequestsArgs, format: Format, backend: &Backend) -> Res
         }
         return Ok(Answer::silent());
     }
-    let mut lines: Vec<String> =
-        found.requests.iter().map(|request| args.line(Format::Human, request)).collect();
+    let header = ["TIME", "STATUS", "REQUEST", "MS", "AGENT", "REPOSITORY", "ERROR"];
+    let line = |request: &(RequestView, Value)| args.line(Format::Human, request);
+    let mut lines = list_items(&found.requests, line, header, |(request, _)| {
+        [
+            when(request.timestamp),
+            request.status_code.to_string(),
+            format!("{} {}", request.method, request.endpoint),
+            request.duration_ms.to_string(),
+            request.agent.clone().unwrap_or_default(),
+            request.repo.clone().unwrap_or_default(),
+            request.error_message.clone().unwrap_or_default(),
+        ]
+    });
     if lines.is_empty() {
         lines.push("no requests match".into());
     }

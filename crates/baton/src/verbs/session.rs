@@ -14,6 +14,7 @@ use crate::config::Config;
 use crate::exit::Exit;
 use crate::live_session::{client_here, live_session, session_id};
 use crate::output::{Answer, Failure};
+use crate::terminal::{at, before, list_items, when};
 use crate::verbs::handoff_args::HandoffArgs;
 
 const START_EXAMPLES: &str = "\
@@ -34,15 +35,19 @@ pub(crate) enum SessionCommand {
     #[command(after_help = START_EXAMPLES)]
     Start(StartArgs),
     /// Send a heartbeat to keep a session active
+    #[command(after_help = "Example:\n  $ baton session heartbeat   # the live session in this checkout")]
     Heartbeat(HeartbeatArgs),
     /// Update the branch, commit, issue, repository or metadata of a session
+    #[command(after_help = "Example:\n  $ baton session update --branch feature/logout --issue 118")]
     Update(UpdateArgs),
     /// End a session, with a handoff if --summary is given
     #[command(after_help = END_EXAMPLES)]
     End(Box<EndArgs>),
     /// List active sessions
+    #[command(after_help = "Example:\n  $ baton session list --repo acme/webshop")]
     List(ListArgs),
     /// Show a session, active or ended
+    #[command(after_help = "Example:\n  $ baton session show sess_01M7H6D3AHF4DP3YJEERGQ2KGT")]
     Show(ShowArgs),
 }
 
@@ -195,8 +200,9 @@ pub(crate) fn run(command: SessionCommand, config: &Config, backend: &Backend) -
             args.key.get(),
             |output| {
                 format!(
-                    "recorded a heartbeat of {}; next heartbeat before {}",
-                    output.session_id, output.next_heartbeat_at
+                    "recorded a heartbeat of {}; next heartbeat {}",
+                    output.session_id,
+                    before(output.next_heartbeat_at)
                 )
             },
         ),
@@ -262,7 +268,7 @@ fn labelled(fields: &HandoffFields) -> impl Iterator<Item = String> {
     fields.labelled().into_iter().map(|(label, text)| format!("  {label}: {text}"))
 }
 
-pub(crate) fn describe_start(output: &StartSessionOutput) -> String {
+fn describe_start(output: &StartSessionOutput) -> String {
     let verb = match output.status {
         StartStatus::Created => "started",
         StartStatus::Resumed => "resumed",
@@ -273,8 +279,8 @@ pub(crate) fn describe_start(output: &StartSessionOutput) -> String {
         Some(handoff) => {
             let label =
                 handoff.status_label.as_deref().map(|label| format!(" [{label}]")).unwrap_or_default();
-            lines
-                .push(format!("{}, by {} at {}{label}:", handoff.id, handoff.from_agent, handoff.created_at));
+            let written = at(handoff.created_at);
+            lines.push(format!("{}, by {} {written}{label}:", handoff.id, handoff.from_agent));
             lines.extend(handoff.summary.lines().map(|line| format!("  {line}")));
             lines.extend(labelled(&handoff.fields));
             if let Some(summary) = &handoff.automatic_summary {
@@ -291,10 +297,11 @@ pub(crate) fn describe_start(output: &StartSessionOutput) -> String {
         let place = other.branch.as_deref().map(|branch| format!(" on {branch}")).unwrap_or_default();
         lines.push(format!(
             "other active session: {}{place}, last heartbeat {}",
-            other.agent, other.last_heartbeat_at
+            other.agent,
+            when(other.last_heartbeat_at)
         ));
     }
-    lines.push(format!("next heartbeat before {}", output.next_heartbeat_at));
+    lines.push(format!("next heartbeat {}", before(output.next_heartbeat_at)));
     lines.extend(output.warning.iter().map(|warning| format!("warning: {warning}")));
     lines.join("\n")
 }
@@ -309,7 +316,7 @@ fn update(args: &UpdateArgs, config: &Config, backend: &Backend) -> Result<Answe
         "meta": args.meta.as_deref().map(|text| object("--meta", text)).transpose()?,
     });
     backend.answer::<UpdateSession>(&params, args.key.get(), |output| {
-        format!("updated {} at {}", output.session_id, output.updated_at)
+        format!("updated {} {}", output.session_id, at(output.updated_at))
     })
 }
 
@@ -320,8 +327,8 @@ fn show(args: &ShowArgs, config: &Config, backend: &Backend) -> Result<Answer, F
         |output| {
             let session = &output.session;
             let mut lines = vec![describe_session(session), format!("status {}", session.status.as_str())];
-            if let (Some(at), Some(reason)) = (session.ended_at, session.end_reason) {
-                lines.push(format!("ended at {at} ({})", reason.as_str()));
+            if let (Some(ended_at), Some(reason)) = (session.ended_at, session.end_reason) {
+                lines.push(format!("ended {} ({})", at(ended_at), reason.as_str()));
             }
             if let Some(handoff) = &output.handoff {
                 lines.push(format!("handoff {}: {}", handoff.id, handoff.summary));
@@ -344,7 +351,7 @@ fn end(args: &EndArgs, config: &Config, backend: &Backend) -> Result<Answer, Fai
     backend.answer::<EndSession>(&params, args.key.get(), describe_end)
 }
 
-pub(crate) fn describe_end(output: &EndSessionOutput) -> String {
+fn describe_end(output: &EndSessionOutput) -> String {
     let id = output.session_id;
     match (output.handoff_id, output.ended_at) {
         (Some(handoff), None) => format!("stored handoff {handoff}; {id} stays active"),
@@ -371,7 +378,16 @@ fn list(args: &ListArgs, config: &Config, backend: &Backend) -> Result<Answer, F
         if output.sessions.is_empty() {
             return "no active sessions".into();
         }
-        let mut lines: Vec<String> = output.sessions.iter().map(describe_session).collect();
+        let header = ["SESSION", "AGENT", "REPOSITORY", "BRANCH", "HEARTBEAT"];
+        let mut lines = list_items(&output.sessions, describe_session, header, |session| {
+            [
+                session.id.to_string(),
+                session.agent.to_string(),
+                session.repo.to_string(),
+                session.branch.clone().unwrap_or_default(),
+                when(session.last_heartbeat_at),
+            ]
+        });
         if let Some(cursor) = &output.pagination.next_cursor {
             lines.push(format!("more: --cursor {cursor}"));
         }
@@ -384,6 +400,10 @@ fn describe_session(session: &SessionView) -> String {
     let branch = session.branch.as_deref().map(|branch| format!(" on {branch}")).unwrap_or_default();
     format!(
         "{}  {}  {} (venture {}){track}{branch}  last heartbeat {}",
-        session.id, session.agent, session.repo, session.venture, session.last_heartbeat_at
+        session.id,
+        session.agent,
+        session.repo,
+        session.venture,
+        when(session.last_heartbeat_at)
     )
 }

@@ -1,17 +1,39 @@
-//! `baton status`: the store, the venture, its active sessions and lost hook reports.
+//! `baton status`, and `baton` without a verb: the store, the venture, its active sessions, lost hook reports, and the next
+//! useful command.
 
 use baton_app::observation::WorkerHealth;
 use baton_app::session::ListSessions;
 use serde_json::json;
 
 use crate::backend::Backend;
+use crate::checkout::repository_here;
 use crate::cli::VERSION;
 use crate::config::Config;
+use crate::data_dir::DataDir;
 use crate::hooks::{CaptureFailures, LastCaptured};
 use crate::output::{Answer, Failure, warn};
+use crate::setup::Records;
+use crate::terminal::when;
 use crate::verbs::pause::CaptureState;
 
+/// Shows the state. A store that does not exist is not created.
 pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
+    let database = DataDir::at(&config.data_dir).database();
+    if config.server.is_none() && config.database_url.is_none() && !config.data_dir.exists() {
+        let next = ("baton setup", "connect your coding agents");
+        let text = format!(
+            "baton {VERSION}\nstore    {}, not created yet\nventure  {}\n{}",
+            database.display(),
+            config.venture,
+            describe_next(next)
+        );
+        let data = json!({
+            "version": VERSION, "store": database, "venture": config.venture, "active_sessions": [],
+            "cost_by_day": null, "cost_by_session": null, "capture": CaptureState::of(config),
+            "capture_failure": null, "last_captured": {}, "next": next.0,
+        });
+        return Ok(Answer::new(data, text));
+    }
     let capture_failure = CaptureFailures::of(&config.data_dir).read();
     let backend = Backend::open(config).inspect_err(|_| {
         if let Some(failure) = &capture_failure {
@@ -33,13 +55,10 @@ pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
         format!("venture  {venture}"),
         format!("active   {count}{more} session{}", if count == 1 { "" } else { "s" }),
     ];
-    lines.extend(
-        output
-            .sessions
-            .iter()
-            .take(10)
-            .map(|session| format!("  {}  {} in {}", session.id, session.agent, session.repo)),
-    );
+    lines.extend(output.sessions.iter().take(10).map(|session| {
+        let heartbeat = when(session.last_heartbeat_at);
+        format!("  {}  {} in {}, last heartbeat {heartbeat}", session.id, session.agent, session.repo)
+    }));
     // A token without access to all ventures cannot read the usage.
     let health = backend.call::<WorkerHealth>(&json!({}), None).ok().map(|(health, _)| health);
     for day in health.iter().flat_map(|health| &health.cost_by_day) {
@@ -56,13 +75,32 @@ pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
         lines.push(format!("capture  {}", capture.describe()));
     }
     let captured = LastCaptured::of(&config.data_dir).read();
-    lines.extend(captured.iter().map(|(client, at)| format!("captured {client}, last {at}")));
+    lines.extend(captured.iter().map(|(client, at)| format!("captured {client}, last {}", when(*at))));
     lines.extend(capture_failure.as_ref().map(|failure| format!("capture  {}", failure.describe())));
+    let errors = health.as_ref().map_or(0, |health| health.errors);
+    let next = match () {
+        () if capture_failure.is_some() => ("baton doctor", "find out why hook reports were lost"),
+        () if capture != CaptureState::On => ("baton pause --end", "let hooks record again"),
+        () if captured.is_empty() && !Records::of(&config.data_dir).exist() => {
+            ("baton setup", "connect your coding agents")
+        }
+        () if errors > 0 => ("baton queue list --errors", "see tool uses that could not be processed"),
+        () if repository_here().is_ok_and(|repo| repo.is_some()) => {
+            ("baton context", "see what the next chat in this repository receives")
+        }
+        () => ("baton search WORDS", "search everything recorded"),
+    };
+    lines.push(describe_next(next));
     let data = json!({
         "version": VERSION, "store": place, "venture": venture, "active_sessions": output.sessions,
         "cost_by_day": health.as_ref().map(|health| &health.cost_by_day),
         "cost_by_session": health.as_ref().map(|health| &health.cost_by_session),
         "capture": capture, "capture_failure": capture_failure, "last_captured": captured,
+        "next": next.0,
     });
     Ok(Answer::new(data, lines.join("\n")))
+}
+
+fn describe_next((command, purpose): (&str, &str)) -> String {
+    format!("next: {command}   # {purpose}")
 }

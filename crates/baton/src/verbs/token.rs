@@ -7,15 +7,22 @@ use serde_json::json;
 
 use crate::backend::Backend;
 use crate::config::Config;
+use crate::exit::Exit;
 use crate::output::{Answer, Failure, note};
+use crate::terminal::{at, list_items};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TokenCommand {
     /// Create a token and print its secret once
+    #[command(
+        after_help = "Example:\n  $ baton token create --name ci --access write --venture acme --expires-in-days 90"
+    )]
     Create(CreateArgs),
     /// List tokens
+    #[command(after_help = "Example:\n  $ baton token list")]
     List,
     /// Revoke a token
+    #[command(after_help = "Example:\n  $ baton token revoke 9bc6aff44eaeaa51")]
     Revoke(RevokeArgs),
 }
 
@@ -45,7 +52,7 @@ pub(crate) struct CreateArgs {
 
 #[derive(Debug, Args, Serialize)]
 pub(crate) struct RevokeArgs {
-    /// Token id: the 16 hexadecimal digits after bt_
+    /// Token id: the 16 hexadecimal digits after bt_, or the first of them
     token_id: String,
 }
 
@@ -60,20 +67,59 @@ pub(crate) fn run(command: &TokenCommand, config: &Config) -> Result<Answer, Fai
             if output.tokens.is_empty() {
                 return "no tokens; create one with baton token create --name NAME".into();
             }
-            output.tokens.iter().map(describe).collect::<Vec<_>>().join("\n")
+            let header = ["TOKEN", "NAME", "ACCESS", "VENTURES", "STATE"];
+            let lines = list_items(&output.tokens, describe, header, |token| {
+                [
+                    token.id.to_string(),
+                    token.name.clone(),
+                    token.access.as_str().to_owned(),
+                    ventures(token),
+                    state(token).unwrap_or_else(|| "active".into()),
+                ]
+            });
+            lines.join("\n")
         }),
         TokenCommand::Revoke(args) => {
-            backend.answer::<RevokeToken>(args, None, |output| format!("revoked {}", describe(&output.info)))
+            let params = json!({ "token_id": whole_id(&args.token_id, &backend)? });
+            backend
+                .answer::<RevokeToken>(&params, None, |output| format!("revoked {}", describe(&output.info)))
+        }
+    }
+}
+
+/// Returns the id of the only token that starts with `given`; `given` itself if no token or several do.
+fn whole_id(given: &str, backend: &Backend) -> Result<String, Failure> {
+    let (found, _) = backend.call::<ListTokens>(&json!({}), None)?;
+    let ids: Vec<String> = found.tokens.iter().map(|token| token.id.to_string()).collect();
+    let matching: Vec<&String> = ids.iter().filter(|id| id.starts_with(given)).collect();
+    match matching.as_slice() {
+        [id] => Ok((*id).clone()),
+        _ if given.is_empty() || matching.is_empty() || ids.iter().any(|id| id == given) => {
+            Ok(given.to_owned())
+        }
+        several => {
+            let candidates = several.iter().map(|id| id.as_str()).collect::<Vec<_>>().join(", ");
+            let message = format!("the id {given} is ambiguous: {candidates}");
+            Err(Failure::new(Exit::Validation, "ambiguous_id", message)
+                .hint("type more characters of the token id"))
         }
     }
 }
 
 fn describe(token: &TokenView) -> String {
-    let reach = token.ventures.as_ref().map_or_else(|| "all ventures".into(), |ventures| ventures.join(", "));
-    let state = match (token.revoked_at, token.expires_at) {
-        (Some(at), _) => format!(", revoked at {at}"),
-        (None, Some(at)) => format!(", expires at {at}"),
-        (None, None) => String::new(),
-    };
-    format!("{}  {}  {} in {reach}{state}", token.id, token.name, token.access.as_str())
+    let state = state(token).map(|state| format!(", {state}")).unwrap_or_default();
+    format!("{}  {}  {} in {}{state}", token.id, token.name, token.access.as_str(), ventures(token))
+}
+
+fn ventures(token: &TokenView) -> String {
+    token.ventures.as_ref().map_or_else(|| "all ventures".into(), |ventures| ventures.join(", "))
+}
+
+/// Returns when the token was revoked or expires.
+fn state(token: &TokenView) -> Option<String> {
+    match (token.revoked_at, token.expires_at) {
+        (Some(revoked_at), _) => Some(format!("revoked {}", at(revoked_at))),
+        (None, Some(expires_at)) => Some(format!("expires {}", at(expires_at))),
+        (None, None) => None,
+    }
 }

@@ -10,6 +10,7 @@ use crate::backend::Backend;
 use crate::config::Config;
 use crate::live_session::session_id;
 use crate::output::{Answer, Failure};
+use crate::terminal::{list_items, when};
 
 /// Width of a request or closing message in a list.
 const LINE_CHARS: usize = 160;
@@ -17,8 +18,10 @@ const LINE_CHARS: usize = 160;
 #[derive(Debug, Subcommand)]
 pub(crate) enum TurnCommand {
     /// List the turns of a session, newest first
+    #[command(after_help = "Example:\n  $ baton turn list sess_01M7H6D3AHF4DP3YJEERGQ2KGT")]
     List(ListArgs),
     /// Show a turn: request, closing message, tools and files
+    #[command(after_help = "Example:\n  $ baton turn show turn_42")]
     Show(ShowArgs),
 }
 
@@ -46,17 +49,22 @@ pub(crate) fn run(command: &TurnCommand, config: &Config, backend: &Backend) -> 
             let session_id = session_id(args.session_id.as_deref(), config, backend)?;
             let params = json!({ "session_id": session_id, "limit": args.limit, "before": args.before });
             backend.answer::<ListTurns>(&params, None, |found| {
-                let mut lines: Vec<String> = found.turns.iter().map(line).collect();
+                let header = ["TURN", "STARTED", "STATUS", "REQUEST"];
+                let mut lines = list_items(&found.turns, line, header, |turn| {
+                    [
+                        turn.id.to_string(),
+                        when(turn.started_at),
+                        turn.status.as_str().to_owned(),
+                        turn.prompt.clone(),
+                    ]
+                });
                 if lines.is_empty() {
                     lines.push("no turns were reported for this session".into());
                 }
                 if let Some(before) = found.next_before {
                     lines.push(format!("more: --before {before}"));
                 }
-                lines.join(
-                    "
-",
-                )
+                lines.join("\n")
             })
         }
         TurnCommand::Show(args) => backend.answer::<ShowTurn>(args, None, describe),
@@ -80,8 +88,8 @@ fn describe(shown: &ShowTurnOutput) -> String {
     let turn = &shown.turn;
     let mut parts = vec![format!("turn    {} of {}, {}", turn.id, turn.session_id, turn.status.as_str())];
     parts.push(match turn.ended_at {
-        Some(ended_at) => format!("time    {} to {ended_at}", turn.started_at),
-        None => format!("time    {}", turn.started_at),
+        Some(ended_at) => format!("time    {} to {}", when(turn.started_at), when(ended_at)),
+        None => format!("time    {}", when(turn.started_at)),
     });
     let tools: Vec<String> = shown.tools.iter().map(|tool| format!("{} {}", tool.uses, tool.tool)).collect();
     let titles =

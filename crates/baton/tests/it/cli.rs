@@ -1,8 +1,11 @@
 //! Verbs of the command line: output streams and exit codes.
 
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
 
-use baton_testkit::binary::Home;
+use baton_testkit::binary::{Home, RELAY_KEY};
+use baton_testkit::processes;
 
 fn home() -> Home {
     Home::new(env!("CARGO_BIN_EXE_baton"))
@@ -17,28 +20,145 @@ fn version_includes_the_commit() {
 }
 
 #[test]
-fn demo_runs_and_leaves_no_files() {
+fn demo_tells_the_whole_story_and_leaves_no_files() {
     let home = home();
+    let temporary = home.path().join("tmp");
     let finished = home.run(&["demo"]);
     assert_eq!(finished.code, 0, "{}", finished.stderr);
-    assert!(finished.stdout.contains("Login form and session cookie work"), "{}", finished.stdout);
-    assert!(
-        finished.stdout.contains("- Expire the cookie on the server: clients keep it [note_"),
-        "{}",
-        finished.stdout
-    );
+    let mut rest = finished.stdout.as_str();
+    for part in [
+        "baton hook session-start --client claude-code < report.json",
+        "baton session end --summary 'Logout removes the cookie",
+        "A person edits a file",
+        "- Handoff of claude-code",
+        "error: working tree drift detected",
+        "+    // also delete the row in sessions",
+        "reviewer of TASK-0007 is done",
+        "validator of TASK-0007 is done",
+        "baton search 'why does logout fail'",
+        "2 results",
+        "baton context",
+        "- Expire the session on the server: clients keep the cookie [note_",
+    ] {
+        let at = rest.find(part).unwrap_or_else(|| panic!("`{part}` is missing in {}", finished.stdout));
+        rest = &rest[at..];
+    }
     assert!(!home.data_dir().exists(), "the demo must not create the data folder");
+    assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0, "the demo must remove its folder");
     let json = home.run(&["demo", "--format", "json"]).json();
-    assert_eq!(json["success"], true);
-    assert_eq!(json["data"]["steps"][0]["operation"], "session.start");
-    assert!(
-        finished.stdout.contains("refused with exit code 5: working tree drift detected"),
-        "{}",
-        finished.stdout
-    );
+    let commands = json["data"]["steps"].as_array().unwrap();
+    assert!(commands.iter().any(|step| step["exit_code"] == 5), "{json}");
     let without = home.command().env("PATH", "/nonexistent").arg("demo").output().unwrap();
-    let output = String::from_utf8_lossy(&without.stdout).into_owned();
-    assert!(without.status.success() && output.contains("the part about tasks is left out"), "{output}");
+    let errors = String::from_utf8_lossy(&without.stderr).into_owned();
+    assert!(!without.status.success() && errors.contains("next: install git"), "{without:?}");
+}
+
+#[test]
+fn demo_serves_a_month_of_history_until_it_is_stopped() {
+    let home = home();
+    let mut child = home
+        .command()
+        .args(["demo", "--serve"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let (mut key, mut url) = (String::new(), String::new());
+    for line in BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok) {
+        if let Some(path) = line.strip_prefix("created a relay key in ") {
+            key = std::fs::read_to_string(path).unwrap();
+        }
+        if let Some(address) = line.strip_prefix("baton listens on ") {
+            url = address.to_owned();
+            break;
+        }
+    }
+    let found = home
+        .command()
+        .args(["search", "cart tabs", "--format", "json", "--server", &url])
+        .env("BATON_RELAY_KEY", key.trim())
+        .output()
+        .unwrap();
+    processes::signal(child.id(), "TERM");
+    let mut status = None;
+    processes::wait_until("the demo stops", || {
+        status = child.try_wait().unwrap();
+        status.is_some()
+    });
+    assert_eq!(status.unwrap().code(), Some(0));
+    let found: serde_json::Value = serde_json::from_slice(&found.stdout).unwrap();
+    assert!(found["data"]["results"].as_array().is_some_and(|results| results.len() > 3), "{found}");
+    assert_eq!(std::fs::read_dir(home.path().join("tmp")).unwrap().count(), 0);
+}
+
+#[test]
+fn without_a_verb_the_state_and_the_next_command_are_shown() {
+    let home = home();
+    let fresh = home.run::<&str>(&[]);
+    assert_eq!((fresh.code, fresh.stderr.as_str()), (0, ""));
+    assert!(fresh.stdout.contains("next: baton setup"), "{}", fresh.stdout);
+    assert!(!home.data_dir().exists(), "showing the state must not create the data folder");
+    home.run(&["session", "start", "--agent", "a", "--repo", "o/r"]);
+    let used = home.run::<&str>(&[]);
+    assert!(used.stdout.contains("active   1 session"), "{}", used.stdout);
+    assert_eq!(home.run(&["--format", "json"]).json()["data"]["next"], "baton setup");
+}
+
+#[test]
+fn short_ids_are_accepted_and_ambiguous_ones_list_the_candidates() {
+    let home = home();
+    let start = |agent: &str| {
+        let started =
+            home.run(&["session", "start", "--agent", agent, "--repo", "o/r", "--format", "json"]).json();
+        started["data"]["session_id"].as_str().unwrap().to_owned()
+    };
+    let (first, second) = (start("a"), start("b"));
+    let shared = first.bytes().zip(second.bytes()).take_while(|(one, other)| one == other).count();
+    let unique = &first[..=shared];
+    let ambiguous = &first[..shared];
+    let server = home.serve();
+    for place in [&[][..], &["--server", server.url()][..]] {
+        let run = |words: &[&str]| {
+            let words: Vec<&str> = [words, place, &["--format", "json"]].concat();
+            home.command().env("BATON_RELAY_KEY", RELAY_KEY).args(words).output().unwrap()
+        };
+        let read = |output: &std::process::Output| -> serde_json::Value {
+            serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+        };
+        let shown = read(&run(&["session", "show", unique]));
+        assert_eq!(shown["data"]["session"]["id"], first.as_str());
+        let found = read(&run(&["search", "anything", "--session", unique]));
+        assert_eq!(found["success"], true, "{found}");
+        let refused = run(&["session", "show", ambiguous]);
+        assert_eq!(refused.status.code(), Some(7));
+        let error = &read(&refused)["error"];
+        assert_eq!(error["code"], "ambiguous_id");
+        assert_eq!(error["details"]["candidates"], serde_json::json!([first, second]));
+        let missing = run(&["handoff", "show", "ho_01M7"]);
+        assert_eq!(missing.status.code(), Some(3));
+        assert_eq!(read(&missing)["error"]["hint"], "list them with: baton handoff list");
+    }
+}
+
+#[test]
+fn short_token_ids_are_accepted() {
+    let home = home();
+    let created = home.run(&["token", "create", "--name", "ci", "--format", "json"]).json();
+    let id = created["data"]["info"]["id"].as_str().unwrap().to_owned();
+    assert_eq!(home.run(&["token", "revoke", &id[..6]]).code, 0);
+    assert!(home.run(&["token", "list"]).stdout.contains("revoked at"));
+}
+
+#[test]
+fn pipes_get_exact_times_and_no_colours() {
+    let home = home();
+    home.run(&["session", "start", "--agent", "a", "--repo", "o/r"]);
+    let listed = home.run(&["session", "list"]);
+    assert!(listed.stdout.trim_end().ends_with('Z') && !listed.stdout.contains("AGENT"), "{}", listed.stdout);
+    let failed = home.run(&["session", "show", "nonsense"]);
+    for text in [listed.stdout, failed.stderr] {
+        assert!(!text.contains('\u{1b}'), "{text:?}");
+    }
 }
 
 #[test]

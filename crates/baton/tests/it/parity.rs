@@ -741,7 +741,7 @@ fn every_interface_returns_the_same_results() {
 }
 
 /// Operations for hooks, workers and users that are not offered as tools.
-const NO_TOOL: [&str; 11] = [
+const NO_TOOL: [&str; 12] = [
     "hook.report",
     "transcript.import",
     "observation.import",
@@ -753,6 +753,7 @@ const NO_TOOL: [&str; 11] = [
     "context.read",
     "task.record",
     "request.list",
+    "id.find",
 ];
 
 /// Verbs whose name differs from their operation.
@@ -778,8 +779,8 @@ fn every_operation_has_a_route_a_tool_and_a_verb() {
     assert_eq!(over_http.difference(&no_tool).copied().collect::<BTreeSet<_>>(), over_mcp);
     assert!(no_tool.is_subset(&over_http));
     let home = Home::new(env!("CARGO_BIN_EXE_baton"));
-    // `task.record` is called by the task verbs.
-    for name in over_http.into_iter().filter(|name| *name != "task.record") {
+    // The task verbs call `task.record`; every verb with an id calls `id.find`.
+    for name in over_http.into_iter().filter(|name| !["task.record", "id.find"].contains(name)) {
         let (noun, verb) = name.split_once('.').unwrap();
         let verb = verb.replace('_', "-");
         let own = OTHER_VERBS.iter().find(|(operation, _)| *operation == name);

@@ -53,7 +53,7 @@ const REQUIRE_ALL_VENTURES: [&str; 4] =
     ["/api/queue/stats", "/api/queue/retry", "/api/queue/purge", "/api/health"];
 
 /// Routes that omit records of other ventures.
-const OMIT_OTHER_VENTURES: [&str; 3] = ["/api/queue", "/api/requests", "/api/search"];
+const OMIT_OTHER_VENTURES: [&str; 4] = ["/api/queue", "/api/requests", "/api/search", "/api/ids"];
 
 /// Records that were stored in venture `b`.
 struct VentureRecords {
@@ -176,6 +176,7 @@ fn requests(path: &str, method: &str, operation: &Value, records: &VentureRecord
             vec!["venture=b".into()]
         }
         "/api/context" => vec!["venture=b&repo=b/repo".into()],
+        "/api/ids" => vec![format!("prefix={}", &session_id[..session_id.len() - 1])],
         "/api/queue" => vec!["status=done".into()],
         "/api/search" => vec!["q=b-only-summary+b-only-goal".into()],
         "/api/timeline" => vec![format!("id={turn_id}")],

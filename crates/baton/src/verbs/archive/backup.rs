@@ -9,11 +9,12 @@ use baton_store::{ArchiveError, DurableFile, StreamReader, StreamWriter, verify}
 use clap::Args;
 use serde_json::json;
 
-use super::{counts, failure, size, store_of, warn_of_missing};
+use super::{counts, failure, reading, size, store_of, warn_of_missing};
 use crate::backend::require_local;
 use crate::config::Config;
 use crate::exit::Exit;
 use crate::output::{Answer, Failure};
+use crate::progress::{Counted, Progress};
 
 #[derive(Debug, Args)]
 pub(crate) struct BackupArgs {
@@ -46,18 +47,23 @@ pub(crate) fn backup(args: &BackupArgs, config: &Config) -> Result<Answer, Failu
         _ => failure(WHAT, &ArchiveError::Write(error)),
     })?;
     let (store, blobs) = store_of(config);
+    let progress = Progress::in_bytes("writing the backup");
     let written = {
-        let output = BufWriter::with_capacity(256 * 1024, &mut file);
+        let output = Counted { inner: &mut file, progress: &progress };
+        let output = BufWriter::with_capacity(256 * 1024, output);
         let mut writer = StreamWriter::compressed(output).map_err(|error| failure(WHAT, &error))?;
         baton_store::export(&store, blobs.as_ref(), &mut writer, SystemClock.now())
     };
     let written = written.map_err(|error| failure(WHAT, &error))?;
+    drop(progress);
     // Sync first, so that the verification reads what is on disk.
     file.sync().map_err(|error| failure(WHAT, &ArchiveError::Write(error)))?;
+    let progress = reading("verifying the backup", file.temporary(), 1);
     let read = File::open(file.temporary())
         .map_err(ArchiveError::Read)
-        .and_then(|file| verify(&mut StreamReader::new(file)?))
+        .and_then(|inner| verify(&mut StreamReader::new(Counted { inner, progress: &progress })?))
         .map_err(|error| failure(WHAT, &error))?;
+    drop(progress);
     if read != written.totals {
         let error =
             ArchiveError::Damaged { problem: "the totals read back differ from those written".into() };

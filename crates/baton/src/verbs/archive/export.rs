@@ -13,6 +13,7 @@ use crate::backend::require_local;
 use crate::config::Config;
 use crate::exit::Exit;
 use crate::output::{Answer, Failure};
+use crate::progress::{Counted, Progress};
 
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
@@ -29,7 +30,11 @@ pub(crate) fn export(args: &ExportArgs, config: &Config) -> Result<Answer, Failu
     let now = SystemClock.now();
     let failed = |error| failure(WHAT, &error);
     if args.target == "-" {
-        let mut writer = StreamWriter::plain(BufWriter::with_capacity(256 * 1024, stdout().lock()));
+        let progress = Progress::in_bytes("exporting");
+        let mut writer = StreamWriter::plain(BufWriter::with_capacity(
+            256 * 1024,
+            Counted { inner: stdout().lock(), progress: &progress },
+        ));
         let written = baton_store::export(&store, blobs.as_ref(), &mut writer, now).map_err(failed)?;
         warn_of_missing(&written.missing_blobs);
         return Ok(Answer::silent());

@@ -13,12 +13,13 @@ use clap::Args;
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::{failure, open_archive, store_of};
+use super::{failure, open_archive, reading, store_of};
 use crate::backend::require_local;
 use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::exit::Exit;
 use crate::output::{Answer, Failure};
+use crate::progress::{Counted, Progress};
 
 #[derive(Debug, Args)]
 pub(crate) struct AllArgs {
@@ -39,17 +40,22 @@ pub(crate) fn import_all(args: &AllArgs, config: &Config) -> Result<Answer, Fail
     let failed = |error| failure(WHAT, &error);
     let (store, blobs) = store_of(config);
     let folder = DataDir::open(&config.data_dir).map(|_| config.data_dir.as_path())?;
+    let progress = match args.source.as_str() {
+        "-" => Progress::in_bytes("importing"),
+        path => reading("importing", Path::new(path), 1),
+    };
     let reader = if args.source == "-" {
-        StreamReader::new(stdin().lock()).map(|reader| Box::new(reader) as Box<dyn ArchiveReader>)
+        StreamReader::new(Counted { inner: stdin().lock(), progress: &progress })
+            .map(|reader| Box::new(reader) as Box<dyn ArchiveReader>)
     } else {
-        open_archive(Path::new(&args.source))
+        open_archive(Path::new(&args.source), &progress)
     };
     let mut reader = reader.map_err(failed)?;
     // Keeps the upgraded copy of an older archive until the import has finished.
     let mut upgraded = None;
     if reader.header().schema < LATEST_VERSION {
         let temporary = upgrade(reader.as_mut(), folder).map_err(failed)?;
-        reader = open_archive(&temporary.path().join(UPGRADED)).map_err(failed)?;
+        reader = open_archive(&temporary.path().join(UPGRADED), &progress).map_err(failed)?;
         upgraded = Some(temporary);
     }
     let imported = baton_store::import(&store, blobs.as_ref(), reader.as_mut(), args.skip_conflicts);

@@ -25,6 +25,7 @@ use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::exit::Exit;
 use crate::output::{Failure, warn};
+use crate::progress::{Counted, Progress};
 
 pub(crate) const BACKUP_EXAMPLES: &str = "\
 Examples:
@@ -47,12 +48,20 @@ fn store_of(config: &Config) -> (StoreConfig, Option<BlobFolder>) {
 }
 
 /// Opens an archive: a folder, or a compressed or plain file.
-fn open_archive(path: &Path) -> Result<Box<dyn ArchiveReader>, ArchiveError> {
+fn open_archive<'a>(
+    path: &Path,
+    progress: &'a Progress,
+) -> Result<Box<dyn ArchiveReader + 'a>, ArchiveError> {
     if path.is_dir() {
         return Ok(Box::new(FolderReader::new(path)?));
     }
-    let file = File::open(path).map_err(ArchiveError::Read)?;
-    Ok(Box::new(StreamReader::new(file)?))
+    let inner = File::open(path).map_err(ArchiveError::Read)?;
+    Ok(Box::new(StreamReader::new(Counted { inner, progress })?))
+}
+
+/// Returns the progress of work that reads a file `passes` times.
+fn reading(work: &'static str, path: &Path, passes: u64) -> Progress {
+    Progress::of_bytes(work, std::fs::metadata(path).map_or(0, |file| file.len() * passes))
 }
 
 /// Converts an archive error to a failure with exit code and hint.

@@ -7,7 +7,7 @@ use baton_store::{Replace, verify};
 use clap::Args;
 use serde_json::json;
 
-use super::{failure, open_archive, stamp, store_of};
+use super::{failure, open_archive, reading, stamp, store_of};
 use crate::backend::require_local;
 use crate::config::Config;
 use crate::data_dir::DataDir;
@@ -37,8 +37,9 @@ pub(crate) fn restore(args: &RestoreArgs, config: &Config) -> Result<Answer, Fai
     }
     let path = args.file.as_path();
     let failed = |error| failure(WHAT, &error);
-    let read = || open_archive(path);
     // The whole archive is verified before the store is changed.
+    let progress = reading("restoring", path, 2);
+    let read = || open_archive(path, &progress);
     read().and_then(|mut reader| verify(reader.as_mut())).map_err(failed)?;
     let (store, blobs) = store_of(config);
     if blobs.is_some() {

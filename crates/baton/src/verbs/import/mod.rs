@@ -5,7 +5,6 @@ mod invalid;
 mod lines;
 mod observations;
 mod place;
-mod progress;
 mod transcripts;
 
 use std::path::PathBuf;
@@ -29,13 +28,16 @@ Examples:
 #[derive(Debug, Subcommand)]
 pub(crate) enum ImportCommand {
     /// Import all records of a backup or export
+    #[command(after_help = "Example:\n  $ baton import all baton.backup")]
     All(archive::AllArgs),
     /// Import finished observations, one JSON object per line
     #[command(after_help = observations::FORMAT)]
     Observations(observations::ObservationsArgs),
     /// Import chats that Claude Code recorded
+    #[command(after_help = "Example:\n  $ baton import claude-code")]
     ClaudeCode(TranscriptArgs),
     /// Import chats that Codex recorded
+    #[command(after_help = "Example:\n  $ baton import codex ~/.codex/sessions/2026")]
     Codex(TranscriptArgs),
 }
 

@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 
 use super::invalid::InvalidLines;
 use super::lines::{Lines, MAX_LINE_BYTES};
-use super::progress::Progress;
 use crate::backend::Backend;
 use crate::checkout::repository_here;
 use crate::config::Config;
 use crate::exit::Exit;
 use crate::output::{Answer, Failure};
+use crate::progress::Progress;
 
 pub(crate) const FORMAT: &str = "\
 Each line is a JSON object:
@@ -26,7 +26,10 @@ Each line is a JSON object:
   repo             owner/name
   session          groups observations that belong together
   agent            agent that worked
-  created_at       time, for example 2026-02-11T15:31:21Z";
+  created_at       time, for example 2026-02-11T15:31:21Z
+
+Example:
+  $ baton import observations notes.jsonl --repo acme/webshop";
 
 /// Maximum size of the lines of one request in bytes.
 const MAX_BATCH_BYTES: usize = 4 * 1024 * 1024;
@@ -74,7 +77,7 @@ pub(super) fn import(args: &ObservationsArgs, config: &Config) -> Result<Answer,
         unchanged: 0,
     };
     let mut invalid = InvalidLines::default();
-    let (mut lines, progress) = (Lines::new(source), Progress::new(bytes));
+    let (mut lines, progress) = (Lines::new(source), Progress::of_bytes("importing", bytes));
     loop {
         let before = lines.position();
         let Some(line) = lines.next().map_err(unreadable)? else { break };
@@ -86,7 +89,7 @@ pub(super) fn import(args: &ObservationsArgs, config: &Config) -> Result<Answer,
         progress.add(lines.position() - before);
     }
     batch.send()?;
-    progress.finish();
+    drop(progress);
     Ok(report(&batch, &invalid))
 }
 

@@ -19,11 +19,11 @@ use super::discover;
 use super::invalid::InvalidLines;
 use super::lines::{Lines, MAX_LINE_BYTES};
 use super::place::Places;
-use super::progress::Progress;
 use crate::backend::Backend;
 use crate::config::Config;
 use crate::exit::Exit;
 use crate::output::{Answer, Failure, warn};
+use crate::progress::Progress;
 use crate::verbs::worker::start_if_absent;
 
 /// Maximum number of reports in one request.
@@ -56,11 +56,10 @@ pub(super) fn import(
         agent: args.agent.clone().or_else(|| config.agent.as_ref().map(ToString::to_string)),
         venture: args.venture.clone().unwrap_or_else(|| config.venture.to_string()),
         places: Places::default(),
-        progress: Progress::new(total),
+        progress: Progress::of_bytes("importing", total),
     };
-    let outcome = import.run(&files);
-    import.progress.finish();
-    let totals = outcome?;
+    let totals = import.run(&files)?;
+    drop(import);
     if totals.sessions > 0 {
         start_if_absent(config);
     }

@@ -47,40 +47,65 @@ pub(crate) enum TaskCommand {
     #[command(after_help = INIT_EXAMPLES)]
     InitContext(InitArgs),
     /// Show the context of a task, or the part that one role needs
+    #[command(after_help = "Example:\n  $ baton task get-context TASK-0824 --role reviewer")]
     GetContext(GetArgs),
     /// Set the status of a role: take a task, finish it or give it back
+    #[command(
+        after_help = "Example:\n  $ baton task update-agent TASK-0824 --agent reviewer --status in_progress"
+    )]
     UpdateAgent(UpdateArgs),
     /// Run the QA commands and record their results
     #[command(after_help = RUN_QA_EXAMPLES)]
     RunQa(RunQaArgs),
     /// Record the log of QA commands that ran elsewhere
+    #[command(after_help = "Example:\n  $ baton task record-qa TASK-0824 --agent implementer --from qa.log")]
     RecordQa(QaArgs),
     /// Write a handover note for the next role, or a review note
+    #[command(
+        after_help = "Example:\n  $ baton task note TASK-0824 --agent implementer 'The proxy drops headers'"
+    )]
     Note(NoteArgs),
     /// Record a snapshot of the working tree
+    #[command(after_help = "Example:\n  $ baton task snapshot-worktree TASK-0824 --agent implementer")]
     SnapshotWorktree(SnapshotArgs),
     /// Record a finding that blocks the task until it is fixed
+    #[command(
+        after_help = "Example:\n  $ baton task mark-blocked TASK-0824 --agent reviewer --finding 'No test covers logout'"
+    )]
     MarkBlocked(BlockArgs),
     /// Verify that the working tree equals the last snapshot of a role
     #[command(after_help = VERIFY_EXAMPLES)]
     VerifyWorktree(VerifyArgs),
     /// Show the diff of a role's work or of a drift
+    #[command(after_help = "Example:\n  $ baton task get-diff TASK-0824 --type drift --content")]
     GetDiff(DiffArgs),
     /// Resolve a drift: accept the edits or restore files
+    #[command(
+        after_help = "Example:\n  $ baton task resolve-drift TASK-0824 --note 'The edit of the README is intended'"
+    )]
     ResolveDrift(ResolveArgs),
     /// Print environment variables for agents, as shell commands
+    #[command(after_help = "Example:\n  $ eval \"$(baton task env TASK-0824)\"")]
     Env(EnvArgs),
     /// Attach a file, or some of its lines, as evidence
+    #[command(
+        after_help = "Example:\n  $ baton task attach-evidence TASK-0824 --type plan --path plan.md"
+    )]
     AttachEvidence(EvidenceArgs),
     /// Update the context after a change of the task file or a standard
+    #[command(after_help = "Example:\n  $ baton task rebuild-context TASK-0824")]
     RebuildContext(RebuildArgs),
     /// Complete a task and archive its files for 30 days
+    #[command(after_help = "Example:\n  $ baton task complete TASK-0824")]
     Complete(CompleteArgs),
     /// List the tasks of this checkout, or of all checkouts
+    #[command(after_help = "Example:\n  $ baton task list --everywhere --status in_progress")]
     List(ListArgs),
     /// Delete the files of a task
+    #[command(after_help = "Example:\n  $ baton task purge-context TASK-0824")]
     PurgeContext(PurgeArgs),
     /// Archive unused task contexts and delete old archives
+    #[command(after_help = "Example:\n  $ baton task sweep-contexts")]
     SweepContexts(SweepArgs),
 }
 

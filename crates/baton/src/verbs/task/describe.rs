@@ -9,6 +9,7 @@ use baton_task::{
 };
 
 use super::view;
+use crate::terminal::at;
 
 /// Maximum number of list items that are printed.
 const MAX_LISTED: usize = 10;
@@ -208,7 +209,8 @@ fn line(task: &TaskLine) -> String {
     } else {
         String::new()
     };
-    let archived = task.archived_at.map(|at| format!("  archived at {at}")).unwrap_or_default();
+    let archived =
+        task.archived_at.map(|archived_at| format!("  archived {}", at(archived_at))).unwrap_or_default();
     let next = task.next.as_ref().map(|next| format!("\n  next: {next}")).unwrap_or_default();
     let warnings: String = task.warnings.iter().map(|warning| format!("\n  {warning}")).collect();
     format!(

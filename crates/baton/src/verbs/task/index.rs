@@ -13,6 +13,7 @@ use super::args::ListArgs;
 use crate::backend::Backend;
 use crate::config::Config;
 use crate::output::{Answer, Failure};
+use crate::terminal::{list_items, when};
 
 /// Records the tasks that an operation changed in the index.
 pub(super) fn record(
@@ -117,12 +118,29 @@ fn describe(output: &ListTasksOutput) -> String {
         let repo = task.repo.as_ref().map(|repo| format!("  {repo}")).unwrap_or_default();
         format!(
             "{}  {}  {}{holder}{drift}{repo}  {}:{}  {}",
-            task.task_id, task.title, task.status, task.host, task.checkout, task.updated_at
+            task.task_id,
+            task.title,
+            task.status,
+            task.host,
+            task.checkout,
+            when(task.updated_at)
         )
     };
     let next = output.tasks.iter().find(|task| task.status != TaskStatus::Completed).map(|task| {
         let folder = task.checkout.replace('\'', r"'\''");
         format!("next: cd '{folder}' && baton task get-context {}", task.task_id)
     });
-    output.tasks.iter().map(line).chain(next).collect::<Vec<_>>().join("\n")
+    let header = ["TASK", "TITLE", "STATUS", "HOLDER", "CHECKOUT", "UPDATED"];
+    let mut lines = list_items(&output.tasks, line, header, |task| {
+        [
+            task.task_id.to_string(),
+            task.title.clone(),
+            task.status.to_string(),
+            task.holder.as_ref().map(ToString::to_string).unwrap_or_default(),
+            format!("{}:{}", task.host, task.checkout),
+            when(task.updated_at),
+        ]
+    });
+    lines.extend(next);
+    lines.join("\n")
 }

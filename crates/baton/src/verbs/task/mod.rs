@@ -3,7 +3,6 @@
 
 mod args;
 mod checkout;
-mod demo;
 mod describe;
 mod git_tree;
 mod index;
@@ -23,7 +22,6 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 pub(crate) use args::{TaskCommand, WORKFLOW};
-pub(crate) use demo::demo;
 pub(crate) use tools::local_tools;
 
 use self::args::EnvArgs;

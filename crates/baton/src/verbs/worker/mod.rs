@@ -12,7 +12,7 @@ use crate::output::{Answer, Failure};
 
 pub(crate) use autostart::{announce_server, start_if_absent};
 pub(crate) use client::health;
-pub(crate) use process::{run_once as drain, spawn_in_process};
+pub(crate) use process::spawn_in_process;
 pub(crate) use worker_lock::{LockState, WorkerLock, socket_of};
 
 pub(crate) const EXAMPLES: &str = "\
@@ -26,12 +26,16 @@ Examples:
 #[derive(Debug, Subcommand)]
 pub(crate) enum WorkerCommand {
     /// Start the worker in the background, unless it is running
+    #[command(after_help = "Example:\n  $ baton worker start")]
     Start,
     /// Stop the worker
+    #[command(after_help = "Example:\n  $ baton worker stop")]
     Stop,
     /// Show whether the worker is running, and its counters
+    #[command(after_help = "Example:\n  $ baton worker status")]
     Status,
     /// Run the worker in the foreground
+    #[command(after_help = "Example:\n  $ baton worker run --once")]
     Run(RunArgs),
 }
 

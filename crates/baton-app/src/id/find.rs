@@ -1,0 +1,56 @@
+//! `id.find`: complete ids that start with a text, so that people can type short ids.
+
+use baton_core::{ErrorCode, Fault, PartialId};
+use baton_store::Tx;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::context::Context;
+use crate::operation::{Effect, Operation};
+
+/// Maximum number of ids in an answer.
+const MAX_IDS: usize = 10;
+
+/// Finds ids by their beginning.
+#[derive(Debug)]
+pub struct FindIds;
+
+/// Beginning of the ids.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct FindIdsParams {
+    /// Beginning of an id of a session, handoff, checkpoint, note or observation. Example: `sess_01M7H6`.
+    pub prefix: String,
+}
+
+/// Ids that start with the text.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct FindIdsOutput {
+    /// At most ten ids, oldest first.
+    pub ids: Vec<String>,
+    /// True if there are more.
+    pub more: bool,
+}
+
+impl Operation for FindIds {
+    const NAME: &'static str = "id.find";
+    const SUMMARY: &'static str = "Find the complete ids that start with a text.";
+    const EFFECT: Effect = Effect::Read;
+    type Params = FindIdsParams;
+    type Input = PartialId;
+    type Output = FindIdsOutput;
+
+    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+        PartialId::parse(&params.prefix).ok_or_else(|| {
+            Fault::new(ErrorCode::InvalidRequest, "prefix is not the beginning of an id")
+                .hint("use sess_, ho_, ckpt_, note_ or obs_ and 4 to 25 characters of the id")
+        })
+    }
+
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, prefix: &Self::Input) -> Result<Self::Output, Fault> {
+        let ventures = context.readable_ventures(None)?;
+        let mut ids = tx.ids_with_prefix(prefix, ventures.as_deref(), MAX_IDS as u32 + 1)?;
+        let more = ids.len() > MAX_IDS;
+        ids.truncate(MAX_IDS);
+        Ok(FindIdsOutput { ids, more })
+    }
+}

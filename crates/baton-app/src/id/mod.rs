@@ -1,0 +1,5 @@
+//! Operations on ids.
+
+mod find;
+
+pub use find::{FindIds, FindIdsOutput, FindIdsParams};

@@ -1,0 +1,359 @@
+//! `baton demo`: two agents, a person, a reviewer and a validator work on one task in a temporary checkout. Every step runs
+//! this binary as a user or the hooks of an agent would, on a temporary store.
+
+mod history;
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use baton_app::{Clock, SystemClock};
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::checkout::git;
+use crate::config::{Config, Flag, Sources};
+use crate::exit::Exit;
+use crate::output::{Answer, Failure, Format, print};
+use crate::stop_signal::StopSignal;
+use crate::verbs::serve;
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  $ baton demo
+  $ baton demo --serve   # until Ctrl-C";
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// Add a month of history and serve the store on a free port until the command is interrupted
+    #[arg(long)]
+    serve: bool,
+}
+
+/// Files of the checkout. A repository without commits is a few files, so git is not needed to create it.
+const FILES: [(&str, &str); 8] = [
+    (".git/HEAD", "ref: refs/heads/main\n"),
+    (".git/objects/.keep", ""),
+    (".git/refs/.keep", ""),
+    (
+        ".git/config",
+        "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\
+         [remote \"origin\"]\n\turl = https://example.org/acme/webshop.git\n",
+    ),
+    (".git/info/exclude", "/tasks/\n/standards/\n"),
+    (CODE, "pub fn logout() {}\n"),
+    ("standards/backend.md", "# Backend\n\n## Sessions\n\nA session ends when its user logs out.\n"),
+    (
+        "tasks/TASK-0007-logout.task.yaml",
+        "title: Logout\nstatus: in_progress\npriority: P1\narea: backend\ndescription: Customers can log out.\n\
+         scope: { in: [src/**] }\nacceptance_criteria: [The cookie is gone]\n\
+         standards: [\"standards/backend.md#sessions\"]\nqa: { commands: [grep jar.remove src/logout.rs] }\n",
+    ),
+];
+
+const CODE: &str = "src/logout.rs";
+const CODE_OF_AGENT: &str = "pub fn logout(jar: &mut Jar) {\n    jar.remove(\"sid\");\n}\n";
+const CODE_OF_PERSON: &str =
+    "pub fn logout(jar: &mut Jar) {\n    jar.remove(\"sid\");\n    // also delete the row in sessions\n}\n";
+const CODE_OF_REVIEWER: &str =
+    "pub fn logout(jar: &mut Jar, db: &Db) {\n    jar.remove(\"sid\");\n    db.end_session();\n}\n";
+
+const TEST_RUN: &str = "running 2 tests\ntest logout::clears_cookie ... ok\ntest logout::twice ... FAILED\n\n\
+    failures:\n\n---- logout::twice stdout ----\nthread 'logout::twice' panicked at src/logout.rs:41:5:\n\
+    assertion failed: jar.is_empty()\n\n\
+    test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 12 filtered out; finished in 0.02s\n";
+
+/// Runs commands in the checkout and prints them with their output.
+struct Demo {
+    program: PathBuf,
+    folder: PathBuf,
+    format: Format,
+    stop: StopSignal,
+    steps: Vec<Value>,
+}
+
+pub(crate) fn run(args: &DemoArgs, format: Format) -> Result<Answer, Failure> {
+    // Most steps need git; without it, this is the clearest error.
+    git()?;
+    let failed = |what: &str, error: std::io::Error| {
+        Failure::new(Exit::Failure, "internal", format!("cannot {what}: {error}"))
+    };
+    let temporary = tempfile::Builder::new().prefix("baton-demo-").tempdir().map_err(|error| {
+        failed("create a temporary folder", error).hint("set TMPDIR to a folder that can be written")
+    })?;
+    // An interrupted demo also removes its folder.
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    let runtime = runtime.map_err(|error| failed("start the async runtime", error))?;
+    let mut demo = Demo {
+        program: std::env::current_exe().map_err(|error| failed("find the path of this program", error))?,
+        folder: temporary.path().to_owned(),
+        format,
+        stop: StopSignal::listen(&runtime).map_err(|error| failed("listen for signals", error))?,
+        steps: Vec::new(),
+    };
+    for (path, text) in FILES {
+        demo.write(path, text)?;
+    }
+    demo.say("Demo on a temporary store and repository. Two agents, a person, a reviewer and a validator work on a task.");
+    if args.serve {
+        demo.import_history()?;
+    }
+    story(&mut demo)?;
+    if args.serve {
+        demo.say("The store is served until you press Ctrl-C.");
+        demo.serve()?;
+    }
+    demo.say("The temporary store and repository are deleted. Connect your agent: baton setup");
+    Ok(match format {
+        Format::Human => Answer::silent(),
+        Format::Json => Answer::new(json!({ "steps": demo.steps }), String::new()),
+    })
+}
+
+fn story(demo: &mut Demo) -> Result<(), Failure> {
+    first_agent(demo)?;
+    demo.say("A person edits a file before the next agent starts.");
+    demo.write(CODE, CODE_OF_PERSON)?;
+    second_agent(demo)?;
+    demo.say("The validator runs the checks of the task and finishes it.");
+    demo.task("update-agent TASK-0007 --agent validator --status in_progress")?;
+    demo.task("run-qa TASK-0007 --agent validator")?;
+    demo.task("snapshot-worktree TASK-0007 --agent validator")?;
+    demo.task("update-agent TASK-0007 --agent validator --status done")?;
+    demo.say("Later, everything can be found again.");
+    demo.baton(&["search", "why does logout fail", "--limit", "2"])?;
+    demo.baton(&["context"])
+}
+
+fn first_agent(demo: &mut Demo) -> Result<(), Failure> {
+    demo.say(
+        "Agent A, Claude Code, starts a chat. Its hooks report the chat, the request and every tool use.",
+    );
+    let claude =
+        |demo: &mut Demo, event: &str, report: Value| demo.hook("claude-code", "chat-a", event, report);
+    claude(demo, "session-start", json!({ "source": "startup" }))?;
+    claude(demo, "user-prompt-submit", json!({ "prompt": "Logout must clear the cookie." }))?;
+    demo.task("init-context TASK-0007")?;
+    demo.task("update-agent TASK-0007 --agent implementer --status in_progress")?;
+    demo.write(CODE, CODE_OF_AGENT)?;
+    let edit =
+        json!({ "file_path": CODE, "old_string": "pub fn logout() {}\n", "new_string": CODE_OF_AGENT });
+    claude(
+        demo,
+        "post-tool-use",
+        json!({ "tool_name": "Edit", "tool_use_id": "toolu_1", "tool_input": edit,
+                "tool_response": { "filePath": CODE } }),
+    )?;
+    claude(
+        demo,
+        "post-tool-use",
+        json!({ "tool_name": "Bash", "tool_use_id": "toolu_2", "tool_input": { "command": "cargo test logout" },
+                "tool_response": { "stdout": TEST_RUN, "stderr": "", "interrupted": false } }),
+    )?;
+    demo.baton(&["note", "Expire the session on the server: clients keep the cookie", "--kind", "decision"])?;
+    let context = json!({
+        "goal": "Customers can log out", "plan": ["clear the cookie", "end the session on the server"],
+        "lastTestRun": TEST_RUN,
+    });
+    demo.baton_with_input(&["checkpoint", "save", "--session", "logout"], "context.json", &context)?;
+    demo.task("snapshot-worktree TASK-0007 --agent implementer")?;
+    demo.task("update-agent TASK-0007 --agent implementer --status done")?;
+    demo.say("Agent A is blocked. It hands off and its chat ends.");
+    demo.baton(&[
+        "session",
+        "end",
+        "--summary",
+        "Logout removes the cookie, but the server still accepts it.",
+        "--status",
+        "blocked",
+        "--blocker",
+        "No access to the table of sessions",
+        "--next",
+        "End the session on the server",
+    ])?;
+    claude(demo, "session-end", json!({ "reason": "exit" }))?;
+    demo.say("A worker turns the tool uses into observations, here without a model.");
+    demo.baton(&["worker", "run", "--once"])
+}
+
+fn second_agent(demo: &mut Demo) -> Result<(), Failure> {
+    let codex = |demo: &mut Demo, event: &str, report: Value| demo.hook("codex", "chat-b", event, report);
+    demo.say("Agent B, Codex, starts a chat. It receives what agent A left, without asking for it.");
+    codex(demo, "session-start", json!({ "source": "startup" }))?;
+    demo.baton(&["checkpoint", "load", "--session", "logout", "--max-tokens", "60"])?;
+    demo.say("Agent B takes the task as its reviewer. Baton notices the edit of the person and stops it.");
+    demo.refused(
+        &["task", "update-agent", "TASK-0007", "--agent", "reviewer", "--status", "in_progress"],
+        Exit::Drift,
+    )?;
+    demo.task("get-diff TASK-0007 --type drift --content")?;
+    demo.baton(&["task", "resolve-drift", "TASK-0007", "--note", "The comment names what is missing"])?;
+    demo.task("update-agent TASK-0007 --agent reviewer --status in_progress")?;
+    demo.say("Agent B finishes the work and its chat ends.");
+    demo.write(CODE, CODE_OF_REVIEWER)?;
+    let edit = json!({ "file_path": CODE, "old_string": CODE_OF_PERSON, "new_string": CODE_OF_REVIEWER });
+    codex(
+        demo,
+        "post-tool-use",
+        json!({ "tool_name": "Edit", "tool_use_id": "call_1", "tool_input": edit,
+                "tool_response": { "filePath": CODE } }),
+    )?;
+    demo.task("snapshot-worktree TASK-0007 --agent reviewer")?;
+    demo.task("update-agent TASK-0007 --agent reviewer --status done")?;
+    codex(
+        demo,
+        "stop",
+        json!({ "last_assistant_message": "Logout ends the session on the server as well." }),
+    )?;
+    demo.baton(&[
+        "session",
+        "end",
+        "--summary",
+        "Logout ends the session on the server as well.",
+        "--status",
+        "done",
+    ])?;
+    codex(demo, "session-end", json!({ "reason": "exit" }))?;
+    demo.baton(&["worker", "run", "--once"])
+}
+
+impl Demo {
+    fn checkout(&self) -> PathBuf {
+        self.folder.join("webshop")
+    }
+
+    fn write(&self, path: &str, text: &str) -> Result<(), Failure> {
+        let path = self.checkout().join(path);
+        let write = || {
+            fs::create_dir_all(path.parent().unwrap_or(Path::new("/")))?;
+            fs::write(&path, text)
+        };
+        write().map_err(|error: std::io::Error| {
+            Failure::new(Exit::Failure, "internal", format!("cannot write {}: {error}", path.display()))
+                .hint("set TMPDIR to a folder that can be written")
+        })
+    }
+
+    fn say(&self, text: &str) {
+        if self.format == Format::Human {
+            print(&format!("\n{text}"));
+        }
+    }
+
+    /// Imports a month of recorded chats.
+    fn import_history(&mut self) -> Result<(), Failure> {
+        self.say("A month of chats from before Baton was installed is imported.");
+        for (name, text) in history::transcripts(&self.checkout(), SystemClock.now()) {
+            self.write(&format!("../transcripts/{name}"), &text)?;
+        }
+        self.baton(&["import", "claude-code", "../transcripts"])?;
+        self.baton(&["worker", "run", "--once"])
+    }
+
+    /// Serves the store until a stop signal.
+    fn serve(&self) -> Result<(), Failure> {
+        let data = self.folder.join("data");
+        let flags = [
+            Flag::given("--data-dir", "data_dir", Some(data)),
+            Flag::given("--listen", "server.listen", Some("127.0.0.1:0")),
+        ];
+        // The user's configuration is not read.
+        let sources = Sources { flags: flags.into_iter().flatten().collect(), ..Sources::default() };
+        let (config, _) = Config::load(&sources)?;
+        serve::run(&serve::ServeArgs { listen: None, no_worker: false }, &config).map(|_| ())
+    }
+
+    /// Runs a task verb without quoted arguments.
+    fn task(&mut self, arguments: &str) -> Result<(), Failure> {
+        let words: Vec<&str> = std::iter::once("task").chain(arguments.split(' ')).collect();
+        self.baton(&words)
+    }
+
+    /// Sends a report of an agent's hook and prints the text that the agent receives.
+    fn hook(&mut self, client: &str, chat: &str, event: &str, report: Value) -> Result<(), Failure> {
+        let mut report = report;
+        report["session_id"] = chat.into();
+        report["cwd"] = json!(self.checkout());
+        self.step(&["hook", event, "--client", client], Some(("report.json", &report)), Exit::Ok)
+    }
+
+    fn baton(&mut self, arguments: &[&str]) -> Result<(), Failure> {
+        self.step(arguments, None, Exit::Ok)
+    }
+
+    fn baton_with_input(&mut self, arguments: &[&str], file: &str, input: &Value) -> Result<(), Failure> {
+        self.step(arguments, Some((file, input)), Exit::Ok)
+    }
+
+    /// Runs a command that is expected to fail.
+    fn refused(&mut self, arguments: &[&str], exit: Exit) -> Result<(), Failure> {
+        self.step(arguments, None, exit)
+    }
+
+    fn step(&mut self, arguments: &[&str], input: Option<(&str, &Value)>, exit: Exit) -> Result<(), Failure> {
+        if self.stop.is_received() {
+            return Err(Failure::new(Exit::Failure, "interrupted", "the demo was interrupted"));
+        }
+        let command = shown(arguments, input.map(|(file, _)| file));
+        let output = self.execute(arguments, input.map(|(_, value)| value)).map_err(|error| {
+            Failure::new(Exit::Failure, "internal", format!("cannot run {command}: {error}"))
+        })?;
+        let text = text_of(&output);
+        if output.status.code() != Some(exit as i32) {
+            return Err(Failure::new(
+                Exit::Failure,
+                "internal",
+                format!("the demo failed: {command}: {}: {text}", output.status),
+            )
+            .hint("run baton doctor"));
+        }
+        if self.format == Format::Human {
+            let lines = text.lines().map(|line| format!("\n  {line}"));
+            print(&format!("\n$ {command}{}", lines.collect::<String>()));
+        }
+        self.steps.push(json!({ "command": command, "exit_code": exit as i32, "output": text }));
+        Ok(())
+    }
+
+    /// Runs this binary in the checkout. The user's configuration and environment are not used, so that the demo is the
+    /// same everywhere; no model and no network is used.
+    fn execute(&self, arguments: &[&str], input: Option<&Value>) -> std::io::Result<Output> {
+        let mut command = Command::new(&self.program);
+        command.env_clear().current_dir(self.checkout()).args(arguments);
+        for name in ["PATH", "TMPDIR", "LANG"] {
+            command.envs(std::env::var_os(name).map(|value| (name, value)));
+        }
+        let mut child = command
+            .env("HOME", self.folder.join("home"))
+            .env("BATON_DATA_DIR", self.folder.join("data"))
+            .env("BATON_COMPRESSOR", "offline")
+            .env("BATON_WORKER_AUTOSTART", "off")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        if let (Some(mut stdin), Some(input)) = (child.stdin.take(), input) {
+            stdin.write_all(input.to_string().as_bytes())?;
+        }
+        child.wait_with_output()
+    }
+}
+
+/// Formats a command as it would be typed.
+fn shown(arguments: &[&str], file: Option<&str>) -> String {
+    let quoted = arguments
+        .iter()
+        .map(|word| if word.contains(' ') { format!("'{word}'") } else { (*word).to_owned() });
+    let input = file.map(|file| format!(" < {file}")).unwrap_or_default();
+    format!("baton {}{input}", quoted.collect::<Vec<_>>().join(" "))
+}
+
+/// Returns what a command printed; of a hook, the text that the agent receives.
+fn text_of(output: &Output) -> String {
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    let response: Value = serde_json::from_str(&stdout).unwrap_or_default();
+    let added = response["hookSpecificOutput"]["additionalContext"].as_str();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    format!("{}\n{}", added.unwrap_or(stdout.trim_end()), stderr.trim_end()).trim().to_owned()
+}
