@@ -1,14 +1,15 @@
-//! Latency of searches in a large store.
+//! Latency of searches and of the context of a new chat in a large store.
 
 use std::time::{Duration, Instant};
 
 use baton_benches::{Timings, release_binary, table};
 use baton_core::observation::{CompressedObservation, Observation, Provenance};
-use baton_core::{ObservationId, SessionId, Timestamp, Ulid};
+use baton_core::{ObservationId, Session, SessionId, SessionStatus, Timestamp, Ulid};
 use baton_store::{Durability, PostgresTimeouts, Store, StoreConfig, StoreError, Threads};
 use baton_testkit::binary::{Home, ServerProcess};
-use baton_testkit::contract::fixture::Dice;
+use baton_testkit::contract::fixture::{self, Dice};
 use baton_testkit::postgres::TestDatabase;
+use serde_json::json;
 
 use super::search;
 
@@ -16,66 +17,103 @@ use super::search;
 const WORDS: u64 = 20_000;
 const BATCH: u64 = 512;
 const SEARCHES: usize = 400;
+const CONTEXTS: usize = 100;
+/// Number of runs before the measured ones, which fill the caches.
+const WARM_UP: usize = 20;
+/// Repository of the work folder, which has no remote.
+const REPO: &str = "local/webshop";
 /// A word of the last observation only.
 const LAST_WORD: &str = "lastobservation";
 const OBSERVATIONS_PER_SESSION: u64 = 200;
 
-/// Fills a store of each database, waits until it is indexed, and searches it.
+/// Fills a store of each database, waits until it is indexed, and measures searches, `GET /api/context` with and without
+/// a request, and the whole process of the session-start hook.
 pub(super) fn measure(observations: u64) {
     let binary = release_binary("baton").to_string_lossy().into_owned();
     let mut rows = Vec::new();
-    let home = Home::new(&binary);
+    let home = Home::new(&binary).working_in("webshop");
     let config = StoreConfig::Sqlite { path: home.data_dir().join("baton.db"), threads: Threads::Caller };
-    rows.push(one("SQLite", &home, &config, observations));
+    rows.extend(one("SQLite", &home, &config, observations));
     match TestDatabase::create() {
         Some(database) => {
-            let home = Home::new(&binary).on_postgres(&database.url);
+            let home = Home::new(&binary).on_postgres(&database.url).working_in("webshop");
             let config = StoreConfig::Postgres {
                 url: database.url.clone(),
                 threads: Threads::Caller,
                 connections: 1,
                 timeouts: PostgresTimeouts::default(),
             };
-            rows.push(one("PostgreSQL", &home, &config, observations));
+            rows.extend(one("PostgreSQL", &home, &config, observations));
         }
         None => println!("skipped: no PostgreSQL"),
     }
     table(
-        &format!("Search over {observations} observations"),
-        &["database", "indexed per second", "p50 ms", "p95 ms", "p99 ms"],
+        &format!("Recall with {observations} observations"),
+        &["database", "", "p50 ms", "p95 ms", "p99 ms"],
         &rows,
     );
 }
 
-fn one(name: &str, home: &Home, config: &StoreConfig, observations: u64) -> Vec<String> {
-    let store = Store::open(config).expect("a store");
+fn one(name: &str, home: &Home, config: &StoreConfig, observations: u64) -> Vec<Vec<String>> {
     let mut dice = Dice::new(7);
-    for first in (0..observations).step_by(usize::try_from(BATCH).expect("a size")) {
-        let batch: Vec<Observation> = (first..(first + BATCH).min(observations))
-            .map(|number| observation(number, number + 1 == observations, &mut dice))
-            .collect();
-        let stored: Result<(), StoreError> =
-            store.write_blocking(Durability::Lazy, move |tx| tx.insert_observations(&batch).map(|_| ()));
-        stored.expect("observations are stored");
-    }
-    drop(store);
+    fill(&Store::open(config).expect("a store"), observations, &mut dice);
     let server = home.serve();
     let started = Instant::now();
     wait_until_indexed(&server);
-    let indexed = observations as f64 / started.elapsed().as_secs_f64();
-    let mut timings = Vec::with_capacity(SEARCHES);
-    for number in 0..SEARCHES + 20 {
-        let query = query(&mut dice);
+    println!("{name}: {:.0} items indexed per second", observations as f64 / started.elapsed().as_secs_f64());
+    let context = format!("/api/context?venture=local&repo={REPO}");
+    let mut numbers = 0..;
+    vec![
+        row(name, "search", SEARCHES, || drop(search(&server, &query(&mut dice)))),
+        row(name, "context", CONTEXTS, || assert_eq!(server.get(&context).status, 200)),
+        row(name, "context for a request", CONTEXTS, || {
+            let prompt = query(&mut dice).replace(' ', "+");
+            assert_eq!(server.get(&format!("{context}&prompt={prompt}")).status, 200);
+        }),
+        row(name, "session-start hook", CONTEXTS, || {
+            let chat = format!("chat-{}", numbers.next().unwrap_or(0));
+            let report = json!({
+                "session_id": chat, "cwd": home.working_folder(), "hook_event_name": "SessionStart",
+                "source": "startup", "transcript_path": format!("/home/dev/.claude/projects/webshop/{chat}.jsonl"),
+            });
+            let finished = home.run_with_input(&["hook", "session-start"], report.to_string().as_bytes());
+            assert!(finished.stdout.contains("file"), "the hook adds no context: {finished:?}");
+        }),
+    ]
+}
+
+/// Measures an action.
+fn row(database: &str, name: &str, rounds: usize, mut action: impl FnMut()) -> Vec<String> {
+    let mut timings = Vec::with_capacity(rounds);
+    for number in 0..WARM_UP + rounds {
         let started = Instant::now();
-        search(&server, &query);
-        // The first searches fill the caches.
-        if number >= 20 {
+        action();
+        if number >= WARM_UP {
             timings.push(started.elapsed());
         }
     }
     let timings = Timings::new(timings);
     let ms = |percent: usize| format!("{:.1}", timings.percentile_ms(percent));
-    vec![name.into(), format!("{indexed:.0}"), ms(50), ms(95), ms(99)]
+    vec![database.into(), name.into(), ms(50), ms(95), ms(99)]
+}
+
+/// Stores sessions with their observations.
+fn fill(store: &Store, observations: u64, dice: &mut Dice) {
+    for first in (0..observations).step_by(usize::try_from(BATCH).expect("a size")) {
+        let numbers = first..(first + BATCH).min(observations);
+        let sessions: Vec<Session> = numbers
+            .clone()
+            .filter(|number| number % OBSERVATIONS_PER_SESSION == 0)
+            .map(|number| session(number / OBSERVATIONS_PER_SESSION))
+            .collect();
+        let batch: Vec<Observation> =
+            numbers.map(|number| observation(number, number + 1 == observations, dice)).collect();
+        let stored: Result<(), StoreError> = store.write_blocking(Durability::Lazy, move |tx| {
+            sessions.iter().try_for_each(|session| tx.insert_session(session))?;
+            tx.insert_observations(&batch).map(|_| ())
+        });
+        stored.expect("sessions and observations are stored");
+    }
 }
 
 fn wait_until_indexed(server: &ServerProcess) {
@@ -112,17 +150,39 @@ fn query(dice: &mut Dice) -> String {
     }
 }
 
+fn session(number: u64) -> Session {
+    let at = captured_at(number * OBSERVATIONS_PER_SESSION);
+    let mut tuple = fixture::tuple("claude-code");
+    tuple.venture = "local".parse().expect("a venture");
+    tuple.repo = REPO.parse().expect("a repository");
+    Session {
+        id: session_id(number),
+        status: SessionStatus::Ended,
+        created_at: at,
+        last_heartbeat_at: at,
+        ended_at: Some(at),
+        ..fixture::session(tuple)
+    }
+}
+
+fn session_id(number: u64) -> SessionId {
+    SessionId::new(Ulid::from_parts(1_700_000_000_000 + number, u128::from(number)))
+}
+
+fn captured_at(number: u64) -> Timestamp {
+    Timestamp::from_millis(1_700_000_000_000 + i64::try_from(number).unwrap_or(0) * 60_000)
+}
+
 fn observation(number: u64, is_last: bool, dice: &mut Dice) -> Observation {
-    let at = Timestamp::from_millis(1_700_000_000_000 + i64::try_from(number).unwrap_or(0) * 60_000);
-    let session = number / OBSERVATIONS_PER_SESSION;
+    let at = captured_at(number);
     let file = format!("src/part{}/file{}.rs", dice.below(40), dice.below(2_000));
     let summary = if is_last { LAST_WORD.to_owned() } else { words(dice, 20) };
     Observation {
         id: ObservationId::new(Ulid::from_parts(at.as_millis().unsigned_abs(), u128::from(number))),
         queue_id: -1 - i64::try_from(number).unwrap_or(0),
-        session_id: SessionId::new(Ulid::from_parts(1_700_000_000_000 + session, u128::from(session))),
+        session_id: session_id(number / OBSERVATIONS_PER_SESSION),
         venture: "local".parse().expect("a venture"),
-        repo: "acme/webshop".parse().expect("a repository"),
+        repo: REPO.parse().expect("a repository"),
         tool_name: "Edit".into(),
         tool_use_id: None,
         compressed: CompressedObservation {
