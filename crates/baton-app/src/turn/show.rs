@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use baton_core::observation::{Observation, TurnId, check_command, commit_message, is_check, is_failure};
+use baton_core::observation::{Observation, TurnId, check, commit_message, is_failure};
 use baton_core::{ErrorCode, Fault};
 use baton_store::Tx;
 use schemars::JsonSchema;
@@ -91,9 +91,10 @@ impl Operation for ShowTurn {
 
 /// Returns the latest run of each check, in order.
 fn latest_checks(actions: &[TurnAction]) -> Vec<TurnAction> {
+    let command = |action: &TurnAction| check(&action.title).map(|check| check.command.to_owned());
     let mut checks: Vec<TurnAction> = Vec::new();
-    for action in actions.iter().filter(|action| is_check(&action.title)) {
-        checks.retain(|earlier| check_command(&earlier.title) != check_command(&action.title));
+    for action in actions.iter().filter(|action| command(action).is_some()) {
+        checks.retain(|earlier| command(earlier) != command(action));
         checks.push(action.clone());
     }
     checks

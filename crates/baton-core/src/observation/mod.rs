@@ -36,7 +36,7 @@ pub use hook::{HookEvent, files_of, relative};
 pub use host::Host;
 pub use intake::{LargeReport, read_large};
 pub use lenient::{LenientError, ReadError, read_excerpt, read_lenient};
-pub use outcome::{check_command, commit_message, is_check, is_failure};
+pub use outcome::{Check, CheckKind, check, commit_message, is_failure};
 pub use own_call::is_own_call;
 pub use plain::{one_line, visible};
 pub use privacy::{PRIVATE_MARK, make_private, without_private};

@@ -74,7 +74,7 @@ fn summary_contains_outcomes() {
     let summary = summarize(&material);
     assert_eq!(
         summary.summary,
-        "Asked to: \"Add retries to our HTTP client\"; the last of 2 requests: \"commit it\". Changed 2 files: src/http.rs, README.md; added Client::retry; modified Client::send. Committed 'http: retry what can be retried'; last check was \"Run cargo test: 14 passed\". The agent last said: Retries are in."
+        "Asked to: \"Add retries to our HTTP client\"; the last of 2 requests: \"commit it\". Changed 2 files: src/http.rs, README.md; added Client::retry; modified Client::send. Committed 'http: retry what can be retried'. Latest checks: \"Run cargo test: 14 passed\". The agent last said: Retries are in."
     );
     assert_eq!(summary.key_files, ["src/http.rs", "README.md"]);
     assert_eq!(summary.key_decisions, ["Committed: http: retry what can be retried"]);
@@ -99,7 +99,7 @@ fn summary_of_a_long_session_is_bounded_and_contains_its_end() {
         turn(&long.replace("We", "They"), Some(&format!("All tests pass now. {long}"))),
     ];
     let summary = summarize(&SessionMaterial { turns, digests, ..SessionMaterial::default() });
-    assert!(summary.summary.chars().count() <= 1_000, "{}", summary.summary);
+    assert!(summary.summary.chars().count() <= 1_500, "{}", summary.summary);
     assert!(summary.summary.contains("The agent concluded: All tests pass now."), "{}", summary.summary);
     assert_eq!((summary.key_files.len(), summary.key_files[0].as_str()), (10, "src/main.rs"));
     assert_eq!(summary.key_decisions.len(), 10);
@@ -141,8 +141,110 @@ fn decisions_of_the_user_are_kept() {
     let summary = summarize(&SessionMaterial { digests: vec![declined], ..SessionMaterial::default() });
     assert!(summary.key_decisions[0].contains("rename the branch first"));
     assert!(
-        summary.summary.starts_with("Nothing was changed in 1 step; looked into:"),
+        summary.summary.starts_with("No edits were recorded in 1 step; the last ones:"),
         "{}",
         summary.summary
+    );
+}
+
+#[test]
+fn a_summary_keeps_checks_and_commits_of_a_session_with_many_files_and_functions() {
+    let mut digests: Vec<Digest> = (0..60)
+        .map(|number| {
+            let file = format!("src/some/long/folder/file_{number}.rs");
+            let name = format!("a_function_with_a_long_name_{number}");
+            digest("Edit", "Edit a file", &[&file], &[(&name, FunctionAction::New)])
+        })
+        .collect();
+    digests.push(digest("Bash", "Run npm test: 3 failed", &[], &[]));
+    digests.push(digest("Bash", "Run npm run build: ok", &[], &[]));
+    digests.push(digest("Bash", "Commit 'Second'", &[], &[]));
+    let long = "The parser now accepts nested lists and reports the line of each error. ".repeat(20);
+    let turns = vec![turn(&"Please make the parser accept nested lists. ".repeat(20), Some(&long))];
+    let summary = summarize(&SessionMaterial { turns, digests, ..SessionMaterial::default() }).summary;
+    for part in [
+        "Asked to: \"Please make",
+        "Changed 60 files",
+        "Committed 'Second'.",
+        "Latest checks: \"Run npm test: 3 failed\", \"Run npm run build: ok\".",
+        "The agent concluded: The parser now",
+    ] {
+        assert!(summary.contains(part), "{part} is not in {summary}");
+    }
+}
+
+#[test]
+fn the_latest_result_of_each_kind_of_check_is_reported() {
+    let digests = vec![
+        digest("Bash", "Run mise run lint: 2 issues", &[], &[]),
+        digest("Bash", "Run mise run test: 3 failed", &[], &[]),
+        digest("Edit", "Edit a.go", &["a.go"], &[]),
+        digest("Bash", "Run mise run fmt and 2 more steps: 22 packages ok", &[], &[]),
+        digest("Bash", "Run go test ./...: declined by user", &[], &[]),
+        digest("Bash", "Run go test ./...", &[], &[]),
+    ];
+    let summary = summarize(&SessionMaterial { digests, ..SessionMaterial::default() }).summary;
+    assert!(
+        summary.contains(
+            "Latest checks: \"Run mise run lint: 2 issues\" (before the last edits), \"Run mise run fmt and 2 more \
+             steps: 22 packages ok\"."
+        ),
+        "{summary}"
+    );
+}
+
+#[test]
+fn functions_that_were_added_and_removed_again_are_left_out() {
+    let edit = |functions: &[(&str, FunctionAction)]| digest("Edit", "Edit a.go", &["a.go"], functions);
+    let digests = vec![
+        edit(&[("kept", FunctionAction::New), ("tried", FunctionAction::New)]),
+        edit(&[("kept", FunctionAction::Modified), ("old", FunctionAction::Modified)]),
+        edit(&[("tried", FunctionAction::Deleted), ("old", FunctionAction::Deleted)]),
+    ];
+    let summary = summarize(&SessionMaterial { digests, ..SessionMaterial::default() }).summary;
+    assert!(summary.contains("a.go; added kept; removed old."), "{summary}");
+}
+
+#[test]
+fn nothing_was_changed_is_said_only_of_tools_that_only_read() {
+    let of = |digests| summarize(&SessionMaterial { digests, ..SessionMaterial::default() }).summary;
+    let read = || digest("Read", "Read a.go", &[], &[]);
+    assert!(of(vec![read()]).contains("Nothing was changed in 1 step"));
+    let with_command = of(vec![read(), digest("Bash", "Run git apply fix.patch: ok", &[], &[])]);
+    assert!(!with_command.contains("Nothing was changed"), "{with_command}");
+}
+
+#[test]
+fn the_goal_is_a_request_of_the_user() {
+    let of = |prompts: &[&str]| {
+        let turns = prompts.iter().map(|prompt| turn(prompt, None)).collect();
+        let digests = vec![digest("Read", "Read a.go", &[], &[])];
+        summarize(&SessionMaterial { turns, digests, ..SessionMaterial::default() }).summary
+    };
+    let summary = of(&[
+        "do you have access to linear?",
+        "Fix the parser so that it accepts nested lists",
+        "This session is being continued from a previous conversation that ran out of context",
+    ]);
+    assert!(
+        summary.starts_with("Asked to: \"Fix the parser so that it accepts nested lists\"."),
+        "{summary}"
+    );
+    let command = "<command-message>review</command-message>\n<command-name>/review</command-name>\n\
+                   <command-args>the open pull request</command-args>";
+    assert!(of(&[command]).contains("Asked to: \"/review the open pull request\"."), "{}", of(&[command]));
+}
+
+#[test]
+fn a_short_closing_message_is_quoted_with_the_one_before() {
+    let before = "The parser accepts nested lists now, and the tests of the parser and the printer pass.";
+    let turns = vec![
+        turn("Fix the parser of nested lists please", Some(before)),
+        turn("thanks", Some("Good catch.")),
+    ];
+    let summary = summarize(&SessionMaterial { turns, ..SessionMaterial::default() }).summary;
+    assert!(
+        summary.ends_with(&format!("The agent concluded: Good catch. Before that: {before}")),
+        "{summary}"
     );
 }
