@@ -203,14 +203,19 @@ fn commits(digests: &[Digest]) -> Option<String> {
     (!messages.is_empty()).then(|| format!("Committed {}.", join_within(&messages, 240)))
 }
 
-/// Lists the latest result of each kind of check, failed ones first.
+/// Lists the latest result of each kind of check, failed ones first. A failure is left out if a later command with
+/// several steps succeeded, because it may have repeated the check.
 fn checks(digests: &[Digest]) -> Option<String> {
     let mut latest: Vec<(CheckKind, &str, bool)> = Vec::new();
-    let mut was_edited = false;
+    let (mut was_edited, mut may_be_repeated) = (false, false);
     for digest in digests.iter().rev() {
         was_edited |= !digest.files_touched.is_empty();
         let Some(check) = check(&digest.title).filter(|_| digest.files_touched.is_empty()) else { continue };
-        if latest.iter().all(|(kind, ..)| *kind != check.kind) {
+        let has_failed = is_failure(&digest.title);
+        let is_latest =
+            latest.iter().all(|(kind, ..)| *kind != check.kind) && !(has_failed && may_be_repeated);
+        may_be_repeated |= !has_failed && check.command.contains(" and ");
+        if is_latest {
             latest.push((check.kind, &digest.title, was_edited));
         }
     }

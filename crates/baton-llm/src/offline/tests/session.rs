@@ -179,16 +179,29 @@ fn the_latest_result_of_each_kind_of_check_is_reported() {
         digest("Bash", "Run mise run lint: 2 issues", &[], &[]),
         digest("Bash", "Run mise run test: 3 failed", &[], &[]),
         digest("Edit", "Edit a.go", &["a.go"], &[]),
-        digest("Bash", "Run mise run fmt and 2 more steps: 22 packages ok", &[], &[]),
+        digest("Bash", "Run mise run test: 22 packages ok", &[], &[]),
         digest("Bash", "Run go test ./...: declined by user", &[], &[]),
         digest("Bash", "Run go test ./...", &[], &[]),
     ];
     let summary = summarize(&SessionMaterial { digests, ..SessionMaterial::default() }).summary;
     assert!(
         summary.contains(
-            "Latest checks: \"Run mise run lint: 2 issues\" (before the last edits), \"Run mise run fmt and 2 more \
-             steps: 22 packages ok\"."
+            "Latest checks: \"Run mise run lint: 2 issues\" (before the last edits), \"Run mise run test: 22 \
+             packages ok\"."
         ),
+        "{summary}"
+    );
+}
+
+#[test]
+fn a_failure_before_a_successful_command_with_several_steps_is_left_out() {
+    let digests = vec![
+        digest("Bash", "Run mise run lint: 2 issues", &[], &[]),
+        digest("Bash", "Run mise run fmt and 2 more steps: 22 packages ok", &[], &[]),
+    ];
+    let summary = summarize(&SessionMaterial { digests, ..SessionMaterial::default() }).summary;
+    assert!(
+        summary.contains("Latest checks: \"Run mise run fmt and 2 more steps: 22 packages ok\"."),
         "{summary}"
     );
 }

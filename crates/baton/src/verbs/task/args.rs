@@ -88,9 +88,7 @@ pub(crate) enum TaskCommand {
     #[command(after_help = "Example:\n  $ eval \"$(baton task env TASK-0824)\"")]
     Env(EnvArgs),
     /// Attach a file, or some of its lines, as evidence
-    #[command(
-        after_help = "Example:\n  $ baton task attach-evidence TASK-0824 --type plan --path plan.md"
-    )]
+    #[command(after_help = "Example:\n  $ baton task attach-evidence TASK-0824 --type plan --path plan.md")]
     AttachEvidence(EvidenceArgs),
     /// Update the context after a change of the task file or a standard
     #[command(after_help = "Example:\n  $ baton task rebuild-context TASK-0824")]
