@@ -9,6 +9,7 @@ use crate::checkpoint::{
 use crate::handoff::{AckHandoff, CreateHandoff, LatestHandoff, ListHandoffs, ShowHandoff, WithdrawHandoff};
 use crate::id::FindIds;
 use crate::maintenance::Cleanup;
+use crate::memory::{Forget, ListMarks, PinItem, RejectItem, RestoreItem, SupersedeItem};
 use crate::note::{CreateNote, DeleteNote, ListNotes, ShowNote, UpdateNote};
 use crate::observation::{
     Hook, ImportObservations, ImportTranscript, ListObservations, ListQueue, PurgeQueue, ReadQueueStats,
@@ -67,6 +68,12 @@ pub fn operations() -> Vec<&'static dyn AnyOperation> {
         operation::<Timeline>(),
         operation::<GetItems>(),
         operation::<FindIds>(),
+        operation::<RejectItem>(),
+        operation::<SupersedeItem>(),
+        operation::<PinItem>(),
+        operation::<RestoreItem>(),
+        operation::<ListMarks>(),
+        operation::<Forget>(),
         operation::<RecordTask>(),
         operation::<ListTasks>(),
         operation::<CreateToken>(),

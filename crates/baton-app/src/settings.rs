@@ -36,6 +36,15 @@ pub struct Settings {
     pub started_at: Timestamp,
 }
 
+/// What hooks add to a chat while it runs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ChatRecall {
+    /// Items that are closely related to a prompt.
+    pub on_prompt: bool,
+    /// A line about a file before it is edited.
+    pub before_edit: bool,
+}
+
 /// Settings of observations.
 #[derive(Clone)]
 pub struct ObservationSettings {
@@ -55,6 +64,8 @@ pub struct ObservationSettings {
     pub max_attempts: u32,
     /// Retention time of raw output after its observation was created.
     pub raw_retention: Duration,
+    /// What hooks add to a chat while it runs.
+    pub recall: ChatRecall,
     /// Model failures known to this process.
     pub troubles: ModelTroubles,
     /// Activity of the workers of this process.

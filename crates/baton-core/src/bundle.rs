@@ -28,6 +28,8 @@ const BLOCKER_CHARS: [usize; 5] = [MAX_TEXT_CHARS, 200, 100, 50, 20];
 /// Sections in the order of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Section {
+    /// Pinned items.
+    Pinned,
     /// Goal of the work.
     Goal,
     /// Conditions that the work must meet.
@@ -57,7 +59,8 @@ pub enum Section {
 }
 
 impl Section {
-    const ALL: [Self; 13] = [
+    const ALL: [Self; 14] = [
+        Self::Pinned,
         Self::Goal,
         Self::Constraints,
         Self::State,
@@ -75,6 +78,7 @@ impl Section {
 
     const fn heading(self) -> &'static str {
         match self {
+            Self::Pinned => "Pinned",
             Self::Goal => "Goal",
             Self::Constraints => "Constraints",
             Self::State => "State",
@@ -96,7 +100,7 @@ impl Section {
         match self {
             Self::Goal => [2, 2],
             Self::Constraints | Self::State | Self::Rejected | Self::Gotchas => [4, 8],
-            Self::Decided | Self::Next => [6, 12],
+            Self::Pinned | Self::Decided | Self::Next => [6, 12],
             Self::Blocked => [usize::MAX, usize::MAX],
             Self::Open | Self::Agents => [3, 5],
             Self::Files => [12, 60],

@@ -10,7 +10,7 @@ use crate::error::GitError;
 use crate::nested::git_dir;
 use crate::object::ObjectId;
 use crate::path::RepoPath;
-use crate::program::Git;
+use crate::program::{Git, require_success};
 use crate::remote::repository_name;
 use crate::repository::Repository;
 
@@ -61,6 +61,30 @@ impl Repository {
         let folders = Folders::of(root).ok_or_else(|| GitError::NotARepository { path: root.to_owned() })?;
         let output = git.call(root, "config").arguments(["--list", "-z"]).output()?;
         Ok(folders.name(&Configuration::read(&output), root))
+    }
+
+    /// Lists the local branches that are not merged into a main branch: `main`, `master` or the default branch of the
+    /// remote. Returns `None` if there is no main branch.
+    pub fn unmerged_branches(git: &Git, root: &Path) -> Result<Option<Vec<String>>, GitError> {
+        let mut unmerged: Option<Vec<String>> = None;
+        for main in ["refs/heads/main", "refs/heads/master", "refs/remotes/origin/HEAD"] {
+            let condition = format!("--no-merged={main}");
+            let call = git.call(root, "for-each-ref");
+            let arguments = [condition.as_str(), "--format=%(refname)", "refs/heads"];
+            let (output, ended) = call.arguments(arguments).attempt()?;
+            if require_success("for-each-ref", &ended).is_err() {
+                // There is no such branch.
+                continue;
+            }
+            let output = String::from_utf8_lossy(&output);
+            let names = output.lines().filter_map(|name| name.strip_prefix("refs/heads/"));
+            let found: Vec<String> = names.map(str::to_owned).collect();
+            unmerged = Some(match unmerged {
+                Some(before) => before.into_iter().filter(|branch| found.contains(branch)).collect(),
+                None => found,
+            });
+        }
+        Ok(unmerged)
     }
 
     /// Reads name and head of a checkout without running git, for processes that must be fast. The name is `None` if

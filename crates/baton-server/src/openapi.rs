@@ -263,6 +263,7 @@ fn service_pages() -> [(&'static str, Value); 5] {
 /// Returns a valid example body.
 pub(crate) fn example(operation: &str) -> Option<Value> {
     let session_id = "sess_01HQXV3NK8J4M8Q2W6Z0T5R9YB";
+    let (note_id, newer_note_id) = ("note_01HQXV3NK8J4M8Q2W6Z0T5R9YB", "note_01HQXV3NK8J4M8Q2W6Z0T5R9YC");
     Some(match operation {
         "session.start" => json!({
             "schema_version": "1.0", "agent": "cc-cli-host", "client": "cc-cli", "client_version": "1.2.3",
@@ -292,6 +293,8 @@ pub(crate) fn example(operation: &str) -> Option<Value> {
             "text": "Cookies instead of tokens: the proxy drops headers",
         }),
         "note.update" => json!({ "text": "Cookies instead of tokens: the load balancer drops headers" }),
+        "memory.reject" | "memory.pin" | "memory.restore" | "memory.forget" => json!({ "id": note_id }),
+        "memory.supersede" => json!({ "id": note_id, "by": newer_note_id }),
         "checkpoint.save" => json!({
             "sessionId": "auth-migration", "venture": "dfg",
             "context": {

@@ -9,6 +9,7 @@ use baton_app::handoff::{
     AckHandoff, CreateHandoff, LatestHandoff, ListHandoffs, ShowHandoff, WithdrawHandoff,
 };
 use baton_app::id::FindIds;
+use baton_app::memory::{Forget, ListMarks, PinItem, RejectItem, RestoreItem, SupersedeItem};
 use baton_app::note::{CreateNote, DeleteNote, ListNotes, ShowNote, UpdateNote};
 use baton_app::observation::{
     Hook, ImportObservations, ImportTranscript, ListObservations, ListQueue, PurgeQueue, ReadQueueStats,
@@ -111,6 +112,12 @@ pub fn routes() -> Vec<Route> {
         get("/api/timeline", operation::<Timeline>()),
         get("/api/items", operation::<GetItems>()),
         get("/api/ids", operation::<FindIds>()),
+        get("/api/memory", operation::<ListMarks>()),
+        post("/api/memory/reject", operation::<RejectItem>()),
+        post("/api/memory/supersede", operation::<SupersedeItem>()),
+        post("/api/memory/pin", operation::<PinItem>()),
+        post("/api/memory/restore", operation::<RestoreItem>()),
+        post("/api/memory/forget", operation::<Forget>()),
         get("/api/tasks", operation::<ListTasks>()),
         post("/api/tasks", operation::<RecordTask>()),
         get("/api/requests", operation::<ListRequests>()),

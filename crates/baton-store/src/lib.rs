@@ -45,12 +45,14 @@ pub use outbox::{Outbox, OutboxEntry, Replay, ReplayLimits, ReplayResult, Spoole
 pub use page::Page;
 pub use raw::{MAX_RAW_BYTES, RawPacker, RawReader, pack_raw, place_raw, unpack_raw, unpacked_size};
 pub use rows::{
-    CheckpointRows, DailyUsage, Frame, FrameBody, HandoffFilter, HandoffRows, IdRows, KeyRows, LoggedRequest,
-    MatchPlan, NewQueueItem, NewSummary, NoteFilter, NoteRows, ObservationFilter, ObservationRows,
-    PendingItem, PurgedItems, QueueClaim, QueueItem, QueueRelease, QueueRows, RawOutput, RecallFilter,
-    RecallRows, RequestFilter, RequestPage, RequestRows, ScheduleRows, SeriesMember, SessionCounts,
-    SessionFilter, SessionRows, Spent, StoredFrame, StoredSummary, SummaryClaim, SummaryRows, TaskFilter,
-    TaskRows, TimelinePosition, TokenRows, TurnEnd, TurnRows, UsageRows, WorkflowFilter, WorkflowRows,
+    CheckpointRows, DailyUsage, FileOf, FileVersionRows, ForgetFilter, ForgetRows, Frame, FrameBody,
+    HandoffFilter, HandoffRows, IdRows, KeyRows, LoggedRequest, MarkFilter, MarkRows, MatchPlan,
+    NewQueueItem, NewSummary, NoteFilter, NoteRows, ObservationFilter, ObservationRows, PendingItem,
+    PurgedItems, QueueClaim, QueueItem, QueueRelease, QueueRows, RawOutput, RecallFilter, RecallRows,
+    RequestFilter, RequestPage, RequestRows, ScheduleRows, SeriesMember, SessionCounts, SessionFilter,
+    SessionRows, ShownItemRows, Spent, StoredFrame, StoredSummary, SummaryClaim, SummaryRows, TaskFilter,
+    TaskRows, TimelinePosition, TokenRows, TurnEnd, TurnRows, UnmergedBranchRows, UsageRows, WorkflowFilter,
+    WorkflowRows,
 };
 pub use seal::{
     KeyId, KeyIdError, KeyRing, NONCE_BYTES, NoRandomness, SEAL_OVERHEAD_BYTES, SealError, SecretKey,

@@ -46,6 +46,10 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     migration!(21, "0021_compact_summaries"),
     migration!(22, "0022_session_usage"),
     migration!(23, "0023_turn_transcripts"),
+    migration!(24, "0024_item_marks"),
+    migration!(25, "0025_file_versions"),
+    migration!(26, "0026_shown_items"),
+    migration!(27, "0027_unmerged_branches"),
 ];
 
 /// The schema version that this binary reads and writes.

@@ -2,9 +2,9 @@
 
 use crate::error::StoreError;
 use crate::rows::{
-    CheckpointRows, HandoffRows, IdRows, KeyRows, NoteRows, ObservationRows, QueueRows, RecallRows,
-    RequestRows, ScheduleRows, SessionRows, SummaryRows, TaskRows, TokenRows, TurnRows, UsageRows,
-    WorkflowRows,
+    CheckpointRows, FileVersionRows, ForgetRows, HandoffRows, IdRows, KeyRows, MarkRows, NoteRows,
+    ObservationRows, QueueRows, RecallRows, RequestRows, ScheduleRows, SessionRows, ShownItemRows,
+    SummaryRows, TaskRows, TokenRows, TurnRows, UnmergedBranchRows, UsageRows, WorkflowRows,
 };
 
 /// Whether the writes of a piece of work are committed.
@@ -38,6 +38,11 @@ pub trait Tx:
     + RecallRows
     + NoteRows
     + IdRows
+    + MarkRows
+    + ForgetRows
+    + FileVersionRows
+    + ShownItemRows
+    + UnmergedBranchRows
 {
     /// Raises the statement timeout for the rest of this transaction, for maintenance of the whole store. Does nothing
     /// on a store without statement timeouts.

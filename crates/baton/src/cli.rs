@@ -85,6 +85,15 @@ enum Command {
     /// Show full items by id
     #[command(after_help = "Example:\n  $ baton get obs_01M7H3Y790KKJH7PNR0DNVSC3B turn_42")]
     Get(verbs::recall::GetArgs),
+    /// Show which sessions worked on a file, notes about it, and whether it changed since
+    #[command(after_help = verbs::recall::FILE_EXAMPLES)]
+    File(verbs::recall::FileArgs),
+    /// Show earlier runs of a command and their results
+    #[command(after_help = verbs::recall::HOW_EXAMPLES)]
+    How(verbs::recall::HowArgs),
+    /// Correct memory: reject, supersede, pin or forget items
+    #[command(subcommand, after_help = verbs::memory::EXAMPLES)]
+    Memory(verbs::memory::MemoryCommand),
     /// List and show observations
     #[command(subcommand)]
     Observation(verbs::observation::ObservationCommand),
@@ -250,6 +259,9 @@ fn dispatch(cli: Cli) -> Result<Answer, Failure> {
         Command::Search(args) => verbs::recall::search(&args, &Backend::open(&config)?),
         Command::Timeline(args) => verbs::recall::timeline(&args, &Backend::open(&config)?),
         Command::Get(args) => verbs::recall::get(&args, &Backend::open(&config)?),
+        Command::File(args) => verbs::recall::file(&args, &Backend::open(&config)?),
+        Command::How(args) => verbs::recall::how(&args, &Backend::open(&config)?),
+        Command::Memory(command) => verbs::memory::run(&command, &Backend::open(&config)?),
         Command::Observation(command) => verbs::observation::run(&command, &Backend::open(&config)?),
         Command::Note(args) => verbs::note::run(&args, &config, &Backend::open(&config)?),
         Command::Turn(command) => verbs::turn::run(&command, &config, &Backend::open(&config)?),

@@ -3,8 +3,8 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use baton_app::ObservationSettings;
 use baton_app::observation::{ModelTroubles, WorkerActivity};
+use baton_app::{ChatRecall, ObservationSettings};
 use baton_core::observation::{SessionMaterial, ToolUse};
 use baton_llm::{
     Anthropic, AnthropicConfig, ApiKey, CompressError, Compression, Compressor, EndpointError, Offline,
@@ -24,6 +24,7 @@ pub(crate) fn settings(config: &Config) -> ObservationSettings {
         read_closing: Some(Arc::new(read_closing)),
         lease: Duration::from_secs(config.worker_lease_seconds),
         max_attempts: config.worker_max_attempts,
+        recall: ChatRecall { on_prompt: config.recall_on_prompt, before_edit: config.recall_before_edit },
         raw_retention: Duration::from_secs(config.raw_retention_days * 86_400),
         troubles: ModelTroubles::default(),
         activity: WorkerActivity::default(),

@@ -8,7 +8,7 @@ use crate::exit::Exit;
 use crate::output::Failure;
 
 /// Parameters that contain an id, or ids separated by commas. `sessionId` is not among them: it is the name of a workflow.
-const ID_PARAMS: [&str; 11] = [
+const ID_PARAMS: [&str; 12] = [
     "session_id",
     "handoff_id",
     "checkpointId",
@@ -17,6 +17,7 @@ const ID_PARAMS: [&str; 11] = [
     "agentSessionId",
     "session",
     "id",
+    "by",
     "ids",
     "from",
     "to",

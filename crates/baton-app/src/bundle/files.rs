@@ -65,7 +65,7 @@ fn add_matches(
             repo: Some(request.repo.clone()),
             ..RecallFilter::default()
         },
-        nearby: Nearby { branch: request.branch.map(str::to_owned), files: Vec::new() },
+        nearby: Nearby { branch: request.branch.map(str::to_owned), ..Nearby::default() },
         limit: MAX_MATCHES,
     };
     let (_, found) = rank_documents(tx, &asked, latest.captured_at)?;

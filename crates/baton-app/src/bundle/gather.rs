@@ -2,15 +2,18 @@
 
 use baton_core::bundle::{Bundle, BundleLimits, BundleLine, BundleParts, Section, lay_out};
 use baton_core::observation::{Turn, TurnStatus};
+use baton_core::recall::{ItemKind, MarkKind, Nearby};
 use baton_core::task::TaskStatus;
 use baton_core::{
     Agent, Fault, Handoff, HandoffFields, NoteKind, Repo, Session, SessionTuple, Track, Venture,
     estimate_tokens,
 };
-use baton_store::{NoteFilter, ObservationFilter, Page, TaskFilter, Tx, WorkflowFilter};
+use baton_store::{MarkFilter, NoteFilter, ObservationFilter, Page, TaskFilter, Tx, WorkflowFilter};
 
 use super::files;
 use crate::context::Context;
+use crate::memory::hidden_items;
+use crate::recall::{Loader, kind_of};
 use crate::session::{LatestHandoffs, latest_handoffs, other_sessions};
 
 /// Maximum number of recent sessions that are read.
@@ -25,6 +28,8 @@ const OBSERVATIONS_OF_AGENT: u32 = 30;
 const FILES_OF_AGENT: usize = 3;
 /// Maximum number of notes.
 const MAX_NOTES: u32 = 20;
+/// Maximum number of pinned items.
+const MAX_PINNED: u32 = 20;
 /// Maximum number of open tasks.
 const MAX_TASKS: u32 = 3;
 
@@ -59,20 +64,27 @@ pub(crate) fn build(
     request: &BundleRequest<'_>,
 ) -> Result<Bundle, Fault> {
     let mut parts = BundleParts { introduction: introduction(request), ..BundleParts::default() };
+    let nearby = Nearby {
+        branch: request.branch.map(str::to_owned),
+        unmerged: tx.unmerged_branches(std::slice::from_ref(request.venture))?,
+        ..Nearby::default()
+    };
+    add_pinned(tx, request, &mut parts)?;
     match (request.scope, request.session) {
         (BundleScope::Chat, Some(session)) => add_own_chat(tx, session, &mut parts)?,
         _ => {
             let others = recent_sessions(tx, request)?;
-            add_handoffs(tx, request, &mut parts)?;
+            add_handoffs(tx, request, &nearby, &mut parts)?;
             add_unfinished_turn(tx, &others, &mut parts)?;
             add_tasks(tx, request, &mut parts)?;
             add_checkpoint(tx, request, &mut parts)?;
             add_agents(context, tx, request, &mut parts)?;
-            add_summaries(tx, &others, &mut parts)?;
+            add_summaries(tx, &others, &nearby, &mut parts)?;
         }
     }
-    add_notes(tx, request, &mut parts)?;
+    add_notes(tx, request, &nearby, &mut parts)?;
     files::add(tx, request, &mut parts)?;
+    remove_hidden(tx, &mut parts)?;
     if parts.lines.is_empty() {
         return Ok(Bundle { text: String::new(), tokens: 0, left_out: 0 });
     }
@@ -95,6 +107,34 @@ fn line(section: Section, id: impl ToString, text: impl Into<String>) -> BundleL
     BundleLine { section, id: id.to_string(), text: text.into() }
 }
 
+/// Adds the pinned items of the repository, last pinned first.
+fn add_pinned(tx: &mut dyn Tx, request: &BundleRequest<'_>, parts: &mut BundleParts) -> Result<(), Fault> {
+    let filter = MarkFilter {
+        ventures: Some(vec![request.venture.clone()]),
+        repo: Some(request.repo.clone()),
+        kind: Some(MarkKind::Pinned),
+    };
+    let mut loader = Loader::default();
+    for mark in tx.marks(&filter, MAX_PINNED)? {
+        let Some(item) = loader.load(tx, kind_of(&mark.item), &mark.item)? else { continue };
+        let text = match item.kind {
+            ItemKind::Note | ItemKind::Summary => item.text,
+            _ => item.title,
+        };
+        parts.lines.push(line(Section::Pinned, item.id, text));
+    }
+    Ok(())
+}
+
+/// Removes the lines of rejected and superseded items. The id of an agent's line is not that of a summary.
+fn remove_hidden(tx: &mut dyn Tx, parts: &mut BundleParts) -> Result<(), Fault> {
+    let is_item = |line: &BundleLine| line.section != Section::Agents;
+    let ids = parts.lines.iter().filter(|line| is_item(line)).map(|line| line.id.clone());
+    let hidden = hidden_items(tx, ids)?;
+    parts.lines.retain(|line| !is_item(line) || !hidden.contains(&line.id));
+    Ok(())
+}
+
 /// Returns the latest sessions of the repository, except the one that receives the bundle.
 fn recent_sessions(tx: &mut dyn Tx, request: &BundleRequest<'_>) -> Result<Vec<Session>, Fault> {
     let mut found = tx.recent_sessions(request.venture, request.repo, MAX_SESSIONS)?;
@@ -103,19 +143,25 @@ fn recent_sessions(tx: &mut dyn Tx, request: &BundleRequest<'_>) -> Result<Vec<S
 }
 
 /// Adds the latest handoff. A handoff that was created automatically does not hide the one that an agent wrote.
-fn add_handoffs(tx: &mut dyn Tx, request: &BundleRequest<'_>, parts: &mut BundleParts) -> Result<(), Fault> {
+fn add_handoffs(
+    tx: &mut dyn Tx,
+    request: &BundleRequest<'_>,
+    nearby: &Nearby,
+    parts: &mut BundleParts,
+) -> Result<(), Fault> {
     let LatestHandoffs { latest, by_agent } =
         latest_handoffs(tx, request.venture, request.repo, request.track)?;
     for handoff in by_agent.into_iter().chain(latest) {
-        add_handoff(&handoff, parts);
+        add_handoff(&handoff, nearby, parts);
     }
     Ok(())
 }
 
-fn add_handoff(handoff: &Handoff, parts: &mut BundleParts) {
+fn add_handoff(handoff: &Handoff, nearby: &Nearby, parts: &mut BundleParts) {
     let Handoff { id, from_agent, created_at, .. } = handoff;
     let label = handoff.status_label.as_ref().map_or_else(String::new, |label| format!(", {label}"));
-    let summary = format!("Handoff of {from_agent}, {created_at}{label}: {}", handoff.summary);
+    let unmerged = unmerged_label(nearby, &handoff.repo, handoff.branch.as_deref());
+    let summary = format!("Handoff of {from_agent}, {created_at}{label}{unmerged}: {}", handoff.summary);
     let HandoffFields {
         goal, state, decisions, rejected, gotchas, constraints, blockers, next_actions, ..
     } = handoff.fields();
@@ -234,7 +280,12 @@ fn add_agents(
     Ok(())
 }
 
-fn add_summaries(tx: &mut dyn Tx, sessions: &[Session], parts: &mut BundleParts) -> Result<(), Fault> {
+fn add_summaries(
+    tx: &mut dyn Tx,
+    sessions: &[Session],
+    nearby: &Nearby,
+    parts: &mut BundleParts,
+) -> Result<(), Fault> {
     let mut added = 0;
     for session in sessions {
         if added == MAX_SUMMARIES {
@@ -251,20 +302,27 @@ fn add_summaries(tx: &mut dyn Tx, sessions: &[Session], parts: &mut BundleParts)
         added += 1;
         let branch = session.facts.branch.as_ref().map_or_else(String::new, |branch| format!(" on {branch}"));
         let day = session.created_at.day();
-        let text = format!("{}{branch}, {day}: {}", session.tuple.agent, stored.summary.summary);
+        let label = unmerged_label(nearby, &session.tuple.repo, session.facts.branch.as_deref());
+        let text = format!("{}{branch}, {day}{label}: {}", session.tuple.agent, stored.summary.summary);
         parts.lines.push(line(Section::Recent, session.id, text));
     }
     Ok(())
 }
 
 /// Adds the latest notes that no other line contains.
-fn add_notes(tx: &mut dyn Tx, request: &BundleRequest<'_>, parts: &mut BundleParts) -> Result<(), Fault> {
+fn add_notes(
+    tx: &mut dyn Tx,
+    request: &BundleRequest<'_>,
+    nearby: &Nearby,
+    parts: &mut BundleParts,
+) -> Result<(), Fault> {
     let own = request.session.filter(|_| request.scope == BundleScope::Chat);
     let filter = NoteFilter {
         ventures: Some(vec![request.venture.clone()]),
         repo: Some(request.repo.clone()),
         session_id: own.map(|session| session.id),
         kind: None,
+        file: None,
     };
     for note in tx.notes(&filter, Page::first(MAX_NOTES))? {
         let section = match note.kind {
@@ -276,10 +334,20 @@ fn add_notes(tx: &mut dyn Tx, request: &BundleRequest<'_>, parts: &mut BundlePar
         };
         if !parts.lines.iter().any(|line| line.text.contains(&note.text)) {
             let place = note.file.map_or_else(String::new, |file| format!(" ({file})"));
-            parts.lines.push(line(section, note.id, format!("{}{place}", note.text)));
+            let session = note.session_id.filter(|_| !nearby.unmerged.is_empty());
+            let session = session.map(|id| tx.session(id)).transpose()?.flatten();
+            let branch = session.and_then(|session| session.facts.branch);
+            let label = unmerged_label(nearby, &note.repo, branch.as_deref());
+            parts.lines.push(line(section, note.id, format!("{}{place}{label}", note.text)));
         }
     }
     Ok(())
+}
+
+/// Returns the label of work on a branch that is not merged and not the current one; empty for other work.
+fn unmerged_label(nearby: &Nearby, repo: &Repo, branch: Option<&str>) -> String {
+    let branch = nearby.unmerged_branch(Some(repo), branch);
+    branch.map_or_else(String::new, |branch| format!(" (branch {branch} is not merged)"))
 }
 
 /// Adds the chat's own goal, decisions, latest request and checkpoint.

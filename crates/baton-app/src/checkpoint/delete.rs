@@ -49,21 +49,31 @@ impl Operation for DeleteCheckpoint {
     }
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
-        let missing = || checkpoint_not_found(&params.checkpoint_id);
-        let found = checkpoint(context, tx, &params.checkpoint_id)?.ok_or_else(missing)?;
-        let workflow = tx.lock_workflow(&found.venture, &found.workflow_id)?;
-        let mut workflow = workflow.ok_or_else(|| workflow_not_found(&found.workflow_id))?;
-        // Another process may have deleted the checkpoint before the workflow was locked.
-        let checkpoint = checkpoint(context, tx, &params.checkpoint_id)?
-            .filter(|found| found.status != CheckpointStatus::Archived)
-            .ok_or_else(missing)?;
-        let id = checkpoint.id;
-        let freed_bytes = delete_checkpoints(context, tx, &mut workflow, &[checkpoint], None)?.bytes;
-        if workflow.checkpoint_count == 0 {
-            tx.delete_workflow(&workflow.venture, &workflow.id)?;
-        } else {
-            tx.update_workflow(&workflow)?;
-        }
-        Ok(DeleteCheckpointOutput { checkpoint_id: id, freed_bytes })
+        let (checkpoint_id, freed_bytes) = delete_checkpoint(context, tx, &params.checkpoint_id)?;
+        Ok(DeleteCheckpointOutput { checkpoint_id, freed_bytes })
     }
+}
+
+/// Deletes a checkpoint and, with the last one, its workflow. Returns its id and the number of bytes freed.
+pub(crate) fn delete_checkpoint(
+    context: &Context<'_>,
+    tx: &mut dyn Tx,
+    reference: &CheckpointRef,
+) -> Result<(CheckpointId, u64), Fault> {
+    let missing = || checkpoint_not_found(reference);
+    let found = checkpoint(context, tx, reference)?.ok_or_else(missing)?;
+    let workflow = tx.lock_workflow(&found.venture, &found.workflow_id)?;
+    let mut workflow = workflow.ok_or_else(|| workflow_not_found(&found.workflow_id))?;
+    // Another process may have deleted the checkpoint before the workflow was locked.
+    let checkpoint = checkpoint(context, tx, reference)?
+        .filter(|found| found.status != CheckpointStatus::Archived)
+        .ok_or_else(missing)?;
+    let id = checkpoint.id;
+    let freed_bytes = delete_checkpoints(context, tx, &mut workflow, &[checkpoint], None)?.bytes;
+    if workflow.checkpoint_count == 0 {
+        tx.delete_workflow(&workflow.venture, &workflow.id)?;
+    } else {
+        tx.update_workflow(&workflow)?;
+    }
+    Ok((id, freed_bytes))
 }

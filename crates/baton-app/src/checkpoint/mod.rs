@@ -22,6 +22,7 @@ mod view;
 mod workflows;
 
 pub(crate) use check::{Checked, check};
+pub(crate) use delete::delete_checkpoint;
 pub use delete::{DeleteCheckpoint, DeleteCheckpointOutput, DeleteCheckpointParams};
 pub use diff::{DiffCheckpoints, DiffCheckpointsOutput, DiffCheckpointsParams};
 pub use explain::{ExplainContext, ExplainContextOutput, ExplainContextParams};

@@ -73,6 +73,7 @@ impl Operation for ListNotes {
             repo: params.repo.clone(),
             session_id: params.session_id,
             kind: params.kind,
+            file: None,
         };
         let mut found = tx.notes(&filter, requested.rows())?;
         let pagination = paginate(&mut found, requested.limit, LIST, |note| note.id.ulid());

@@ -89,26 +89,64 @@ pub(crate) fn add_automatic_content(
 pub(crate) fn refresh_handoff(settings: &Settings, tx: &mut dyn Tx, session: SessionId) -> Result<(), Fault> {
     let Some(mut handoff) = tx.latest_handoff_of(session)? else { return Ok(()) };
     let Some(content) = automatic_content(settings, tx, session)? else { return Ok(()) };
-    handoff.incomplete = content.incomplete;
-    match handoff.written_by {
-        HandoffAuthor::Agent => handoff.automatic_json = Some(content.beside_the_agents_own()),
-        HandoffAuthor::Hook => {
-            let mut payload = match handoff.payload() {
-                Ok(Value::Object(payload)) => payload,
-                _ => Map::new(),
-            };
-            payload.extend(content.payload);
-            let payload = Canonical::of(&Value::Object(payload))
-                .map_err(|rounded| Fault::invalid(&rounded.path, &rounded))?;
-            handoff.summary = content.summary;
-            handoff.payload_hash = payload.hash();
-            handoff.payload_json = payload.into_text();
-        }
-    }
+    content.write_to(&mut handoff)?;
     tx.update_handoff(&handoff).map_err(Fault::from)
 }
 
+/// Replaces the automatic content of all handoffs of a session after some of its records were hidden or deleted. An
+/// automatic handoff is deleted if nothing is left.
+pub(super) fn replace_automatic_content(
+    settings: &Settings,
+    tx: &mut dyn Tx,
+    session: SessionId,
+) -> Result<(), Fault> {
+    let handoffs = tx.handoffs_of(session)?;
+    let content = if handoffs.is_empty() { None } else { automatic_content(settings, tx, session)? };
+    for mut handoff in handoffs {
+        match (&content, handoff.written_by) {
+            (_, HandoffAuthor::Agent) if handoff.automatic_json.is_none() => continue,
+            (Some(content), _) => content.write_to(&mut handoff)?,
+            (None, HandoffAuthor::Agent) => handoff.automatic_json = None,
+            (None, HandoffAuthor::Hook) => {
+                tx.delete_handoff(handoff.id)?;
+                continue;
+            }
+        }
+        tx.update_handoff(&handoff)?;
+    }
+    Ok(())
+}
+
+/// Fields of an automatic handoff that are not captured content.
+const OWN_FIELDS: [&str; 2] = ["written_by", "reason"];
+
 impl AutomaticContent {
+    /// Replaces the automatic content of a handoff.
+    fn write_to(&self, handoff: &mut Handoff) -> Result<(), Fault> {
+        handoff.incomplete = self.incomplete;
+        match handoff.written_by {
+            HandoffAuthor::Agent => handoff.automatic_json = Some(self.beside_the_agents_own()),
+            HandoffAuthor::Hook => {
+                let mut payload = match handoff.payload() {
+                    Ok(Value::Object(payload)) => payload,
+                    _ => Map::new(),
+                };
+                let has_summary = payload.contains_key("summary");
+                payload.retain(|name, _| OWN_FIELDS.contains(&name.as_str()));
+                payload.extend(self.payload.clone());
+                if has_summary {
+                    payload.insert("summary".into(), self.summary.as_str().into());
+                }
+                let payload = Canonical::of(&Value::Object(payload))
+                    .map_err(|rounded| Fault::invalid(&rounded.path, &rounded))?;
+                handoff.summary = self.summary.clone();
+                handoff.payload_hash = payload.hash();
+                handoff.payload_json = payload.into_text();
+            }
+        }
+        Ok(())
+    }
+
     /// Returns the content as the JSON object that is stored beside the fields of an agent.
     fn beside_the_agents_own(&self) -> String {
         let mut document = self.payload.clone();

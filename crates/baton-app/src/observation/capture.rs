@@ -2,7 +2,7 @@
 
 use baton_core::observation::{files_of, one_line};
 use baton_core::{ErrorCode, Fault, Session};
-use baton_store::{NewQueueItem, RawOutput, Tx, pack_raw, place_raw};
+use baton_store::{FileOf, NewQueueItem, RawOutput, Tx, pack_raw, place_raw};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ const MAX_NAME_CHARS: usize = 200;
 
 /// Compressed tool input and output, ready to be stored.
 #[derive(Debug, Clone)]
-pub struct Packed {
+pub(crate) struct Packed {
     pub(crate) raw: RawOutput,
     pub(crate) raw_bytes: u64,
     pub(crate) files: Vec<String>,
@@ -82,6 +82,10 @@ pub(super) fn enqueue(
         run_at: context.now,
         created_at: params.at(context, session),
     };
+    for (path, hash) in params.file_hashes.iter().flatten().filter(|(path, _)| packed.files.contains(path)) {
+        let file = FileOf { venture: &item.venture, repo: &item.repo, path };
+        tx.record_file_version(file, *hash, item.created_at)?;
+    }
     if tx.enqueue(&item)?.is_none() {
         tracing::debug!(session = %session.id, "a tool use was reported again");
     }

@@ -3,6 +3,7 @@
 //! Owns the response in the agent's hook protocol and the mapping from events to sessions. The sibling modules
 //! implement the events.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,11 +22,12 @@ use serde_json::{Value, json};
 use super::capture::Packed;
 use super::intake::MAX_REPORT_BYTES;
 use super::repair::repair;
-use super::{capture, compact, end};
+use super::{capture, compact, end, recall};
 use crate::bundle::BundleScope;
 use crate::call::Attachment;
 use crate::context::Context;
 use crate::operation::{Effect, Operation, Privacy, RequestFormat, RequestLogging};
+use crate::recall::RankedDocument;
 use crate::session::{StartSessionParams, find_or_create, lock_active_sessions, start_bundle};
 
 /// Maximum length of a stored prompt in characters.
@@ -69,6 +71,10 @@ pub struct HookParams {
     /// `post-tool-use`: client's id of this tool use. A repeated id is ignored.
     #[serde(default)]
     pub tool_use_id: Option<String>,
+    /// SHA-256 of the current content of files that the input of the tool names, by path relative to `root`.
+    #[serde(default)]
+    #[schemars(with = "Option<BTreeMap<String, String>>")]
+    pub file_hashes: Option<BTreeMap<String, Sha256Hash>>,
     /// `user-prompt-submit`: prompt of the user. Required.
     #[serde(default)]
     pub prompt: Option<String>,
@@ -100,6 +106,9 @@ pub struct HookParams {
     /// `session-end`: reason for the end of the chat.
     #[serde(default)]
     pub reason: Option<String>,
+    /// `session-end`: local branches that are not merged into the main branch of the repository.
+    #[serde(default)]
+    pub unmerged_branches: Option<Vec<String>>,
     /// Agent name. Defaults to a name derived from the client.
     #[serde(default)]
     pub agent: Option<Agent>,
@@ -148,6 +157,15 @@ pub struct HookSpecificOutput {
     pub additional_context: String,
 }
 
+/// Work that is done before the transaction.
+#[derive(Debug)]
+pub struct HookWork {
+    /// Captured tool use.
+    output: Option<Arc<Packed>>,
+    /// Items that are related to the prompt.
+    related: Vec<RankedDocument>,
+}
+
 impl Operation for Hook {
     const NAME: &'static str = "hook.report";
     const SUMMARY: &'static str =
@@ -162,7 +180,7 @@ impl Operation for Hook {
     };
     const REQUEST_LOGGING: RequestLogging = RequestLogging::OnFailure;
     type Params = HookParams;
-    type Input = (HookParams, Option<Arc<Packed>>);
+    type Input = (HookParams, HookWork);
     type Output = HookOutput;
 
     fn prepare(context: &Context<'_>, mut params: Self::Params) -> Result<Self::Input, Fault> {
@@ -188,14 +206,29 @@ impl Operation for Hook {
             }
             _ => Some(Arc::new(capture::pack(context, &params)?)),
         };
-        Ok((params, output))
+        let mut related = Vec::new();
+        if params.event == HookEvent::UserPromptSubmit && context.settings.observations.recall.on_prompt {
+            let start = start_of(&params)?;
+            let venture = start.venture.as_ref().unwrap_or(&context.settings.default_venture);
+            // A prompt is stored even if nothing can be recalled.
+            related = recall::related_items(context, &params, venture, &start.repo).unwrap_or_else(|fault| {
+                tracing::warn!(%fault, "cannot recall items for a prompt");
+                Vec::new()
+            });
+        }
+        Ok((params, HookWork { output, related }))
     }
 
     fn run(
         context: &Context<'_>,
         tx: &mut dyn Tx,
-        (params, output): &Self::Input,
+        (params, HookWork { output, related }): &Self::Input,
     ) -> Result<Self::Output, Fault> {
+        if params.event == HookEvent::PreToolUse
+            && (!context.settings.observations.recall.before_edit || recall::edited_file(params).is_none())
+        {
+            return Ok(HookOutput::default());
+        }
         let start = start_of(params)?;
         if params.event == HookEvent::SessionStart {
             return start_session(context, tx, &start, params.source.as_deref());
@@ -212,7 +245,11 @@ impl Operation for Hook {
         let session = session_of(context, tx, &start)?;
         match params.event {
             HookEvent::SessionStart => {}
-            HookEvent::UserPromptSubmit => store_prompt(context, tx, &session, params)?,
+            HookEvent::UserPromptSubmit => {
+                store_prompt(context, tx, &session, params)?;
+                return recall::at_prompt(context, tx, &session, related);
+            }
+            HookEvent::PreToolUse => return recall::before_edit(context, tx, &session, params),
             HookEvent::PostToolUse | HookEvent::SubagentStop => {
                 if let Some(output) = output {
                     capture::enqueue(context, tx, &session, params, output)?;
@@ -229,6 +266,9 @@ impl Operation for Hook {
                 tx.request_summary(session.id, context.now, context.now)?;
             }
             HookEvent::SessionEnd => {
+                if let Some(branches) = &params.unmerged_branches {
+                    tx.put_unmerged_branches(&session.tuple.venture, &session.tuple.repo, branches)?;
+                }
                 tx.abandon_turn(session.id, params.at(context, &session))?;
                 end::end(context, tx, session, params)?;
             }

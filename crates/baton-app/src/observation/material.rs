@@ -8,6 +8,8 @@ use baton_core::observation::{
 use baton_core::{Fault, Note, ObservationId, SessionId, Timestamp};
 use baton_store::{NewSummary, NoteFilter, ObservationFilter, Page, QueueItem, StoredSummary, Tx};
 
+use crate::memory::hidden_items;
+
 /// Maximum number of new observations per summary step; a longer session is summarized in steps.
 const MAX_OBSERVATIONS: u32 = 500;
 /// Maximum number of observations of a summary without a model, the newest. It is always built from the whole session.
@@ -86,8 +88,10 @@ pub(super) fn read_summary_input(tx: &mut dyn Tx, session: SessionId) -> Result<
     found.truncate(MAX_OBSERVATIONS as usize);
     let filter = ObservationFilter { session_id: Some(session), ..ObservationFilter::default() };
     let all = tx.observations(&filter, Page::first(MAX_SESSION_OBSERVATIONS))?;
-    let turns: Vec<TurnText> =
-        tx.turns(session, None, MAX_TURNS)?.into_iter().rev().map(Into::into).collect();
+    let mut turns = tx.turns(session, None, MAX_TURNS)?;
+    let hidden = hidden_items(tx, turns.iter().map(|turn| turn.id.to_string()))?;
+    turns.retain(|turn| !hidden.contains(&turn.id.to_string()));
+    let turns: Vec<TurnText> = turns.into_iter().rev().map(Into::into).collect();
     let filter = NoteFilter { session_id: Some(session), ..NoteFilter::default() };
     let notes: Vec<Note> = tx.notes(&filter, Page::first(MAX_NOTES))?.into_iter().rev().collect();
     Ok(SummaryInput {

@@ -16,6 +16,8 @@ mod list;
 mod material;
 mod queue;
 mod raw;
+mod recall;
+mod renew;
 mod repair;
 mod show;
 mod summarize;
@@ -41,6 +43,7 @@ pub use queue::{
     ListQueue, ListQueueOutput, ListQueueParams, PurgeQueue, PurgeQueueOutput, PurgeQueueParams,
     QueueItemView, ReadQueueStats, ReadQueueStatsParams, RetryQueue, RetryQueueOutput, RetryQueueParams,
 };
+pub(crate) use renew::renew_session_texts;
 pub use show::{ShowObservation, ShowObservationOutput, ShowObservationParams};
 pub use summarize::{SummarizeSession, SummarizeSessionOutput, SummarizeSessionParams};
 pub use transcript::{

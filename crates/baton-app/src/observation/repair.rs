@@ -57,7 +57,22 @@ pub(super) fn repair(report: &mut Value) {
     for name in LABELS {
         keep_if(fields, name, |text| text.parse::<Label>().is_ok());
     }
+    if let Some(hashes) = fields.get_mut("file_hashes") {
+        match hashes {
+            Value::Object(hashes) => hashes.retain(|_, hash| is_hash(hash)),
+            _ => drop(fields.remove("file_hashes")),
+        }
+    }
+    if let Some(branches) = fields.get("unmerged_branches")
+        && !branches.as_array().is_some_and(|branches| branches.iter().all(Value::is_string))
+    {
+        fields.remove("unmerged_branches");
+    }
     repair_session_id(fields);
+}
+
+fn is_hash(value: &Value) -> bool {
+    value.as_str().is_some_and(|text| text.parse::<Sha256Hash>().is_ok())
 }
 
 /// Replaces a field that is not text, or removes it.

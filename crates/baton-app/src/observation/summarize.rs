@@ -158,7 +158,7 @@ fn store_summary(
 }
 
 /// Summarizes a session without calling a model.
-fn without_model(context: &Context<'_>, input: &SummaryInput) -> Result<NewSummary, Fault> {
+pub(super) fn without_model(context: &Context<'_>, input: &SummaryInput) -> Result<NewSummary, Fault> {
     let offline = &context.settings.observations.offline;
     // A model's summary that covers everything is better than one made offline.
     let by_model = input.stored.as_ref().filter(|stored| stored.provenance.model.is_some());

@@ -54,6 +54,8 @@ pub(crate) struct RankedDocument {
     pub(crate) document: Document,
     /// Score, comparable within one result only.
     pub(crate) score: f64,
+    /// Share of the query's words that the document contains.
+    pub(crate) closeness: f64,
     /// Reasons for the score.
     why: String,
 }
@@ -63,7 +65,7 @@ pub fn find(tx: &mut dyn Tx, asked: &Find, now: Timestamp) -> Result<Vec<Found>,
     let (query, ranked) = rank_documents(tx, asked, now)?;
     let mut loader = Loader::default();
     let mut found = Vec::new();
-    for RankedDocument { document, score, why } in ranked {
+    for RankedDocument { document, score, why, .. } in ranked {
         let Some(item) = loader.load(tx, document.kind, &document.item)? else { continue };
         let tokens = estimate_tokens(&item.text) as u64;
         found.push(Found { snippet: snippet(&item.text, &query), tokens, score, why, item });
@@ -87,13 +89,16 @@ pub(crate) fn rank_documents(
         let plan = MatchPlan::of(&query, &corpus, u64::from(MAX_CANDIDATES));
         tx.candidates(&asked.filter, &plan, MAX_CANDIDATES)?
     };
-    let best = rank(&query, &corpus, &candidates, &asked.nearby, BEST);
+    let unmerged = tx.unmerged_branches(&asked.filter.ventures)?;
+    let nearby = Nearby { unmerged, ..asked.nearby.clone() };
+    let best = rank(&query, &corpus, &candidates, &nearby, BEST);
     let best: Vec<usize> = best.iter().map(|ranked| ranked.index).collect();
     add_related(tx, &asked.filter, &best, &mut candidates)?;
-    let ranked = rank(&query, &corpus, &candidates, &asked.nearby, asked.limit);
+    let ranked = rank(&query, &corpus, &candidates, &nearby, asked.limit);
     let ranked = ranked.into_iter().map(|ranked| RankedDocument {
         document: candidates[ranked.index].document.clone(),
         score: ranked.score,
+        closeness: ranked.closeness,
         why: ranked.why,
     });
     let ranked = ranked.collect();

@@ -1,17 +1,23 @@
 //! `recall.get`: full items by id.
 
-use baton_core::recall::ItemKind;
+use baton_core::recall::{ItemKind, Mark, MarkKind};
 use baton_core::{
-    CheckpointId, ErrorCode, Fault, HandoffId, NoteId, ObservationId, Repo, SessionId, Timestamp,
-    estimate_tokens,
+    CheckpointId, ErrorCode, Fault, HandoffId, NoteId, ObservationId, Repo, SessionId, Sha256Hash, Timestamp,
+    Venture, estimate_tokens,
 };
 use baton_store::Tx;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::history::{
+    CommandHistory, FileHistory, HistoryScope, changed_files, command_history, file_history,
+};
+use super::indexing::index_before_reading;
 use super::item::Loader;
+use super::scope::ventures;
+use super::search::checked_limit;
 use crate::context::Context;
-use crate::operation::{Effect, Operation};
+use crate::operation::{Effect, Operation, RequestFormat};
 
 /// Maximum number of items per call.
 const MAX_IDS: usize = 50;
@@ -20,11 +26,41 @@ const MAX_IDS: usize = 50;
 #[derive(Debug)]
 pub struct GetItems;
 
-/// The items to read.
+/// What to read: items, or what is recorded about a file or a command.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct GetItemsParams {
     /// Item ids from search or timeline, separated by commas, at most 50. Example: `obs_01J…,turn_42`.
-    pub ids: String,
+    #[serde(default)]
+    pub ids: Option<String>,
+    /// Instead of ids: path of a file. Returns who worked on it and what was decided about it.
+    #[serde(default)]
+    pub file: Option<String>,
+    /// Instead of ids: a shell command. Returns earlier runs and their results.
+    #[serde(default)]
+    pub command: Option<String>,
+    /// Repository of the file or command, as owner/name.
+    #[serde(default)]
+    pub repo: Option<Repo>,
+    /// Venture of the file or command. Defaults to all ventures you have access to.
+    #[serde(default)]
+    pub venture: Option<Venture>,
+    /// SHA-256 of the current content of the file, to see whether it changed since.
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    pub content_hash: Option<Sha256Hash>,
+    /// Maximum number of sessions or runs, 1 to 100. Defaults to 10.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 100))]
+    pub limit: Option<i64>,
+}
+
+/// Checked parameters.
+#[derive(Debug)]
+pub enum GetItemsInput {
+    /// Items with these ids.
+    Items(Vec<String>),
+    /// A file or a command.
+    History(Box<GetItemsParams>, usize),
 }
 
 /// Full items.
@@ -34,6 +70,12 @@ pub struct GetItemsOutput {
     pub items: Vec<ItemView>,
     /// Ids that do not exist.
     pub missing: Vec<String>,
+    /// What is recorded about the file, if a file was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<FileHistory>,
+    /// Earlier runs of the command, if a command was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<CommandHistory>,
 }
 
 /// A full item.
@@ -57,6 +99,8 @@ pub struct ItemView {
     pub agent: Option<String>,
     /// Files that the item touches.
     pub files: Vec<String>,
+    /// Files whose content changed since the item was recorded, as far as it is known.
+    pub changed_files: Vec<String>,
     /// Time of the item.
     pub created_at: Timestamp,
     /// Title.
@@ -65,28 +109,57 @@ pub struct ItemView {
     pub text: String,
     /// Estimated number of tokens of the text.
     pub tokens: u64,
+    /// Mark of the item, or null: a rejected or superseded item is wrong or outdated.
+    pub mark: Option<MarkView>,
+}
+
+/// Mark of an item.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MarkView {
+    /// `rejected`, `superseded` or `pinned`.
+    pub kind: MarkKind,
+    /// Id of the item that replaces a superseded one, or null.
+    pub replaced_by: Option<String>,
+    /// Time of the mark.
+    pub created_at: Timestamp,
+}
+
+impl From<Mark> for MarkView {
+    fn from(mark: Mark) -> Self {
+        Self { kind: mark.kind, replaced_by: mark.replaced_by, created_at: mark.created_at }
+    }
 }
 
 impl Operation for GetItems {
     const NAME: &'static str = "recall.get";
-    const SUMMARY: &'static str = "Read full items by id, as returned by search or timeline.";
+    const SUMMARY: &'static str = "Read full items by id, as returned by search or timeline; or what is recorded about a \
+        file or a command.";
     const EFFECT: Effect = Effect::Read;
+    // Waits for the store while it indexes new items.
+    const REQUEST: RequestFormat = RequestFormat { is_slow: true, ..RequestFormat::STRICT };
     type Params = GetItemsParams;
-    type Input = Vec<String>;
+    type Input = GetItemsInput;
     type Output = GetItemsOutput;
 
-    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
-        let ids: Vec<String> =
-            params.ids.split([',', ' ']).filter(|id| !id.is_empty()).map(str::to_owned).collect();
+    fn prepare(context: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+        if params.ids.is_none() && (params.file.is_some() || params.command.is_some()) {
+            return prepare_history(context, params);
+        }
+        let ids = params.ids.unwrap_or_default();
+        let ids: Vec<String> = ids.split([',', ' ']).filter(|id| !id.is_empty()).map(str::to_owned).collect();
         if ids.is_empty() || ids.len() > MAX_IDS {
             let message = format!("ids must name 1 to {MAX_IDS} items, not {}", ids.len());
             return Err(Fault::new(ErrorCode::InvalidRequest, message)
                 .hint("search for items with recall.search (GET /api/search, baton search)"));
         }
-        Ok(ids)
+        Ok(GetItemsInput::Items(ids))
     }
 
-    fn run(context: &Context<'_>, tx: &mut dyn Tx, ids: &Self::Input) -> Result<Self::Output, Fault> {
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, input: &Self::Input) -> Result<Self::Output, Fault> {
+        let ids = match input {
+            GetItemsInput::Items(ids) => ids,
+            GetItemsInput::History(params, limit) => return history(context, tx, params, *limit),
+        };
         let mut loader = Loader::default();
         let mut output = GetItemsOutput::default();
         for id in ids {
@@ -95,6 +168,7 @@ impl Operation for GetItems {
                 output.missing.push(id.clone());
                 continue;
             };
+            let changed_files = changed_files(tx, &item, context.now)?;
             output.items.push(ItemView {
                 id: item.id,
                 kind: item.kind,
@@ -105,25 +179,70 @@ impl Operation for GetItems {
                 turn_id: item.turn.map(|turn| turn.to_string()),
                 agent: item.agent,
                 files: item.files,
+                changed_files,
                 created_at: item.created_at,
                 title: item.title,
                 tokens: estimate_tokens(&item.text) as u64,
                 text: item.text,
+                mark: None,
             });
         }
         if output.items.is_empty() {
-            return Err(Fault::new(
-                ErrorCode::NotFound,
-                format!("there is no item {}", output.missing.join(", ")),
-            )
-            .hint("search for items with recall.search (GET /api/search, baton search)"));
+            return Err(no_item(&output.missing.join(", ")));
+        }
+        let found: Vec<&str> = output.items.iter().map(|item| item.id.as_str()).collect();
+        for mark in tx.marks_of(&found)? {
+            for item in output.items.iter_mut().filter(|item| item.id == mark.item) {
+                item.mark = Some(mark.clone().into());
+            }
         }
         Ok(output)
     }
 }
 
+/// Checks a question about a file or a command.
+fn prepare_history(context: &Context<'_>, params: GetItemsParams) -> Result<GetItemsInput, Fault> {
+    if params.file.is_some() && params.command.is_some() {
+        return Err(Fault::invalid("command", "cannot be given together with file"));
+    }
+    for (name, value) in [("file", &params.file), ("command", &params.command)] {
+        if value.as_ref().is_some_and(|value| value.trim().is_empty()) {
+            return Err(Fault::invalid(name, "must not be empty"));
+        }
+    }
+    let limit = checked_limit(params.limit)?;
+    if params.command.is_some() {
+        index_before_reading(context);
+    }
+    Ok(GetItemsInput::History(Box::new(params), limit))
+}
+
+fn history(
+    context: &Context<'_>,
+    tx: &mut dyn Tx,
+    params: &GetItemsParams,
+    limit: usize,
+) -> Result<GetItemsOutput, Fault> {
+    let ventures = ventures(context, tx, params.venture.as_ref())?;
+    let scope = HistoryScope { ventures, repo: params.repo.clone(), limit };
+    let mut output = GetItemsOutput::default();
+    if let Some(path) = &params.file {
+        output.file = Some(file_history(tx, path.trim(), &scope, params.content_hash, context.now)?);
+    }
+    if let Some(command) = &params.command {
+        output.command = Some(command_history(tx, command.trim(), &scope, context.now)?);
+    }
+    Ok(output)
+}
+
+/// Fault for an item that does not exist or that the caller may not read.
+pub(crate) fn no_item(id: &str) -> Fault {
+    Fault::new(ErrorCode::NotFound, format!("there is no item {id}"))
+        .hint("search for items with recall.search (GET /api/search, baton search)")
+}
+
 /// Returns the kind of item that an id names. The id of a session names its summary.
-pub(super) fn kind_of(id: &str) -> ItemKind {
+pub(crate) fn kind_of(id: &str) -> ItemKind {
     for (prefix, kind) in [
         (ObservationId::PREFIX, ItemKind::Observation),
         (HandoffId::PREFIX, ItemKind::Handoff),

@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use baton_core::observation::TurnId;
-use baton_core::recall::{Document, ItemKind};
+use baton_core::recall::{Document, ItemKind, MarkKind};
 use baton_core::{Fault, ObservationId};
 use baton_store::{Durability, Store, StoreError, Tx};
 
@@ -114,7 +114,16 @@ fn index_batch(tx: &mut dyn Tx) -> Result<usize, StoreError> {
         }
     }
     items.extend(turns_with_new_files(tx, &mut loader, &items)?);
-    let documents: Vec<Document> = items.iter().map(Item::document).collect();
+    let ids: Vec<&str> = items.iter().map(|item| item.id.as_str()).collect();
+    let marks = tx.marks_of(&ids)?;
+    let marks: HashMap<&str, MarkKind> = marks.iter().map(|mark| (mark.item.as_str(), mark.kind)).collect();
+    let mut documents: Vec<Document> = Vec::with_capacity(items.len());
+    for item in &items {
+        match marks.get(item.id.as_str()) {
+            Some(mark) if mark.hides() => gone.entry(item.kind).or_default().push(item.id.clone()),
+            mark => documents.push(item.document(mark.is_some())),
+        }
+    }
     tx.put_documents(&documents)?;
     for (kind, items) in gone {
         tx.delete_documents(kind, &items)?;

@@ -58,7 +58,7 @@ pub struct Item {
 
 impl Item {
     /// Returns the document that is indexed.
-    pub(super) fn document(&self) -> Document {
+    pub(super) fn document(&self, is_pinned: bool) -> Document {
         // The title of a turn is the beginning of its text.
         let title = if self.kind == ItemKind::Turn { "" } else { self.title.as_str() };
         let author = if self.is_conversational && self.kind == ItemKind::Observation {
@@ -79,6 +79,7 @@ impl Item {
             turn: self.turn.map(|turn| turn.to_string()),
             is_conversational: self.is_conversational,
             changes_files: self.changes_files,
+            is_pinned,
             files: self.files.clone(),
             created_at: self.created_at,
             text: DocumentText::of(title, &[&self.text], &self.files),
@@ -125,7 +126,7 @@ impl Loader {
     }
 
     /// Returns the turn of a session during which something happened.
-    fn turn_at(
+    pub(super) fn turn_at(
         &mut self,
         tx: &mut dyn Tx,
         session: SessionId,

@@ -4,6 +4,7 @@
 
 mod find;
 mod get;
+mod history;
 mod indexing;
 mod item;
 mod scope;
@@ -12,7 +13,10 @@ mod timeline;
 
 pub use find::{Find, Found, find};
 pub(crate) use find::{RankedDocument, rank_documents};
-pub use get::{GetItems, GetItemsOutput, GetItemsParams, ItemView};
+pub use get::{GetItems, GetItemsOutput, GetItemsParams, ItemView, MarkView};
+pub(crate) use get::{kind_of, no_item};
+pub use history::{CommandHistory, CommandRun, FileHistory, FileSession, FileTurn};
+pub(crate) use history::{HistoryScope, changed_files, file_history};
 pub use indexing::{check_index, index_all, index_some, rebuild_index};
 pub(crate) use indexing::{index_before_reading, index_stored};
 pub use item::Item;

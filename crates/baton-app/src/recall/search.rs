@@ -41,6 +41,9 @@ pub struct SearchParams {
     /// Filter by branch.
     #[serde(default)]
     pub branch: Option<String>,
+    /// Branch you work on. Its items rank higher, and those of other branches that are not merged lower.
+    #[serde(default)]
+    pub current_branch: Option<String>,
     /// Filter by session id.
     #[serde(default, alias = "session_id")]
     pub session: Option<SessionId>,
@@ -155,7 +158,7 @@ impl Operation for Search {
                 since: params.since.map(|since| since.before(context.now)),
                 until: params.until.map(|until| until.before(context.now)),
             },
-            nearby: Nearby::default(),
+            nearby: Nearby { branch: params.current_branch.clone(), ..Nearby::default() },
             limit: input.limit,
         };
         let results = find(tx, &asked, context.now)?.into_iter().map(SearchResult::from).collect();
@@ -164,7 +167,7 @@ impl Operation for Search {
     }
 }
 
-fn checked_limit(limit: Option<i64>) -> Result<usize, Fault> {
+pub(super) fn checked_limit(limit: Option<i64>) -> Result<usize, Fault> {
     let limit = limit.unwrap_or(DEFAULT_LIMIT);
     if !(1..=MAX_LIMIT).contains(&limit) {
         return Err(Fault::new(

@@ -6,7 +6,7 @@ use baton_store::{RecallFilter, TimelinePosition, Tx};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::get::kind_of;
+use super::get::{kind_of, no_item};
 use super::indexing::index_before_reading;
 use super::item::Loader;
 use super::scope::ventures;
@@ -149,8 +149,13 @@ fn position(candidate: &Candidate) -> TimelinePosition {
 /// Finds an indexed item of one of the ventures.
 fn indexed(tx: &mut dyn Tx, id: &str, allowed: &[Venture]) -> Result<Candidate, Fault> {
     let found = tx.document(kind_of(id), id)?;
-    found.filter(|found| allowed.contains(&found.document.venture)).ok_or_else(|| {
-        Fault::new(ErrorCode::NotFound, format!("there is no item {id}"))
-            .hint("search for items with recall.search (GET /api/search, baton search)")
+    if let Some(found) = found.filter(|found| allowed.contains(&found.document.venture)) {
+        return Ok(found);
+    }
+    let mark = tx.marks_of(&[id])?.pop().filter(|mark| allowed.contains(&mark.venture));
+    Err(match mark {
+        Some(mark) => Fault::new(ErrorCode::NotFound, format!("item {id} is {}", mark.kind.as_str()))
+            .hint("read it with recall.get (GET /api/items, baton get)"),
+        None => no_item(id),
     })
 }

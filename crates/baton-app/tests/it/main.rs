@@ -1,6 +1,7 @@
 //! Operations through the application layer, with a clock that tests set.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod chat_recall;
 mod checkpoint;
 mod checkpoint_damage;
 mod checkpoint_model;
@@ -10,8 +11,10 @@ mod checkpoint_view;
 mod cleanup;
 mod clock;
 mod handoff;
+mod history;
 mod idempotency;
 mod liveness;
+mod memory;
 mod note;
 mod observation_end;
 mod observation_hook;

@@ -20,7 +20,7 @@ fn required_fields(event: HookEvent) -> Value {
 #[test]
 fn every_event_resumes_or_creates_the_session_of_its_chat() {
     for stage in Stage::each() {
-        for event in HookEvent::ALL {
+        for event in HookEvent::ALL.into_iter().filter(|event| *event != HookEvent::PreToolUse) {
             let fields = || {
                 let mut fields = required_fields(event);
                 fields["session_id"] = event.as_str().into();
@@ -45,8 +45,8 @@ fn every_event_resumes_or_creates_the_session_of_its_chat() {
         }
         assert_eq!(
             stage.active().len(),
-            HookEvent::ALL.len() - 1,
-            "every event but the end leaves a session"
+            HookEvent::ALL.len() - 2,
+            "every event but the end and a tool use that is not finished leaves a session"
         );
     }
 }

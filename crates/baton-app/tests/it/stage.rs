@@ -11,8 +11,8 @@ use std::time::Duration;
 use baton_app::checkpoint::Vault;
 use baton_app::observation::{ModelTroubles, WorkerActivity};
 use baton_app::{
-    AnyOperation, App, Call, CheckpointSettings, Clock, Entropy, Face, ObservationSettings, Reply,
-    RequestLog, Settings, find,
+    AnyOperation, App, Call, ChatRecall, CheckpointSettings, Clock, Entropy, Face, ObservationSettings,
+    Reply, RequestLog, Settings, find,
 };
 use baton_core::classify::Classifier;
 use baton_core::{
@@ -171,6 +171,7 @@ fn settings() -> Settings {
             read_closing: None,
             lease: 5 * MINUTE,
             max_attempts: 3,
+            recall: ChatRecall::default(),
             raw_retention: 7 * DAY,
             troubles: ModelTroubles::default(),
             activity: WorkerActivity::default(),

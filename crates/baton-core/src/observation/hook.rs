@@ -17,6 +17,9 @@ pub enum HookEvent {
     /// The user submitted a prompt.
     #[serde(alias = "UserPromptSubmit")]
     UserPromptSubmit,
+    /// A tool is about to be used.
+    #[serde(alias = "PreToolUse")]
+    PreToolUse,
     /// A tool was used.
     #[serde(alias = "PostToolUse", alias = "post-tool-use-failure", alias = "PostToolUseFailure")]
     PostToolUse,
@@ -47,9 +50,10 @@ pub enum HookEvent {
 
 impl HookEvent {
     /// All events.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::SessionStart,
         Self::UserPromptSubmit,
+        Self::PreToolUse,
         Self::PostToolUse,
         Self::PreCompact,
         Self::PostCompact,
@@ -63,6 +67,7 @@ impl HookEvent {
         match self {
             Self::SessionStart => "session-start",
             Self::UserPromptSubmit => "user-prompt-submit",
+            Self::PreToolUse => "pre-tool-use",
             Self::PostToolUse => "post-tool-use",
             Self::PreCompact => "pre-compact",
             Self::PostCompact => "post-compact",
@@ -77,6 +82,7 @@ impl HookEvent {
         match self {
             Self::SessionStart => "SessionStart",
             Self::UserPromptSubmit => "UserPromptSubmit",
+            Self::PreToolUse => "PreToolUse",
             Self::PostToolUse => "PostToolUse",
             Self::PreCompact => "PreCompact",
             Self::PostCompact => "PostCompact",

@@ -5,6 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::hook::HookEvent;
 use crate::token_estimate::estimate_tokens;
 
 /// A program that runs hooks.
@@ -159,9 +160,12 @@ impl Host {
     }
 
     /// Returns the response that adds context at an event, in the form of the host. Returns `None` if the host accepts
-    /// no context.
+    /// no context at this event.
     pub fn response(self, event_name: &str, context: &str) -> Option<Value> {
+        let is_prompt = event_name == HookEvent::UserPromptSubmit.wire_name();
+        let event_name = if is_prompt && self == Self::Gemini { "BeforeAgent" } else { event_name };
         match self {
+            Self::Cursor | Self::VsCode if is_prompt => None,
             Self::Cursor => Some(json!({ "additional_context": context })),
             Self::Antigravity => Some(json!({ "injectSteps": [{ "ephemeralMessage": context }] })),
             Self::Cline => {

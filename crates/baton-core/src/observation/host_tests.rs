@@ -147,3 +147,15 @@ fn context_is_shortened_to_the_limit_of_the_host() {
     let response = Host::ClaudeCode.response("SessionStart", &one_line).unwrap();
     assert!(response.to_string().len() < 1_000, "a line that does not fit is omitted");
 }
+
+#[test]
+fn context_at_a_prompt_is_left_out_for_hosts_that_do_not_accept_it() {
+    let response = |host: Host| host.response("UserPromptSubmit", "text");
+    let named = |name: &str| {
+        Some(json!({ "hookSpecificOutput": { "hookEventName": name, "additionalContext": "text" } }))
+    };
+    assert_eq!(response(Host::ClaudeCode), named("UserPromptSubmit"));
+    assert_eq!(response(Host::Codex), named("UserPromptSubmit"));
+    assert_eq!(response(Host::Gemini), named("BeforeAgent"));
+    assert_eq!((response(Host::Cursor), response(Host::VsCode)), (None, None));
+}

@@ -131,6 +131,8 @@ pub struct Document {
     pub is_conversational: bool,
     /// True if the work changed files.
     pub changes_files: bool,
+    /// True if the item is pinned.
+    pub is_pinned: bool,
     /// Files that the item touches.
     pub files: Vec<String>,
     /// Time of the item.

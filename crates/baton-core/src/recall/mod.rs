@@ -5,6 +5,7 @@
 
 mod analysis;
 mod document;
+mod mark;
 mod mention;
 mod query;
 mod rank;
@@ -16,7 +17,8 @@ mod when;
 
 pub use analysis::{terms, unique_terms};
 pub use document::{Candidate, Document, DocumentText, ItemKind, author_of};
+pub use mark::{Mark, MarkKind};
 pub use query::{MAX_QUERY_CHARS, MAX_QUERY_TERMS, Query};
-pub use rank::{Corpus, Nearby, Ranked, rank};
+pub use rank::{Corpus, Nearby, Ranked, UnmergedBranch, rank};
 pub use snippet::snippet;
 pub use when::{Period, find_periods};

@@ -9,6 +9,7 @@ use super::query::Query;
 use super::score::{Matches, Scorer};
 use super::select::select;
 use crate::id::SessionId;
+use crate::name::Repo;
 use crate::time::Timestamp;
 
 /// Numbers about all documents that the caller may search.
@@ -36,6 +37,26 @@ pub struct Nearby {
     pub branch: Option<String>,
     /// Files that are changed now.
     pub files: Vec<String>,
+    /// Branches that are not merged. Items of them rank lower on other branches.
+    pub unmerged: Vec<UnmergedBranch>,
+}
+
+/// A branch that is not merged into the main branch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnmergedBranch {
+    /// Repository.
+    pub repo: Repo,
+    /// Branch.
+    pub branch: String,
+}
+
+impl Nearby {
+    /// Returns the branch of an item if it is not merged and not the current one.
+    pub fn unmerged_branch<'a>(&self, repo: Option<&Repo>, branch: Option<&'a str>) -> Option<&'a str> {
+        let branch = branch.filter(|branch| self.branch.as_deref() != Some(branch))?;
+        let is_it = |one: &UnmergedBranch| one.branch == branch && Some(&one.repo) == repo;
+        self.unmerged.iter().any(is_it).then_some(branch)
+    }
 }
 
 /// A candidate in its place.
@@ -45,6 +66,9 @@ pub struct Ranked {
     pub index: usize,
     /// Score; higher is better. Comparable within one result only.
     pub score: f64,
+    /// Share of the query's words that the document itself contains, from 0 to 1, where rare words count more; 0 if it
+    /// contains fewer than two of them. Comparable between queries.
+    pub closeness: f64,
     /// Reasons for the score, in plain words.
     pub why: String,
 }
@@ -67,6 +91,8 @@ const NAMED: f64 = 1.5;
 const PERIOD: f64 = 1.5;
 /// Score of the named period for a query without other words.
 const PERIOD_ALONE: f64 = 0.1;
+/// Share that items of an unmerged branch keep on another branch.
+const UNMERGED: f64 = 0.7;
 /// Gain of the current branch, or of one that the query names.
 const BRANCH: f64 = 1.2;
 /// What a file that the query names or that is changed now is worth, as a share of the best score.
@@ -83,6 +109,8 @@ const WITHOUT_FILES: f64 = 0.4;
 const TURN_WITHOUT_FILES: f64 = 0.8;
 /// Gain of work that changed files.
 const CHANGE: f64 = 1.3;
+/// Gain of pinned items.
+const PINNED: f64 = 2.0;
 
 /// Orders candidates by how well they answer a query, and returns the best `limit`.
 pub fn rank(
@@ -122,7 +150,9 @@ pub fn rank(
         }
         let score = clues.apply(candidate, scores[index], &mut why);
         if score > 0.0 {
-            ranked.push(Ranked { index, score, why: why.join("; ") });
+            let closeness =
+                if matches[index].frequencies.len() < 2 { 0.0 } else { scorer.coverage(&matches[index]) };
+            ranked.push(Ranked { index, score, closeness, why: why.join("; ") });
         }
     }
     ranked.sort_by(|left, right| {
@@ -158,6 +188,10 @@ impl Clues<'_> {
             score *= CHANGE;
             why.push("changed files".to_owned());
         }
+        if document.is_pinned && score > 0.0 {
+            score *= PINNED;
+            why.push("pinned".to_owned());
+        }
         if let Some(file) = named_file(&document.files, &query.files) {
             score += self.best * FILE;
             why.push(format!("the query names {file}"));
@@ -184,6 +218,12 @@ impl Clues<'_> {
         if let Some(branch) = matching_branch(query, self.nearby, document.branch.as_deref()) {
             score *= BRANCH;
             why.push(format!("on branch {branch}"));
+        }
+        if let Some(branch) = self.nearby.unmerged_branch(document.repo.as_ref(), document.branch.as_deref())
+        {
+            // Without a current branch, the caller may work on this one.
+            score *= if self.nearby.branch.is_some() { UNMERGED } else { 1.0 };
+            why.push(format!("branch {branch} is not merged"));
         }
         score * (1.0 + RECENT * freshness(query.now, document.created_at))
     }

@@ -31,6 +31,7 @@ fn candidate(number: i64, kind: ItemKind, title: &str, body: &str, files: &[&str
             turn: None,
             is_conversational: false,
             changes_files: false,
+            is_pinned: false,
             created_at: NOW,
             text: DocumentText::of(title, &[body], &files),
             files,
@@ -139,9 +140,9 @@ fn named_agents_files_branches_and_times_are_preferred() {
         assert_eq!(found[0].0, first, "{query}: {found:?}");
         assert!(found[0].1.contains(why), "{query}: {found:?}");
     }
-    let nearby = Nearby { branch: Some("fix/lease-renewal".into()), files: Vec::new() };
+    let nearby = Nearby { branch: Some("fix/lease-renewal".into()), ..Nearby::default() };
     assert_eq!(near("fix the lease", &all, &nearby)[0].0, 4);
-    let nearby = Nearby { branch: None, files: vec!["src/lease.rs".into()] };
+    let nearby = Nearby { files: vec!["src/lease.rs".into()], ..Nearby::default() };
     assert_eq!(near("fix the lease", &all, &nearby)[0].0, 3);
 }
 
@@ -199,5 +200,46 @@ proptest! {
         let mut reversed = all.clone();
         reversed.reverse();
         prop_assert_eq!(order(&ranked("alpha gamma", &all)), order(&ranked("alpha gamma", &reversed)));
+    }
+}
+
+#[test]
+fn items_of_unmerged_branches_rank_lower_on_other_branches() {
+    let mut candidates =
+        [1, 2].map(|number| candidate(number, ItemKind::Note, "lease renewal", "", &[])).to_vec();
+    for one in &mut candidates {
+        one.document.repo = Some("o/r".parse().unwrap());
+    }
+    candidates[0].document.branch = Some("experiment".into());
+    candidates[1].document.branch = Some("main".into());
+    let query = Query::parse("lease renewal", NOW);
+    let unmerged = vec![UnmergedBranch { repo: "o/r".parse().unwrap(), branch: "experiment".into() }];
+    let ranked = |branch: Option<&str>| {
+        let nearby =
+            Nearby { branch: branch.map(str::to_owned), unmerged: unmerged.clone(), ..Nearby::default() };
+        rank(&query, &corpus(&candidates), &candidates, &nearby, 10)
+    };
+    let of_experiment = |ranked: &[Ranked]| ranked.iter().find(|one| one.index == 0).unwrap().clone();
+    let elsewhere = ranked(Some("main"));
+    assert_eq!(elsewhere[1].index, 0);
+    assert!(elsewhere[1].why.contains("branch experiment is not merged"), "{}", elsewhere[1].why);
+    let there = ranked(Some("experiment"));
+    assert_eq!(there[0].index, 0);
+    assert!(!there[0].why.contains("not merged"), "{}", there[0].why);
+    let unknown = ranked(None);
+    assert!(of_experiment(&unknown).why.contains("not merged"));
+    assert!(of_experiment(&unknown).score > of_experiment(&elsewhere).score);
+}
+
+#[test]
+fn pinned_items_rank_higher() {
+    let mut candidates =
+        [1, 2].map(|number| candidate(number, ItemKind::Note, "lease renewal", "", &[])).to_vec();
+    for pinned in [0, 1] {
+        candidates.iter_mut().enumerate().for_each(|(at, one)| one.document.is_pinned = at == pinned);
+        let query = Query::parse("lease", NOW);
+        let ranked = rank(&query, &corpus(&candidates), &candidates, &Nearby::default(), 10);
+        assert_eq!(ranked[0].index, pinned);
+        assert!(ranked[0].why.contains("pinned"), "{}", ranked[0].why);
     }
 }

@@ -9,6 +9,7 @@ use baton_app::checkpoint::{
 use baton_app::handoff::{
     AckHandoff, CreateHandoff, LatestHandoff, ListHandoffs, ShowHandoff, WithdrawHandoff,
 };
+use baton_app::memory::{RejectItem, SupersedeItem};
 use baton_app::note::{CreateNote, DeleteNote, ListNotes, ShowNote, UpdateNote};
 use baton_app::observation::{ListObservations, ShowObservation, SummarizeSession};
 use baton_app::recall::{GetItems, Search, Timeline};
@@ -81,9 +82,14 @@ pub fn tools() -> Vec<ToolBinding> {
         checkpoint("workflow_explain", operation::<ExplainContext>()),
         checkpoint("workflow_checkpoint_delete", operation::<DeleteCheckpoint>()),
         checkpoint("workflow_list", operation::<ListWorkflows>()),
-        memory("search", operation::<Search>()).in_default_set(),
+        memory("search", operation::<Search>()).in_default_set().without_rare(&["current_branch"]),
         memory("timeline", operation::<Timeline>()),
-        memory("get", operation::<GetItems>()).in_default_set(),
+        memory("get", operation::<GetItems>())
+            .in_default_set()
+            .without_rare(&["repo", "content_hash", "limit"])
+            .filling(&[Filled::Repo]),
+        memory("memory_reject", operation::<RejectItem>()),
+        memory("memory_supersede", operation::<SupersedeItem>()),
         memory("observation_list", operation::<ListObservations>()),
         memory("observation_show", operation::<ShowObservation>()),
         memory("note", operation::<CreateNote>())

@@ -3,12 +3,13 @@
 use baton_core::recall::ItemKind;
 use baton_core::{Agent, Handoff, HandoffAuthor, HandoffId, Repo, SessionId, Timestamp, Track, Venture};
 
+use super::mark::and_visible;
 use super::recall::RecallRows;
 use crate::error::StoreError;
 use crate::page::Page;
 use crate::sql::{Columns, QueryBuilder, RowReader, Sql};
 
-/// Filter for handoffs that were not withdrawn. Absent conditions match every handoff.
+/// Filter for handoffs that were not withdrawn, rejected or superseded. Absent conditions match every handoff.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HandoffFilter {
     /// Venture of the handoff.
@@ -55,6 +56,9 @@ pub trait HandoffRows {
 
     /// Finds the latest handoff of a session that was not withdrawn.
     fn latest_handoff_of(&mut self, session: SessionId) -> Result<Option<Handoff>, StoreError>;
+
+    /// Lists all handoffs of a session, newest first.
+    fn handoffs_of(&mut self, session: SessionId) -> Result<Vec<Handoff>, StoreError>;
 
     /// Adds a handoff.
     fn insert_handoff(&mut self, handoff: &Handoff) -> Result<(), StoreError>;
@@ -144,6 +148,11 @@ impl<S: Sql> HandoffRows for S {
     fn latest_handoff_of(&mut self, session: SessionId) -> Result<Option<Handoff>, StoreError> {
         let sql = select!("WHERE session_id = $1 AND withdrawn_at IS NULL ORDER BY id DESC LIMIT 1");
         self.query_one(sql, &[(&session.to_string()).into()], &mut read)
+    }
+
+    fn handoffs_of(&mut self, session: SessionId) -> Result<Vec<Handoff>, StoreError> {
+        let sql = select!("WHERE session_id = $1 ORDER BY id DESC");
+        self.query(sql, &[(&session.to_string()).into()], &mut read)
     }
 
     fn insert_handoff(&mut self, handoff: &Handoff) -> Result<(), StoreError> {
@@ -252,7 +261,7 @@ impl<S: Sql> HandoffRows for S {
         if let Some(author) = filter.written_by {
             query.with(" AND written_by = $?", author.as_str());
         }
-        query.with(" ORDER BY id DESC LIMIT $?", page.limit);
+        query.text(and_visible!("handoffs.id")).with(" ORDER BY id DESC LIMIT $?", page.limit);
         self.query(query.sql(), query.params(), &mut read)
     }
 }

@@ -3,6 +3,7 @@
 use baton_core::recall::ItemKind;
 use baton_core::{Agent, Note, NoteId, NoteKind, Repo, SessionId, Venture};
 
+use super::mark::and_visible;
 use super::recall::RecallRows;
 use crate::error::StoreError;
 use crate::page::Page;
@@ -19,6 +20,8 @@ pub struct NoteFilter {
     pub session_id: Option<SessionId>,
     /// Kind of the note.
     pub kind: Option<NoteKind>,
+    /// File: a whole path or the last components of one.
+    pub file: Option<String>,
 }
 
 /// Note operations of a transaction.
@@ -38,7 +41,7 @@ pub trait NoteRows {
     /// Deletes a note. Returns false if there is none.
     fn delete_note(&mut self, id: NoteId) -> Result<bool, StoreError>;
 
-    /// Lists notes, newest first.
+    /// Lists notes that are not rejected or superseded, newest first.
     fn notes(&mut self, filter: &NoteFilter, page: Page) -> Result<Vec<Note>, StoreError>;
 }
 
@@ -118,6 +121,7 @@ impl<S: Sql> NoteRows for S {
     fn notes(&mut self, filter: &NoteFilter, page: Page) -> Result<Vec<Note>, StoreError> {
         let below = page.below(NoteId::PREFIX);
         let session = filter.session_id.map(|id| id.to_string());
+        let ending = filter.file.as_ref().map(|file| format!("/{file}"));
         let mut query = QueryBuilder::new(SELECT);
         query.with(" id < $?", &below);
         if let Some(ventures) = &filter.ventures {
@@ -136,6 +140,13 @@ impl<S: Sql> NoteRows for S {
         if let Some(kind) = filter.kind {
             query.with(" AND kind = $?", kind.as_str());
         }
+        if let (Some(file), Some(ending)) = (&filter.file, &ending) {
+            query
+                .with(" AND (file = $?", file)
+                .with(" OR substr(file, length(file) - length($?) + 1)", ending)
+                .with(" = $?)", ending);
+        }
+        query.text(self.pick(and_visible!("notes.id"), and_visible!("notes.id COLLATE \"C\"")));
         query.with(" ORDER BY id DESC LIMIT $?", page.limit);
         self.query(query.sql(), query.params(), &mut read)
     }

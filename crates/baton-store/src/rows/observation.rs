@@ -10,6 +10,7 @@ use baton_core::{ObservationId, Repo, SessionId, Timestamp, Ulid, Venture};
 use crate::error::StoreError;
 use crate::page::Page;
 use crate::rows::RecallRows;
+use crate::rows::mark::and_visible;
 use crate::sql::{Columns, Param, QueryBuilder, RowReader, Sql, parts};
 
 /// Filter for observations. Absent conditions match every observation.
@@ -38,7 +39,7 @@ pub trait ObservationRows {
     /// Finds observations by id, in any order.
     fn observations_with_ids(&mut self, ids: &[ObservationId]) -> Result<Vec<Observation>, StoreError>;
 
-    /// Lists observations, newest first.
+    /// Lists observations that are not rejected or superseded, newest first.
     fn observations(
         &mut self,
         filter: &ObservationFilter,
@@ -54,14 +55,15 @@ pub trait ObservationRows {
         limit: u32,
     ) -> Result<Vec<Observation>, StoreError>;
 
-    /// Lists the observations of a session that its summary does not cover, oldest first.
+    /// Lists the observations of a session that its summary does not cover, oldest first, without rejected and
+    /// superseded ones.
     fn observations_to_sum_up(
         &mut self,
         session: SessionId,
         limit: u32,
     ) -> Result<Vec<Observation>, StoreError>;
 
-    /// Deletes observations.
+    /// Deletes observations. Their raw output stays in the queue.
     fn delete_observations(&mut self, ids: &[ObservationId]) -> Result<(), StoreError>;
 
     /// Counts observations captured at or after a time.
@@ -246,7 +248,7 @@ fn select<S: Sql>(
         }
         query.text(")");
     }
-    query.with(" ORDER BY id DESC LIMIT $?", page.limit);
+    query.text(and_visible!("observations.id")).with(" ORDER BY id DESC LIMIT $?", page.limit);
     tx.query(query.sql(), query.params(), &mut read)
 }
 
@@ -348,8 +350,15 @@ impl<S: Sql> ObservationRows for S {
     }
 
     fn delete_observations(&mut self, ids: &[ObservationId]) -> Result<(), StoreError> {
-        for id in ids {
-            self.execute("DELETE FROM observations WHERE id = $1", &[(&id.to_string()).into()])?;
+        for observation in self.observations_with_ids(ids)? {
+            let id = observation.id.to_string();
+            for path in &observation.files {
+                self.execute(
+                    "DELETE FROM observation_files WHERE name = $1 AND venture = $2 AND observation_id = $3",
+                    &[name_of(path).into(), observation.venture.as_str().into(), (&id).into()],
+                )?;
+            }
+            self.execute("DELETE FROM observations WHERE id = $1", &[(&id).into()])?;
         }
         let items: Vec<String> = ids.iter().map(ToString::to_string).collect();
         self.delete_documents(ItemKind::Observation, &items)
@@ -360,8 +369,9 @@ impl<S: Sql> ObservationRows for S {
         session: SessionId,
         limit: u32,
     ) -> Result<Vec<Observation>, StoreError> {
+        let visible = and_visible!("observations.id");
         let sql = format!(
-            "SELECT {COLUMNS} FROM observations WHERE session_id = $1 AND NOT summed_up ORDER BY id LIMIT $2"
+            "SELECT {COLUMNS} FROM observations WHERE session_id = $1 AND NOT summed_up{visible} ORDER BY id LIMIT $2"
         );
         self.query(&sql, &[(&session.to_string()).into(), limit.into()], &mut read)
     }

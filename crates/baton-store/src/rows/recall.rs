@@ -119,7 +119,7 @@ pub trait RecallRows {
 }
 
 const COLUMNS: &str = "number, place, kind, item, external_id, venture, repo, session_id, branch, agent, author, \
-     turn, created_at, files, title, body, paths, changes_files";
+     turn, created_at, files, title, body, paths, changes_files, is_pinned";
 
 fn read(columns: &dyn Columns) -> Result<Candidate, StoreError> {
     let row = RowReader { table: "recall_documents", columns };
@@ -142,6 +142,7 @@ fn read(columns: &dyn Columns) -> Result<Candidate, StoreError> {
             created_at: row.time(12)?,
             files: row.json(13)?,
             changes_files: row.bool(17)?,
+            is_pinned: row.bool(18)?,
             text: DocumentText { title: row.text(14)?, body: row.text(15)?, paths: row.text(16)? },
         },
     })
@@ -239,10 +240,10 @@ fn insert_part<S: Sql>(tx: &mut S, documents: &[(&Document, Option<i64>)]) -> Re
     }
     let mut query = QueryBuilder::new(
         "INSERT INTO recall_documents (place, kind, item, external_id, venture, repo, session_id, branch, agent, \
-         author, turn, created_at, length, changes_files, files, scope, title, body, paths) VALUES ",
+         author, turn, created_at, length, changes_files, is_pinned, files, scope, title, body, paths) VALUES ",
     );
     query.rows(documents.iter().zip(&texts).map(|((one, place), (session, files, scope))| {
-        let params: [Param<'_>; 19] = [
+        let params: [Param<'_>; 20] = [
             (*place).into(),
             one.kind.as_str().into(),
             (&one.item).into(),
@@ -257,6 +258,7 @@ fn insert_part<S: Sql>(tx: &mut S, documents: &[(&Document, Option<i64>)]) -> Re
             one.created_at.into(),
             one.text.length().into(),
             one.changes_files.into(),
+            one.is_pinned.into(),
             files.into(),
             scope.into(),
             (&one.text.title).into(),
@@ -269,8 +271,9 @@ fn insert_part<S: Sql>(tx: &mut S, documents: &[(&Document, Option<i64>)]) -> Re
         " ON CONFLICT (kind, item) DO UPDATE SET external_id = excluded.external_id, venture = excluded.venture, \
          repo = excluded.repo, session_id = excluded.session_id, branch = excluded.branch, agent = excluded.agent, \
          author = excluded.author, turn = excluded.turn, created_at = excluded.created_at, \
-         length = excluded.length, changes_files = excluded.changes_files, files = excluded.files, scope = excluded.scope, title = excluded.title, \
-         body = excluded.body, paths = excluded.paths",
+         length = excluded.length, changes_files = excluded.changes_files, is_pinned = excluded.is_pinned, \
+         files = excluded.files, scope = excluded.scope, title = excluded.title, body = excluded.body, \
+         paths = excluded.paths",
     );
     tx.execute(query.sql(), query.params())?;
     Ok(())
@@ -551,7 +554,8 @@ impl<S: Sql> RecallRows for S {
             self,
             "SELECT count(*) FROM observations o WHERE NOT EXISTS (SELECT 1 FROM recall_documents d \
              WHERE d.kind = 'observation' AND d.item = o.id) AND NOT EXISTS (SELECT 1 FROM recall_pending p \
-             WHERE p.kind = 'observation' AND p.item = o.id)",
+             WHERE p.kind = 'observation' AND p.item = o.id) AND NOT EXISTS (SELECT 1 FROM item_marks m \
+             WHERE m.item = o.id AND m.kind <> 'pinned')",
         )?;
         if missing > 0 && self.is_index_built()? {
             problems.push(format!("{missing} observations are missing from the search index"));

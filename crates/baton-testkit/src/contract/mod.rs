@@ -10,11 +10,13 @@
 pub mod checkpoint;
 pub mod checkpoint_key;
 pub mod concurrency;
+pub mod file_version;
 pub mod fixture;
 mod gate;
 pub mod handoff;
 pub mod id;
 pub mod idempotency;
+pub mod mark;
 pub mod migration;
 pub mod note;
 pub mod observation;
@@ -24,12 +26,14 @@ pub mod request;
 pub mod schedule;
 pub mod session;
 pub mod session_list;
+pub mod shown_item;
 mod store;
 pub mod summary;
 pub mod task;
 pub mod token;
 pub mod transaction;
 pub mod turn;
+pub mod unmerged_branch;
 pub mod usage;
 pub mod watch;
 pub mod workflow;
@@ -73,6 +77,21 @@ macro_rules! store_contract {
             }
             id {
                 ids_are_found_by_their_beginning,
+            }
+            shown_item {
+                items_are_shown_once_per_session,
+            }
+            unmerged_branch {
+                reports_replace_the_branches_of_a_repository,
+            }
+            file_version {
+                versions_are_found_by_time,
+                versions_are_forgotten,
+            }
+            mark {
+                marks_are_stored_replaced_and_deleted,
+                marks_are_filtered,
+                lists_omit_hidden_items,
             }
             note {
                 notes_are_stored_corrected_and_deleted,
@@ -260,6 +279,10 @@ mod tests {
             ("session_list", include_str!("session_list.rs")),
             ("handoff", include_str!("handoff.rs")),
             ("id", include_str!("id.rs")),
+            ("file_version", include_str!("file_version.rs")),
+            ("shown_item", include_str!("shown_item.rs")),
+            ("unmerged_branch", include_str!("unmerged_branch.rs")),
+            ("mark", include_str!("mark.rs")),
             ("note", include_str!("note.rs")),
             ("idempotency", include_str!("idempotency.rs")),
             ("request", include_str!("request.rs")),

@@ -8,7 +8,8 @@ use std::time::Duration;
 use baton_app::checkpoint::Vault;
 use baton_app::observation::{ModelTroubles, WorkerActivity};
 use baton_app::{
-    App, CheckpointSettings, Clock, Entropy, ObservationSettings, Reply, RequestLog, Settings, find,
+    App, ChatRecall, CheckpointSettings, Clock, Entropy, ObservationSettings, Reply, RequestLog, Settings,
+    find,
 };
 use baton_core::classify::Classifier;
 use baton_core::observation::{Observation, QueueStats, QueueStatus};
@@ -343,6 +344,7 @@ fn settings(compressor: Arc<dyn Compressor>) -> Settings {
             read_closing: None,
             lease: LEASE,
             max_attempts: ATTEMPTS,
+            recall: ChatRecall::default(),
             raw_retention: 7 * DAY,
             troubles: ModelTroubles::default(),
             activity: WorkerActivity::default(),

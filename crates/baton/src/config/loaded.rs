@@ -106,6 +106,10 @@ pub(crate) struct Config {
     pub(crate) worker_idle_minutes: u64,
     /// `worker.autostart`
     pub(crate) worker_autostart: bool,
+    /// `recall.on_prompt`
+    pub(crate) recall_on_prompt: bool,
+    /// `recall.before_edit`
+    pub(crate) recall_before_edit: bool,
     /// `capture.enabled`
     pub(crate) is_capture_enabled: bool,
     /// `worker.lease_seconds`
@@ -232,6 +236,8 @@ impl Config {
                 .filter(|budget| *budget > 0),
             worker_idle_minutes: required(&layers, "worker.idle_minutes", integer)?,
             worker_autostart: required(&layers, "worker.autostart", on_or_off)?,
+            recall_on_prompt: required(&layers, "recall.on_prompt", on_or_off)?,
+            recall_before_edit: required(&layers, "recall.before_edit", on_or_off)?,
             is_capture_enabled: required(&layers, "capture.enabled", on_or_off)?,
             worker_lease_seconds: required(&layers, "worker.lease_seconds", integer)?,
             worker_max_attempts: required(&layers, "worker.max_attempts", integer)?,

@@ -88,6 +88,8 @@ fn every_value_reaches_its_field() {
         ("BATON_WORKER_IDLE_MINUTES", "22"),
         ("BATON_WORKER_AUTOSTART", "off"),
         ("BATON_CAPTURE", "off"),
+        ("BATON_RECALL_ON_PROMPT", "on"),
+        ("BATON_RECALL_BEFORE_EDIT", "on"),
         ("BATON_WORKER_LEASE_SECONDS", "23"),
         ("BATON_WORKER_MAX_ATTEMPTS", "24"),
         ("BATON_OBSERVATION_RAW_RETENTION_DAYS", "25"),
@@ -136,6 +138,7 @@ fn every_value_reaches_its_field() {
     assert_eq!((config.worker_concurrency, config.daily_token_budget), (20, Some(21)));
     assert_eq!((config.worker_idle_minutes, config.worker_lease_seconds), (22, 23));
     assert!(!config.worker_autostart && !config.is_capture_enabled);
+    assert!(config.recall_on_prompt && config.recall_before_edit);
     assert_eq!((config.worker_max_attempts, config.raw_retention_days), (24, 25));
     assert_eq!((config.log_file.clone(), config.log_format), (Some("/log".into()), LogFormat::Json));
     assert!(config.entries().iter().all(|entry| matches!(entry.origin, Origin::Environment(_))));

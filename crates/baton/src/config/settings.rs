@@ -444,6 +444,22 @@ pub(super) const SETTINGS: &[Setting] = &[
         help: "`off`: hooks record nothing and add nothing to chats",
     },
     Setting {
+        key: "recall.on_prompt",
+        env: &["BATON_RECALL_ON_PROMPT"],
+        default: Preset::Text("off"),
+        kind: Kind::Choice(&["on", "off"]),
+        project_file: ProjectFile::May,
+        help: "`on`: a prompt adds up to three closely related items to the chat",
+    },
+    Setting {
+        key: "recall.before_edit",
+        env: &["BATON_RECALL_BEFORE_EDIT"],
+        default: Preset::Text("off"),
+        kind: Kind::Choice(&["on", "off"]),
+        project_file: ProjectFile::May,
+        help: "`on`: the first edit of a file adds a line about earlier work on it",
+    },
+    Setting {
         key: "worker.lease_seconds",
         env: &["BATON_WORKER_LEASE_SECONDS"],
         default: Preset::Text("300"),

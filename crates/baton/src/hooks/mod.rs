@@ -11,5 +11,5 @@ pub(crate) use capture_failure::{CaptureFailures, Outcome};
 pub(crate) use journal::{Journal, Trouble};
 pub(crate) use last_captured::LastCaptured;
 pub(crate) use outbox::{ReportId, ReportOutbox, result_of};
-pub(crate) use place::describe_place;
+pub(crate) use place::{describe_branches, describe_files, describe_place, hash_inside};
 pub(crate) use replay::{replay_periodically, replay_reports};

@@ -34,6 +34,8 @@ pub(crate) struct Place {
     pub(crate) project: PathBuf,
     pub(crate) scope: Scope,
     pub(crate) program: Program,
+    /// Whether hooks add a line about a file before it is edited: `recall.before_edit`.
+    pub(crate) recalls_before_edit: bool,
     /// Environment variables with which agents move their folders.
     pub(crate) variables: Vec<(String, String)>,
     /// Folders of `PATH`.

@@ -22,7 +22,8 @@ use crate::config::{Config, Sources};
 use crate::data_dir::DataDir;
 use crate::exit::Exit;
 use crate::hooks::{
-    CaptureFailures, Journal, LastCaptured, Outcome, ReportId, ReportOutbox, describe_place, result_of,
+    CaptureFailures, Journal, LastCaptured, Outcome, ReportId, ReportOutbox, describe_branches,
+    describe_files, describe_place, result_of,
 };
 use crate::logging;
 use crate::output::{Failure, warn};
@@ -48,7 +49,7 @@ Examples:
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct HookArgs {
-    /// Event: session-start, user-prompt-submit, post-tool-use, pre-compact, post-compact, stop, subagent-stop or
+    /// Event: session-start, user-prompt-submit, pre-tool-use, post-tool-use, pre-compact, post-compact, stop, subagent-stop or
     /// session-end
     pub(crate) event: String,
     /// Client program that runs the agent, for example claude-code or codex
@@ -406,6 +407,11 @@ impl HookRun {
         // Part of the report, so that a replayed report is the same request.
         report.entry("reported_at").or_insert_with(|| SystemClock.now().to_string().into());
         describe_place(report);
+        match known {
+            Some(HookEvent::PreToolUse | HookEvent::PostToolUse) => describe_files(report),
+            Some(HookEvent::SessionEnd) => describe_branches(report),
+            _ => {}
+        }
     }
 
     /// Spools a report and returns the failure to record, which says whether spooling worked.

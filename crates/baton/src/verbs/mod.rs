@@ -16,6 +16,7 @@ pub(crate) mod import;
 pub(crate) mod key;
 pub(crate) mod man;
 pub(crate) mod mcp;
+pub(crate) mod memory;
 pub(crate) mod note;
 pub(crate) mod observation;
 pub(crate) mod pause;

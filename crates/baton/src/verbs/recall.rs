@@ -1,13 +1,23 @@
-//! `baton search`, `baton timeline` and `baton get`
+//! `baton search`, `baton timeline`, `baton get`, `baton file` and `baton how`
 
-use baton_app::recall::{GetItems, ItemView, Search, SearchResult, Timeline, TimelineEntry};
+use std::path::{Component, PathBuf};
+
+use baton_app::recall::{
+    CommandRun, FileHistory, GetItems, ItemView, Search, SearchResult, Timeline, TimelineEntry,
+};
+use baton_core::Sha256Hash;
 use baton_core::observation::visible;
+use baton_git::Repository;
 use clap::Args;
 use serde_json::json;
 
 use crate::backend::Backend;
+use crate::checkout::{find_root, repository_at};
+use crate::exit::Exit;
+use crate::hooks::hash_inside;
 use crate::output::{Answer, Failure};
 use crate::terminal::{list_items, when};
+use crate::verbs::memory::describe_mark;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -80,10 +90,43 @@ pub(crate) struct GetArgs {
     ids: Vec<String>,
 }
 
+pub(crate) const FILE_EXAMPLES: &str = "Example:
+  $ baton file src/worker.rs";
+
+#[derive(Debug, Args)]
+pub(crate) struct FileArgs {
+    /// Path of the file
+    path: String,
+    /// Repository of the file, as owner/name [default: repository of the current checkout]
+    #[arg(long)]
+    repo: Option<String>,
+    /// Maximum number of sessions, 1 to 100 [default: 10]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    limit: Option<i64>,
+}
+
+pub(crate) const HOW_EXAMPLES: &str = "Example:
+  $ baton how cargo test";
+
+#[derive(Debug, Args)]
+pub(crate) struct HowArgs {
+    /// Repository, as owner/name [default: all repositories]
+    #[arg(long)]
+    repo: Option<String>,
+    /// Maximum number of runs, 1 to 100 [default: 10]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    limit: Option<i64>,
+    /// Command, or words of it; options of baton come before it
+    #[arg(required = true, num_args = 1.., trailing_var_arg = true, allow_hyphen_values = true)]
+    command: Vec<String>,
+}
+
 pub(crate) fn search(args: &SearchArgs, backend: &Backend) -> Result<Answer, Failure> {
+    let here = std::env::current_dir().ok().and_then(|folder| find_root(&folder));
+    let current_branch = here.and_then(|root| Repository::glance(&root)).and_then(|glance| glance.branch);
     let params = json!({
         "q": args.query.join(" "), "limit": args.limit, "venture": args.venture, "repo": args.repo,
-        "branch": args.branch, "session": args.session, "agent": args.agent, "kind": args.kind,
+        "current_branch": current_branch, "branch": args.branch, "session": args.session, "agent": args.agent, "kind": args.kind,
         "file": args.file, "since": args.since, "until": args.until,
     });
     backend.answer::<Search>(&params, None, |found| {
@@ -125,6 +168,117 @@ pub(crate) fn get(args: &GetArgs, backend: &Backend) -> Result<Answer, Failure> 
     })
 }
 
+pub(crate) fn file(args: &FileArgs, backend: &Backend) -> Result<Answer, Failure> {
+    let place = FilePlace::of(args)?;
+    let params = json!({
+        "file": place.path, "repo": place.repo, "content_hash": place.hash.map(|hash| hash.to_string()),
+        "limit": args.limit,
+    });
+    backend
+        .answer::<GetItems>(&params, None, |found| found.file.as_ref().map(describe_file).unwrap_or_default())
+}
+
+/// A file in its repository.
+struct FilePlace {
+    path: String,
+    repo: Option<String>,
+    hash: Option<Sha256Hash>,
+}
+
+impl FilePlace {
+    /// Finds the path of a file relative to the current checkout. Outside of a checkout, or with another repository, the
+    /// path is used as it is.
+    fn of(args: &FileArgs) -> Result<Self, Failure> {
+        let as_given = || Self { path: args.path.clone(), repo: args.repo.clone(), hash: None };
+        let here = std::env::current_dir().ok();
+        let Some((folder, root)) = here.and_then(|folder| find_root(&folder).map(|root| (folder, root)))
+        else {
+            return Ok(as_given());
+        };
+        let repo = repository_at(&root)?.map(|repo| repo.as_str().to_owned());
+        if args.repo.is_some() && args.repo != repo {
+            return Ok(as_given());
+        }
+        let outside = || {
+            let message = format!("cannot show {}: it is outside of {}", args.path, root.display());
+            Failure::new(Exit::Validation, "invalid_request", message)
+                .hint("give a path inside the checkout, or name its repository with --repo")
+        };
+        let mut path = PathBuf::new();
+        for part in folder.join(&args.path).components() {
+            match part {
+                Component::CurDir => {}
+                Component::ParentDir => _ = path.pop(),
+                part => path.push(part),
+            }
+        }
+        let inside = path.strip_prefix(&root).map_err(|_| outside())?;
+        let hash = hash_inside(&root, inside);
+        let path = inside.to_str().filter(|path| !path.is_empty()).ok_or_else(outside)?.to_owned();
+        Ok(Self { path, repo, hash })
+    }
+}
+
+fn describe_file(file: &FileHistory) -> String {
+    let path = visible(&file.path);
+    if file.sessions.is_empty() && file.notes.is_empty() {
+        return format!("nothing is recorded about {path}");
+    }
+    let changed = match file.changed_since {
+        Some(true) => "; changed since",
+        Some(false) => "; unchanged since",
+        None => "",
+    };
+    let mut lines = vec![format!("{path}: used in {} sessions{changed}", file.session_count)];
+    for note in &file.notes {
+        lines.push(format!(
+            "{}  {}  {}: {}",
+            note.id,
+            note.created_at,
+            note.kind.as_str(),
+            visible(&note.text)
+        ));
+    }
+    for session in &file.sessions {
+        let agent = session.agent.as_deref().unwrap_or("unknown agent");
+        let branch = session.branch.as_ref().map(|branch| format!(" on {branch}")).unwrap_or_default();
+        lines.push(format!(
+            "{}  {}  {}: {} changes, {} reads",
+            session.session_id,
+            session.last_used_at,
+            visible(&format!("{agent}{branch}")),
+            session.changes,
+            session.reads
+        ));
+        lines.extend(session.turns.iter().map(|turn| format!("    {}  {}", turn.id, visible(&turn.title))));
+    }
+    lines.join("\n")
+}
+
+pub(crate) fn how(args: &HowArgs, backend: &Backend) -> Result<Answer, Failure> {
+    let params = json!({ "command": args.command.join(" "), "repo": args.repo, "limit": args.limit });
+    backend.answer::<GetItems>(&params, None, |found| {
+        let runs = found.command.as_ref().map(|command| command.runs.as_slice()).unwrap_or_default();
+        if runs.is_empty() {
+            return "no earlier runs are recorded".to_owned();
+        }
+        runs.iter().map(describe_run).collect::<Vec<_>>().join("\n")
+    })
+}
+
+fn describe_run(run: &CommandRun) -> String {
+    let agent = run.agent.as_deref().unwrap_or("unknown agent");
+    format!(
+        "{}  {}  {}, {}\n    {}\n    {}",
+        run.id,
+        run.created_at,
+        visible(agent),
+        run.repo,
+        visible(&run.title),
+        visible(&run.summary)
+    )
+}
+
 fn result_lines(result: &SearchResult) -> String {
     let mut text = format!(
         "{}  {}  {}\n    {}\n    why: {}; {} tokens",
@@ -153,6 +307,7 @@ fn describe(item: &ItemView) -> String {
         ("session", item.session_id.map(|id| id.to_string())),
         ("turn", item.turn_id.clone()),
         ("agent", item.agent.clone()),
+        ("mark", item.mark.as_ref().map(describe_mark)),
     ];
     for (name, value) in details {
         if let Some(value) = value {
@@ -161,6 +316,13 @@ fn describe(item: &ItemView) -> String {
     }
     if !item.files.is_empty() {
         parts.push(format!("{:<8}{}", "files", visible(&item.files.join(", "))));
+    }
+    if !item.changed_files.is_empty() {
+        parts.push(format!(
+            "{:<8}{} since this was recorded",
+            "changed",
+            visible(&item.changed_files.join(", "))
+        ));
     }
     parts.push(format!("\n{}", visible(&item.text)));
     parts.join("\n")

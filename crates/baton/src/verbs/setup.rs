@@ -90,6 +90,7 @@ pub(crate) fn place(scope: Scope, config: &Config) -> Result<Place, Failure> {
             binary,
             data_dir: Some(config.data_dir.clone()).filter(|folder| *folder != places.data),
         },
+        recalls_before_edit: config.recall_before_edit,
         variables: variables.collect(),
         path,
     })

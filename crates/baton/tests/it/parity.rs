@@ -186,6 +186,7 @@ fn masked(value: &Value) -> Value {
                         "next_cursor",
                         "agentSessionId",
                         "more",
+                        "replaced_by",
                         "score",
                         "took_ms",
                     ]
@@ -393,6 +394,42 @@ fn run_note_calls(script: &mut Script<'_>) {
     call(show_note(&id)).unwrap_err();
 }
 
+fn reject(id: &str) -> Step {
+    Step {
+        http: ("POST", "/api/memory/reject"),
+        tool: "memory_reject",
+        verb: &["memory", "reject"],
+        params: json!({ "id": id }),
+        positional: &["id"],
+    }
+}
+
+fn supersede(id: &str, by: &str) -> Step {
+    Step {
+        http: ("POST", "/api/memory/supersede"),
+        tool: "memory_supersede",
+        verb: &["memory", "supersede"],
+        params: json!({ "id": id, "by": by }),
+        positional: &["id"],
+    }
+}
+
+fn run_memory_calls(script: &mut Script<'_>) {
+    let mut call = |step: Step| script.call(&step);
+    let [old, new] = ["old", "new"].map(|text| {
+        let made = call(note(json!({ "text": text, "repo": "o/n", "venture": "corrected" }))).unwrap();
+        made["note"]["id"].as_str().unwrap().to_owned()
+    });
+    call(supersede(&old, &old)).unwrap_err();
+    call(supersede(&old, "note_01HQXV3NK8ZZZZZZZZZZZZZZZZ")).unwrap_err();
+    let marked = call(supersede(&old, &new)).unwrap();
+    assert_eq!(marked["mark"]["kind"], "superseded");
+    let left = call(notes(json!({ "venture": "corrected" }))).unwrap();
+    assert_eq!(left["notes"].as_array().unwrap().len(), 1);
+    call(reject(&new)).unwrap();
+    call(reject("turn_999999")).unwrap_err();
+}
+
 const UNKNOWN_SESSION: &str = "sess_01HQXV3NK8ZZZZZZZZZZZZZZZZ";
 const UNKNOWN_HANDOFF: &str = "ho_01HQXV3NK8ZZZZZZZZZZZZZZZZ";
 
@@ -418,6 +455,7 @@ fn run_scenarios(interface: &mut dyn Interface) -> Vec<Outcome> {
     run_checkpoint_calls(&mut script);
     run_recall_calls(&mut script);
     run_note_calls(&mut script);
+    run_memory_calls(&mut script);
     script.outcomes
 }
 
@@ -741,7 +779,7 @@ fn every_interface_returns_the_same_results() {
 }
 
 /// Operations for hooks, workers and users that are not offered as tools.
-const NO_TOOL: [&str; 12] = [
+const NO_TOOL: [&str; 16] = [
     "hook.report",
     "transcript.import",
     "observation.import",
@@ -754,6 +792,10 @@ const NO_TOOL: [&str; 12] = [
     "task.record",
     "request.list",
     "id.find",
+    "memory.pin",
+    "memory.restore",
+    "memory.list",
+    "memory.forget",
 ];
 
 /// Verbs whose name differs from their operation.

@@ -158,6 +158,8 @@ fn requests(path: &str, method: &str, operation: &Value, records: &VentureRecord
                 ("venture", "b"),
                 ("repo", "b/repo"),
                 ("agent", "b-agent"),
+                ("id", note_id),
+                ("by", observation_id),
             ] {
                 if body.get(name).is_some() {
                     body[name] = value.into();
@@ -172,7 +174,7 @@ fn requests(path: &str, method: &str, operation: &Value, records: &VentureRecord
     let queries = match path {
         "/active" => vec!["venture=b".into(), "repo=b/repo".into(), "agent=b-agent".into()],
         "/handoffs" | "/handoffs/latest" | "/api/workflows" | "/api/observations" | "/api/tasks"
-        | "/api/notes" => {
+        | "/api/notes" | "/api/memory" => {
             vec!["venture=b".into()]
         }
         "/api/context" => vec!["venture=b&repo=b/repo".into()],

@@ -33,6 +33,9 @@ const EVENTS: [(&str, &str, u32); 10] = [
     ("SessionEnd", "session-end", 5),
 ];
 
+/// Tools that change files.
+const EDIT_MATCHER: &str = "Edit|Write|MultiEdit|NotebookEdit";
+
 fn targets(place: &Place) -> Vec<Target> {
     let base = match place.scope {
         Scope::User => place.folder("CLAUDE_CONFIG_DIR", ".claude"),
@@ -69,5 +72,12 @@ fn hooks(place: &Place) -> Map<String, Value> {
             "args": place.program.hook_args(event, AGENT.id), "timeout": timeout,
         }] }])
     };
-    EVENTS.iter().map(|(name, event, timeout)| ((*name).to_owned(), group(event, *timeout))).collect()
+    let mut hooks: Map<String, Value> =
+        EVENTS.iter().map(|(name, event, timeout)| ((*name).to_owned(), group(event, *timeout))).collect();
+    if place.recalls_before_edit {
+        let mut edits = group("pre-tool-use", 5);
+        edits[0]["matcher"] = EDIT_MATCHER.into();
+        hooks.insert("PreToolUse".to_owned(), edits);
+    }
+    hooks
 }

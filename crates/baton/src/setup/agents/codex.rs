@@ -44,11 +44,15 @@ fn targets(place: &Place) -> Vec<Target> {
         Scope::User => place.folder("CODEX_HOME", ".codex"),
         Scope::Project => place.project.join(".codex"),
     };
-    let entries = EVENTS.iter().map(|(name, event, timeout)| {
-        let command = place.program.hook_line(event, AGENT.id);
-        let handler = json!({ "type": "command", "command": command, "timeout": timeout });
-        JsonEntry::Element(vec!["hooks", name], json!({ "hooks": [handler] }))
-    });
+    let handler = |event: &str, timeout: u32| json!({ "type": "command", "command": place.program.hook_line(event, AGENT.id), "timeout": timeout });
+    let entry = |(name, event, timeout): &(&'static str, &str, u32)| {
+        JsonEntry::Element(vec!["hooks", name], json!({ "hooks": [handler(event, *timeout)] }))
+    };
+    let mut entries: Vec<JsonEntry> = EVENTS.iter().map(entry).collect();
+    if place.recalls_before_edit {
+        let hooks = json!({ "matcher": "apply_patch", "hooks": [handler("pre-tool-use", 5)] });
+        entries.push(JsonEntry::Element(vec!["hooks", "PreToolUse"], hooks));
+    }
     let server = TomlTable {
         path: vec!["mcp_servers", "baton"],
         members: vec![
@@ -57,7 +61,7 @@ fn targets(place: &Place) -> Vec<Target> {
         ],
     };
     let mut targets = vec![
-        Target::json(folder.join("hooks.json"), entries.collect()),
+        Target::json(folder.join("hooks.json"), entries),
         Target { path: folder.join("config.toml"), content: Content::Toml(server) },
     ];
     // Skills of a project are read from `.agents/skills`.

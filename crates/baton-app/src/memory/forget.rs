@@ -1,0 +1,305 @@
+//! `memory.forget`: deletes one item, or everything of a session, a repository or a period.
+
+use std::collections::BTreeSet;
+
+use baton_core::observation::TurnId;
+use baton_core::recall::ItemKind;
+use baton_core::{ErrorCode, Fault, NoteId, ObservationId, Repo, SessionId, Since, Venture};
+use baton_store::{ForgetFilter, PurgedItems, Tx};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::mark::{is_quoted, readable_item};
+use crate::checkpoint::delete_checkpoint;
+use crate::context::Context;
+use crate::observation::renew_session_texts;
+use crate::operation::{Effect, Operation};
+use crate::recall::{Item, Loader, no_item};
+
+/// Maximum number of items per call, which keeps transactions short.
+const BATCH: u32 = 500;
+/// Maximum number of tool uses of a turn that are deleted with it.
+const MAX_TURN_OBSERVATIONS: u32 = 10_000;
+
+/// Kinds that are deleted, in this order: texts that quote other items last.
+const KINDS: [ItemKind; 6] = [
+    ItemKind::Turn,
+    ItemKind::Observation,
+    ItemKind::Note,
+    ItemKind::Handoff,
+    ItemKind::Checkpoint,
+    ItemKind::Summary,
+];
+
+/// Deletes items.
+#[derive(Debug)]
+pub struct Forget;
+
+/// What to delete: one item, or everything that matches all filters.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+pub struct ForgetParams {
+    /// Item id. Cannot be combined with filters.
+    #[serde(default)]
+    pub id: Option<String>,
+    /// Everything recorded in this session.
+    #[serde(default, alias = "session_id")]
+    pub session: Option<SessionId>,
+    /// Everything recorded in this repository, as owner/name.
+    #[serde(default)]
+    pub repo: Option<Repo>,
+    /// Everything recorded before this time: a timestamp, or a duration before now such as `90d`.
+    #[serde(default)]
+    pub before: Option<Since>,
+    /// Venture of the filters; ignored with an id. Defaults to all ventures you have access to.
+    #[serde(default)]
+    pub venture: Option<Venture>,
+    /// Count only, delete nothing. Defaults to false.
+    #[serde(default)]
+    pub dry_run: bool,
+}
+
+/// What was deleted, or would be.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ForgetOutput {
+    /// True if nothing was deleted.
+    pub dry_run: bool,
+    /// Numbers of items.
+    pub forgotten: ForgottenItems,
+    /// True if more items match. Call again to delete them.
+    pub more: bool,
+}
+
+/// Numbers of items by kind.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ForgottenItems {
+    /// Number of turns.
+    #[schemars(with = "i64")]
+    pub turns: u64,
+    /// Number of observations.
+    #[schemars(with = "i64")]
+    pub observations: u64,
+    /// Number of notes.
+    #[schemars(with = "i64")]
+    pub notes: u64,
+    /// Number of handoffs.
+    #[schemars(with = "i64")]
+    pub handoffs: u64,
+    /// Number of checkpoints.
+    #[schemars(with = "i64")]
+    pub checkpoints: u64,
+    /// Number of summaries, without those that were made again.
+    #[schemars(with = "i64")]
+    pub summaries: u64,
+    /// Number of captured tool uses with raw input and output.
+    #[schemars(with = "i64")]
+    pub raw_outputs: u64,
+}
+
+impl ForgottenItems {
+    const fn count(&mut self, kind: ItemKind) -> &mut u64 {
+        match kind {
+            ItemKind::Turn => &mut self.turns,
+            ItemKind::Observation => &mut self.observations,
+            ItemKind::Handoff => &mut self.handoffs,
+            ItemKind::Checkpoint => &mut self.checkpoints,
+            ItemKind::Summary => &mut self.summaries,
+            ItemKind::Note | ItemKind::Task => &mut self.notes,
+        }
+    }
+}
+
+impl Operation for Forget {
+    const NAME: &'static str = "memory.forget";
+    const SUMMARY: &'static str = "Delete an item with its raw output, or everything of a session, a repository or a \
+        period. Summaries and automatic handoffs that quote it are made again. Cannot be undone.";
+    const EFFECT: Effect = Effect::Delete;
+    const FREES_SPACE: bool = true;
+    type Params = ForgetParams;
+    type Input = ForgetParams;
+    type Output = ForgetOutput;
+
+    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+        let has_filter = params.session.is_some() || params.repo.is_some() || params.before.is_some();
+        if params.id.is_some() == has_filter {
+            return Err(Fault::new(
+                ErrorCode::InvalidRequest,
+                "cannot forget: give either an id, or a session, a repo or a time (before)",
+            )
+            .hint("add dry_run to see what would be deleted"));
+        }
+        Ok(params)
+    }
+
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
+        let mut forgetting =
+            Forgetting { context, output: ForgetOutput::default(), sessions: BTreeSet::new() };
+        forgetting.output.dry_run = params.dry_run;
+        match &params.id {
+            Some(id) => {
+                let item = readable_item(context, tx, id)?;
+                forgetting.item(tx, item)?;
+            }
+            None => {
+                tx.allow_long_statements()?;
+                if let Some(session) = params.session {
+                    context.session(tx, session)?;
+                }
+                let filter = ForgetFilter {
+                    ventures: context.readable_ventures(params.venture.as_ref())?,
+                    repo: params.repo.clone(),
+                    session_id: params.session,
+                    before: params.before.map(|before| before.before(context.now)),
+                };
+                if params.dry_run {
+                    forgetting.count(tx, &filter)?;
+                } else {
+                    forgetting.matching(tx, &filter)?;
+                }
+            }
+        }
+        if !params.dry_run {
+            for session in std::mem::take(&mut forgetting.sessions) {
+                renew_session_texts(context, tx, session)?;
+            }
+        }
+        Ok(forgetting.output)
+    }
+}
+
+struct Forgetting<'a> {
+    context: &'a Context<'a>,
+    output: ForgetOutput,
+    /// Sessions whose summary and automatic handoffs may quote a deleted item.
+    sessions: BTreeSet<SessionId>,
+}
+
+impl Forgetting<'_> {
+    fn count(&mut self, tx: &mut dyn Tx, filter: &ForgetFilter) -> Result<(), Fault> {
+        for kind in KINDS {
+            *self.output.forgotten.count(kind) = tx.count_forgettable(kind, filter)?;
+        }
+        self.output.forgotten.raw_outputs = tx.count_raw(filter)?;
+        Ok(())
+    }
+
+    /// Deletes up to a batch of the items that match.
+    fn matching(&mut self, tx: &mut dyn Tx, filter: &ForgetFilter) -> Result<(), Fault> {
+        let purged = tx.forget_raw(filter, BATCH)?;
+        let mut left = BATCH.saturating_sub(u32::try_from(purged.count).unwrap_or(BATCH));
+        self.purged(purged);
+        for kind in KINDS {
+            let mut loader = Loader::default();
+            for id in tx.forgettable(kind, filter, left)? {
+                left -= 1;
+                match loader.load(tx, kind, &id)? {
+                    Some(item) => self.item(tx, item)?,
+                    None => self.unreadable(tx, kind, &id)?,
+                }
+            }
+        }
+        self.output.more = left == 0;
+        if !self.output.more {
+            tx.forget_file_versions(filter)?;
+        }
+        Ok(())
+    }
+
+    fn purged(&mut self, purged: PurgedItems) {
+        self.output.forgotten.raw_outputs += purged.count;
+        purged.blobs.into_iter().for_each(|blob| self.context.effects.unreferenced_blob(blob));
+    }
+
+    /// Deletes one item.
+    fn item(&mut self, tx: &mut dyn Tx, item: Item) -> Result<(), Fault> {
+        *self.output.forgotten.count(item.kind) += 1;
+        if is_quoted(item.kind) || item.kind == ItemKind::Summary {
+            self.sessions.extend(item.session_id);
+        }
+        match item.kind {
+            ItemKind::Turn => {
+                if let Some(turn) = item.turn {
+                    self.turn(tx, turn)?;
+                }
+            }
+            ItemKind::Observation => self.observation(tx, parse(&item.id)?)?,
+            ItemKind::Task => {
+                return Err(Fault::new(
+                    ErrorCode::InvalidRequest,
+                    format!("cannot forget {}: the files of a task are in its checkout", item.id),
+                )
+                .hint("delete its folder below .agent-output in the checkout"));
+            }
+            _ if self.output.dry_run => {}
+            ItemKind::Note => _ = tx.delete_note(parse::<NoteId>(&item.id)?)?,
+            ItemKind::Handoff => tx.delete_handoff(parse(&item.id)?)?,
+            ItemKind::Summary => tx.delete_summary(parse(&item.id)?)?,
+            ItemKind::Checkpoint => {
+                let reference = item.id.clone().try_into().map_err(|_| no_item(&item.id))?;
+                delete_checkpoint(self.context, tx, &reference)?;
+            }
+        }
+        if !self.output.dry_run {
+            tx.delete_mark(&item.id)?;
+        }
+        Ok(())
+    }
+
+    /// Deletes an item that search does not find, for example a withdrawn handoff.
+    fn unreadable(&mut self, tx: &mut dyn Tx, kind: ItemKind, id: &str) -> Result<(), Fault> {
+        *self.output.forgotten.count(kind) += 1;
+        match kind {
+            ItemKind::Handoff => tx.delete_handoff(parse(id)?)?,
+            ItemKind::Turn => tx.delete_turn(parse(id)?)?,
+            ItemKind::Summary => tx.delete_summary(parse(id)?)?,
+            _ => {}
+        }
+        tx.delete_mark(id)?;
+        Ok(())
+    }
+
+    /// Deletes a turn and the tool uses in it.
+    fn turn(&mut self, tx: &mut dyn Tx, id: TurnId) -> Result<(), Fault> {
+        let Some(turn) = tx.turn(id)? else { return Ok(()) };
+        let until = tx.next_turn(&turn)?.map(|next| next.started_at);
+        let observations =
+            tx.observations_between(turn.session_id, turn.started_at, until, MAX_TURN_OBSERVATIONS)?;
+        for observation in observations {
+            self.output.forgotten.observations += 1;
+            self.observation(tx, observation.id)?;
+        }
+        for pending in tx.open_queue_items(turn.session_id, MAX_TURN_OBSERVATIONS)? {
+            if pending.created_at >= turn.started_at && until.is_none_or(|until| pending.created_at < until) {
+                self.raw_output(tx, pending.id)?;
+            }
+        }
+        if !self.output.dry_run {
+            tx.delete_turn(id)?;
+        }
+        Ok(())
+    }
+
+    /// Deletes an observation and its raw output.
+    fn observation(&mut self, tx: &mut dyn Tx, id: ObservationId) -> Result<(), Fault> {
+        let Some(observation) = tx.observation(id)? else { return Ok(()) };
+        self.raw_output(tx, observation.queue_id)?;
+        if !self.output.dry_run {
+            tx.delete_observations(&[id])?;
+            tx.delete_mark(&id.to_string())?;
+        }
+        Ok(())
+    }
+
+    fn raw_output(&mut self, tx: &mut dyn Tx, queue_id: i64) -> Result<(), Fault> {
+        if self.output.dry_run {
+            self.output.forgotten.raw_outputs += u64::from(tx.queue_raw(queue_id)?.is_some());
+        } else {
+            let purged = tx.forget_queue_item(queue_id)?;
+            self.purged(purged);
+        }
+        Ok(())
+    }
+}
+
+fn parse<T: std::str::FromStr>(id: &str) -> Result<T, Fault> {
+    id.parse().map_err(|_| no_item(id))
+}

@@ -1,0 +1,102 @@
+//! `memory.list`: items that are rejected, superseded or pinned.
+
+use baton_core::recall::{ItemKind, MarkKind};
+use baton_core::{ErrorCode, Fault, Repo, Venture};
+use baton_store::{MarkFilter, Tx};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::context::Context;
+use crate::operation::{Effect, Operation};
+use crate::recall::{Loader, MarkView, kind_of};
+
+const DEFAULT_LIMIT: i64 = 50;
+const MAX_LIMIT: i64 = 200;
+
+/// Lists marked items.
+#[derive(Debug)]
+pub struct ListMarks;
+
+/// Filters.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+pub struct ListMarksParams {
+    /// Filter by venture. Defaults to all ventures you have access to.
+    #[serde(default)]
+    pub venture: Option<Venture>,
+    /// Filter by repository, as owner/name.
+    #[serde(default)]
+    pub repo: Option<Repo>,
+    /// Filter by mark: `rejected`, `superseded` or `pinned`.
+    #[serde(default)]
+    pub mark: Option<MarkKind>,
+    /// Maximum number of items, 1 to 200. Defaults to 50.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 200))]
+    pub limit: Option<i64>,
+}
+
+/// Marked items, last marked first.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+pub struct ListMarksOutput {
+    /// Items.
+    pub items: Vec<MarkedItem>,
+}
+
+/// A marked item.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MarkedItem {
+    /// Item id.
+    pub id: String,
+    /// Kind of the item.
+    pub kind: ItemKind,
+    /// Repository, or null.
+    pub repo: Option<Repo>,
+    /// Title.
+    pub title: String,
+    /// Mark.
+    pub mark: MarkView,
+}
+
+impl Operation for ListMarks {
+    const NAME: &'static str = "memory.list";
+    const SUMMARY: &'static str = "List items that are rejected, superseded or pinned, last marked first.";
+    const EFFECT: Effect = Effect::Read;
+    type Params = ListMarksParams;
+    type Input = (ListMarksParams, u32);
+    type Output = ListMarksOutput;
+
+    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+        let limit = params.limit.unwrap_or(DEFAULT_LIMIT);
+        if !(1..=MAX_LIMIT).contains(&limit) {
+            let message = format!("limit must be 1 to {MAX_LIMIT}, not {limit}");
+            return Err(Fault::new(ErrorCode::InvalidRequest, message).hint("omit limit for 50 items"));
+        }
+        Ok((params, u32::try_from(limit).unwrap_or(1)))
+    }
+
+    fn run(
+        context: &Context<'_>,
+        tx: &mut dyn Tx,
+        (params, limit): &Self::Input,
+    ) -> Result<Self::Output, Fault> {
+        let filter = MarkFilter {
+            ventures: context.readable_ventures(params.venture.as_ref())?,
+            repo: params.repo.clone(),
+            kind: params.mark,
+        };
+        let mut loader = Loader::default();
+        let mut items = Vec::new();
+        for mark in tx.marks(&filter, *limit)? {
+            // Deleted items keep no mark, but an item may be deleted by retention.
+            let Some(item) = loader.load(tx, kind_of(&mark.item), &mark.item)? else { continue };
+            items.push(MarkedItem {
+                id: item.id,
+                kind: item.kind,
+                repo: item.repo,
+                title: item.title,
+                mark: mark.into(),
+            });
+        }
+        Ok(ListMarksOutput { items })
+    }
+}

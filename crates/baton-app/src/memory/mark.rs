@@ -1,0 +1,202 @@
+//! `memory.reject`, `memory.supersede`, `memory.pin` and `memory.restore`: the mark of an item.
+
+use baton_core::Fault;
+use baton_core::recall::{ItemKind, Mark, MarkKind};
+use baton_store::Tx;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::context::Context;
+use crate::observation::renew_session_texts;
+use crate::operation::{Effect, Operation};
+use crate::recall::{Item, Loader, MarkView, kind_of, no_item};
+
+/// Rejects an item.
+#[derive(Debug)]
+pub struct RejectItem;
+
+/// Replaces an item by another one.
+#[derive(Debug)]
+pub struct SupersedeItem;
+
+/// Pins an item.
+#[derive(Debug)]
+pub struct PinItem;
+
+/// Removes the mark of an item.
+#[derive(Debug)]
+pub struct RestoreItem;
+
+/// The item to mark.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct MarkParams {
+    /// Item id from search, timeline or context, for example `note_01J…` or `turn_42`.
+    pub id: String,
+}
+
+/// The item to replace.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct SupersedeParams {
+    /// Id of the outdated item, for example `note_01J…`.
+    pub id: String,
+    /// Id of the item that replaces it.
+    pub by: String,
+}
+
+/// The item and its mark.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MarkOutput {
+    /// Item id.
+    pub id: String,
+    /// Kind of the item.
+    pub kind: ItemKind,
+    /// Title of the item.
+    pub title: String,
+    /// Mark after the call, or null.
+    pub mark: Option<MarkView>,
+}
+
+impl Operation for RejectItem {
+    const NAME: &'static str = "memory.reject";
+    const SUMMARY: &'static str = "Reject a recorded item that is wrong: search, timeline, lists and context no longer \
+        return it. To replace it by a correct item, use memory_supersede.";
+    const EFFECT: Effect = Effect::Write;
+    type Params = MarkParams;
+    type Input = MarkParams;
+    type Output = MarkOutput;
+
+    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+        Ok(params)
+    }
+
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
+        let item = readable_item(context, tx, &params.id)?;
+        set_mark(context, tx, item, Some((MarkKind::Rejected, None)))
+    }
+}
+
+impl Operation for SupersedeItem {
+    const NAME: &'static str = "memory.supersede";
+    const SUMMARY: &'static str = "Replace an outdated item by a newer one, for example by a note: search, timeline, \
+        lists and context no longer return the outdated item.";
+    const EFFECT: Effect = Effect::Write;
+    type Params = SupersedeParams;
+    type Input = SupersedeParams;
+    type Output = MarkOutput;
+
+    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+        if params.id == params.by {
+            return Err(Fault::invalid("by", "must not be the item itself")
+                .hint("give the id of the item that replaces it, or reject the item"));
+        }
+        Ok(params)
+    }
+
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
+        let item = readable_item(context, tx, &params.id)?;
+        let by = readable_item(context, tx, &params.by)?;
+        if by.venture != item.venture {
+            return Err(Fault::invalid("by", "must be in the same venture as the item"));
+        }
+        let mark = tx.marks_of(&[&by.id])?.pop();
+        if let Some(mark) = mark.filter(|mark| mark.kind.hides()) {
+            return Err(Fault::invalid("by", format!("names an item that is {}", mark.kind.as_str()))
+                .hint("give the id of an item that is not rejected or superseded"));
+        }
+        set_mark(context, tx, item, Some((MarkKind::Superseded, Some(by.id))))
+    }
+}
+
+impl Operation for PinItem {
+    const NAME: &'static str = "memory.pin";
+    const SUMMARY: &'static str = "Pin an important item: it comes first in the context of new chats and ranks higher \
+        in search.";
+    const EFFECT: Effect = Effect::Write;
+    type Params = MarkParams;
+    type Input = MarkParams;
+    type Output = MarkOutput;
+
+    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+        Ok(params)
+    }
+
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
+        let item = readable_item(context, tx, &params.id)?;
+        set_mark(context, tx, item, Some((MarkKind::Pinned, None)))
+    }
+}
+
+impl Operation for RestoreItem {
+    const NAME: &'static str = "memory.restore";
+    const SUMMARY: &'static str = "Remove the mark of an item that was rejected, superseded or pinned.";
+    const EFFECT: Effect = Effect::Write;
+    type Params = MarkParams;
+    type Input = MarkParams;
+    type Output = MarkOutput;
+
+    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+        Ok(params)
+    }
+
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
+        let item = readable_item(context, tx, &params.id)?;
+        set_mark(context, tx, item, None)
+    }
+}
+
+/// Finds an item of a venture that the caller may access.
+pub(super) fn readable_item(context: &Context<'_>, tx: &mut dyn Tx, id: &str) -> Result<Item, Fault> {
+    let found = Loader::default().load(tx, kind_of(id), id)?;
+    found.filter(|item| context.actor.reaches(&item.venture)).ok_or_else(|| no_item(id))
+}
+
+/// Sets or removes the mark of an item. Texts that quote it are made again if it becomes hidden or visible. Repeating the
+/// call changes nothing.
+fn set_mark(
+    context: &Context<'_>,
+    tx: &mut dyn Tx,
+    item: Item,
+    mark: Option<(MarkKind, Option<String>)>,
+) -> Result<MarkOutput, Fault> {
+    let before = tx.marks_of(&[&item.id])?.pop();
+    let is_same = before.as_ref().map(|before| (before.kind, before.replaced_by.clone())) == mark;
+    let after = match (&before, mark) {
+        (Some(before), _) if is_same => Some(before.clone()),
+        (_, Some((kind, replaced_by))) => {
+            let mark = Mark {
+                item: item.id.clone(),
+                venture: item.venture.clone(),
+                repo: item.repo.clone(),
+                kind,
+                replaced_by,
+                created_at: context.now,
+                actor_key_id: context.actor.key_id.clone(),
+            };
+            tx.put_mark(&mark)?;
+            Some(mark)
+        }
+        (_, None) => {
+            tx.delete_mark(&item.id)?;
+            None
+        }
+    };
+    if !is_same {
+        let hides = |mark: &Option<Mark>| mark.as_ref().is_some_and(|mark| mark.kind.hides());
+        if hides(&after) {
+            tx.delete_documents(item.kind, std::slice::from_ref(&item.id))?;
+        }
+        // Also for a hidden item: it may be in the batch that another process indexes now.
+        tx.enqueue_for_index(item.kind, &item.id)?;
+        if let Some(session) =
+            item.session_id.filter(|_| is_quoted(item.kind) && hides(&before) != hides(&after))
+        {
+            renew_session_texts(context, tx, session)?;
+        }
+    }
+    Ok(MarkOutput { id: item.id, kind: item.kind, title: item.title, mark: after.map(Into::into) })
+}
+
+/// Returns true if summaries and automatic handoffs quote items of a kind.
+pub(super) const fn is_quoted(kind: ItemKind) -> bool {
+    matches!(kind, ItemKind::Turn | ItemKind::Observation | ItemKind::Note)
+}

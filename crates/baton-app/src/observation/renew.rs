@@ -1,0 +1,37 @@
+//! Makes the derived texts of a session again after some of its records were hidden or deleted.
+
+use baton_core::{Fault, SessionId};
+use baton_store::Tx;
+
+use super::automatic::replace_automatic_content;
+use super::material::read_summary_input;
+use super::summarize::without_model;
+use crate::context::Context;
+
+/// Replaces the summary of a session and the automatic content of its handoffs, which may quote the records. A summary
+/// that a model wrote is requested from the worker again.
+pub(crate) fn renew_session_texts(
+    context: &Context<'_>,
+    tx: &mut dyn Tx,
+    session: SessionId,
+) -> Result<(), Fault> {
+    if let Some(before) = tx.summary(session)? {
+        tx.delete_summary(session)?;
+        let is_by_model = before.provenance.model.is_some();
+        loop {
+            let input = read_summary_input(tx, session)?;
+            if input.is_empty() {
+                break;
+            }
+            if is_by_model {
+                tx.request_summary(session, context.now, context.now)?;
+                break;
+            }
+            tx.keep_summary(session, &without_model(context, &input)?, None)?;
+            if !input.more {
+                break;
+            }
+        }
+    }
+    replace_automatic_content(context.settings, tx, session)
+}

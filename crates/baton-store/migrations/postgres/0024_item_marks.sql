@@ -1,0 +1,13 @@
+-- Corrections of single items: rejected, superseded or pinned. The id of an item is unique across kinds.
+CREATE TABLE item_marks (
+  item         TEXT COLLATE "C" PRIMARY KEY NOT NULL,
+  venture      TEXT NOT NULL,
+  repo         TEXT,
+  kind         TEXT NOT NULL,
+  replaced_by  TEXT,
+  created_at   BIGINT NOT NULL,
+  actor_key_id TEXT NOT NULL
+);
+CREATE INDEX item_marks_by_venture ON item_marks (venture, created_at, item);
+
+ALTER TABLE recall_documents ADD COLUMN is_pinned BOOLEAN NOT NULL DEFAULT FALSE;

@@ -1,0 +1,91 @@
+//! Rows of file versions: the content of files as agents saw it, by hash.
+
+use baton_core::{Repo, Sha256Hash, Timestamp, Venture};
+
+use super::forget::ForgetFilter;
+use crate::error::StoreError;
+use crate::sql::{QueryBuilder, RowReader, Sql};
+
+/// A file of a repository.
+#[derive(Debug, Clone, Copy)]
+pub struct FileOf<'a> {
+    /// Venture.
+    pub venture: &'a Venture,
+    /// Repository.
+    pub repo: &'a Repo,
+    /// Path, relative to the root of the checkout.
+    pub path: &'a str,
+}
+
+/// File version operations of a transaction.
+pub trait FileVersionRows {
+    /// Records the content of a file at a time, if it differs from the last recorded one.
+    fn record_file_version(
+        &mut self,
+        file: FileOf<'_>,
+        hash: Sha256Hash,
+        seen_at: Timestamp,
+    ) -> Result<(), StoreError>;
+
+    /// Finds the last content of a file that was recorded at or before a time.
+    fn file_version(&mut self, file: FileOf<'_>, at: Timestamp) -> Result<Option<Sha256Hash>, StoreError>;
+
+    /// Deletes the versions of a repository or a period. A filter with a session matches none.
+    fn forget_file_versions(&mut self, filter: &ForgetFilter) -> Result<(), StoreError>;
+}
+
+impl<S: Sql> FileVersionRows for S {
+    fn record_file_version(
+        &mut self,
+        file: FileOf<'_>,
+        hash: Sha256Hash,
+        seen_at: Timestamp,
+    ) -> Result<(), StoreError> {
+        if self.file_version(file, seen_at)? == Some(hash) {
+            return Ok(());
+        }
+        self.execute(
+            "INSERT INTO file_versions (venture, repo, path, seen_at, hash) VALUES ($1, $2, $3, $4, $5) \
+             ON CONFLICT (venture, repo, path, seen_at) DO UPDATE SET hash = excluded.hash",
+            &[
+                file.venture.as_str().into(),
+                file.repo.as_str().into(),
+                file.path.into(),
+                seen_at.into(),
+                (&hash.to_string()).into(),
+            ],
+        )?;
+        Ok(())
+    }
+
+    fn file_version(&mut self, file: FileOf<'_>, at: Timestamp) -> Result<Option<Sha256Hash>, StoreError> {
+        self.query_one(
+            "SELECT hash FROM file_versions WHERE venture = $1 AND repo = $2 AND path = $3 AND seen_at <= $4 \
+             ORDER BY seen_at DESC LIMIT 1",
+            &[file.venture.as_str().into(), file.repo.as_str().into(), file.path.into(), at.into()],
+            &mut |columns| RowReader { table: "file_versions", columns }.hash(0),
+        )
+    }
+
+    fn forget_file_versions(&mut self, filter: &ForgetFilter) -> Result<(), StoreError> {
+        if filter.session_id.is_some() {
+            return Ok(());
+        }
+        let mut query = QueryBuilder::new("DELETE FROM file_versions WHERE 1 = 1");
+        if let Some(ventures) = &filter.ventures {
+            query.text(" AND (1 = 0");
+            for venture in ventures {
+                query.with(" OR venture = $?", venture.as_str());
+            }
+            query.text(")");
+        }
+        if let Some(repo) = &filter.repo {
+            query.with(" AND repo = $?", repo.as_str());
+        }
+        if let Some(before) = filter.before {
+            query.with(" AND seen_at < $?", before);
+        }
+        self.execute(query.sql(), query.params())?;
+        Ok(())
+    }
+}
