@@ -68,7 +68,9 @@ pub(super) fn at_prompt(
     let mut lines = Vec::new();
     for found in related.iter().filter(|found| found.document.session_id != Some(session.id)) {
         let Some(item) = loader.load(tx, found.document.kind, &found.document.item)? else { continue };
-        if !tx.show_item(session.id, &item.id)? {
+        // A summary and the automatic handoff of its session begin alike.
+        let is_repeated = lines.iter().any(|line: &String| line.contains(&item.title));
+        if is_repeated || !tx.show_item(session.id, &item.id)? {
             continue;
         }
         let mut facts = vec![item.created_at.day()];

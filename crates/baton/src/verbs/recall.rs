@@ -229,7 +229,8 @@ fn describe_file(file: &FileHistory) -> String {
         Some(false) => "; unchanged since",
         None => "",
     };
-    let mut lines = vec![format!("{path}: used in {} sessions{changed}", file.session_count)];
+    let sessions = if file.session_count == 1 { "session" } else { "sessions" };
+    let mut lines = vec![format!("{path}: used in {} {sessions}{changed}", file.session_count)];
     for note in &file.notes {
         lines.push(format!(
             "{}  {}  {}: {}",

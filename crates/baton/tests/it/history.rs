@@ -34,7 +34,7 @@ fn a_file_is_found_by_its_path_in_the_checkout_and_compared_with_the_disk() {
     fs::write(&path, "two").unwrap();
     assert_eq!(file(&hooked, path.to_str().unwrap())["changed_since"], true);
     let text = hooked.home.run(&["file", "./walrus.rs"]).stdout;
-    assert!(text.contains("used in 1 sessions; changed since"), "{text}");
+    assert!(text.contains("used in 1 session; changed since"), "{text}");
     let unknown = hooked.home.run(&["file", "unknown.rs"]).stdout;
     assert_eq!(unknown.trim(), "nothing is recorded about unknown.rs");
     for outside in ["../walrus.rs", "/etc/hosts", "."] {
