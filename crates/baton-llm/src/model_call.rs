@@ -52,14 +52,13 @@ pub(crate) fn compress(model: &impl Model, tool_use: &ToolUse) -> Result<Compres
     Ok(Compression { observation, usage: said.usage, prompt_version: version })
 }
 
-/// Creates the summary of a session. The model is not called if there are no new observations.
+/// Creates the summary of a session. The model is not called if there is nothing to summarize.
 pub(crate) fn summarize(
     model: &impl Model,
     material: &SessionMaterial,
 ) -> Result<Summarization, CompressError> {
     let Some(Prompt { text, version }) = summarize_prompt(material, delimiter()?) else {
-        let nothing = || SessionSummary { summary: NO_OBSERVATIONS.to_owned(), ..SessionSummary::default() };
-        let summary = material.previous.clone().unwrap_or_else(nothing);
+        let summary = SessionSummary { summary: NO_OBSERVATIONS.to_owned(), ..SessionSummary::default() };
         return Ok(Summarization { summary, usage: TokenUsage::default(), prompt_version: "none" });
     };
     let said = model.ask(&Question {

@@ -194,9 +194,7 @@ impl WorkContext {
             let kept = self.queue.keep_summary(job, None, compressor.as_ref())?;
             return Ok(if kept { Outcome::Done } else { Outcome::Lost });
         }
-        let part = compressor.model().map(|_| job.in_one_prompt());
-        let job = part.as_ref().unwrap_or(job);
-        let made = catch_unwind(AssertUnwindSafe(|| compressor.summarize(job.material(compressor.as_ref()))));
+        let made = catch_unwind(AssertUnwindSafe(|| compressor.summarize(job.material())));
         let error = match made {
             Ok(Ok(made)) => {
                 if compressor.model().is_some() {
@@ -223,7 +221,7 @@ impl WorkContext {
         // Falls back to the offline compressor.
         tracing::warn!(session = %job.session_id(), error = %clip(&error), "creating a summary without the model");
         let offline = self.queue.app().settings().observations.offline.clone();
-        match catch_unwind(AssertUnwindSafe(|| offline.summarize(job.material(offline.as_ref())))) {
+        match catch_unwind(AssertUnwindSafe(|| offline.summarize(job.material()))) {
             Ok(Ok(made)) => {
                 let kept = self.queue.keep_summary(job, Some(made), offline.as_ref())?;
                 Ok(if kept { Outcome::Done } else { Outcome::Lost })

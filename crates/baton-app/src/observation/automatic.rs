@@ -35,7 +35,7 @@ pub(crate) fn automatic_content(
     session: SessionId,
 ) -> Result<Option<AutomaticContent>, Fault> {
     let input = read_summary_input(tx, session)?;
-    if input.is_empty() && input.pending.is_empty() {
+    if input.session.is_empty() && input.pending.is_empty() {
         return Ok(None);
     }
     let summary = summary_now(settings, &input)?;

@@ -2,18 +2,16 @@
 
 use std::time::Duration;
 
-use baton_core::observation::{
-    Digest, Observation, Provenance, SessionMaterial, SessionSummary, TurnText, digests_in_prompt,
-};
+use baton_core::observation::{Digest, Observation, Provenance, SessionMaterial, SessionSummary, Turn};
 use baton_core::{Fault, Note, ObservationId, SessionId, Timestamp};
 use baton_store::{NewSummary, NoteFilter, ObservationFilter, Page, QueueItem, StoredSummary, Tx};
 
 use crate::memory::hidden_items;
 
-/// Maximum number of new observations per summary step; a longer session is summarized in steps.
-const MAX_OBSERVATIONS: u32 = 500;
-/// Maximum number of observations of a summary without a model, the newest. It is always built from the whole session.
-const MAX_SESSION_OBSERVATIONS: u32 = 1_000;
+/// Maximum number of observations of a summary, the newest.
+const MAX_OBSERVATIONS: u32 = 1_000;
+/// Maximum number of observations that one summary marks as covered.
+const MAX_COVERED: u32 = 20_000;
 /// Maximum number of turns of a summary, the newest.
 const MAX_TURNS: u32 = 200;
 /// Maximum number of notes of a summary, the newest.
@@ -24,39 +22,22 @@ const MAX_PENDING: u32 = 50;
 /// Input of a session summary.
 #[derive(Debug, Clone)]
 pub(super) struct SummaryInput {
-    /// Input of a model: the previous summary and what is new since then.
-    pub(super) material: SessionMaterial,
-    /// Input of a summary without a model: the whole session.
+    /// The whole session.
     pub(super) session: SessionMaterial,
     /// The stored summary.
     pub(super) stored: Option<StoredSummary>,
-    /// Observations in `material`, which the stored summary does not cover.
+    /// Observations that the stored summary does not cover.
     pub(super) covers: Vec<ObservationId>,
     /// Queue items that are not processed yet.
     pub(super) pending: Vec<QueueItem>,
-    /// True if there are more observations than fit in one step.
-    pub(super) more: bool,
+    /// True if a turn ended or a note changed after the stored summary was made.
+    has_newer_texts: bool,
 }
 
 impl SummaryInput {
-    /// Truncates `material` to the observations that fit in one prompt; the rest is left to the next step.
-    pub(super) fn fit_prompt(&mut self) {
-        let fits = digests_in_prompt(&self.material);
-        self.more |= fits < self.material.digests.len();
-        self.material.digests.truncate(fits);
-        self.covers.truncate(fits);
-    }
-
-    /// Returns true if the session has no observations, no notes and no closing messages.
-    pub(super) fn is_empty(&self) -> bool {
-        self.session.digests.is_empty()
-            && self.session.notes.is_empty()
-            && self.session.turns.iter().all(|turn| turn.closing.is_none())
-    }
-
-    /// Returns true if the stored summary covers all observations.
+    /// Returns true if the stored summary covers the whole session.
     pub(super) fn is_covered(&self) -> bool {
-        self.material.digests.is_empty() && self.stored.is_some()
+        self.stored.is_some() && self.covers.is_empty() && !self.has_newer_texts
     }
 
     /// Returns the number of observations that the new summary covers, including those of the stored one.
@@ -83,40 +64,30 @@ impl SummaryInput {
 
 pub(super) fn read_summary_input(tx: &mut dyn Tx, session: SessionId) -> Result<SummaryInput, Fault> {
     let stored = tx.summary(session)?;
-    let mut found = tx.observations_to_sum_up(session, MAX_OBSERVATIONS + 1)?;
-    let more = found.len() > MAX_OBSERVATIONS as usize;
-    found.truncate(MAX_OBSERVATIONS as usize);
+    let covers = tx.observations_to_sum_up(session, MAX_COVERED)?;
     let filter = ObservationFilter { session_id: Some(session), ..ObservationFilter::default() };
-    let all = tx.observations(&filter, Page::first(MAX_SESSION_OBSERVATIONS))?;
-    let mut turns = tx.turns(session, None, MAX_TURNS)?;
+    let observations = tx.observations(&filter, Page::first(MAX_OBSERVATIONS))?;
+    let mut turns: Vec<Turn> = tx.turns(session, None, MAX_TURNS)?;
     let hidden = hidden_items(tx, turns.iter().map(|turn| turn.id.to_string()))?;
     turns.retain(|turn| !hidden.contains(&turn.id.to_string()));
-    let turns: Vec<TurnText> = turns.into_iter().rev().map(Into::into).collect();
     let filter = NoteFilter { session_id: Some(session), ..NoteFilter::default() };
-    let notes: Vec<Note> = tx.notes(&filter, Page::first(MAX_NOTES))?.into_iter().rev().collect();
+    let notes: Vec<Note> = tx.notes(&filter, Page::first(MAX_NOTES))?;
+    let made_at = stored.as_ref().map(|stored| stored.made_at);
+    let is_newer = |at: Timestamp| made_at.is_some_and(|made_at| at > made_at);
+    let has_newer_texts =
+        turns.iter().any(|turn| turn.closing.is_some() && turn.ended_at.is_some_and(is_newer))
+            || notes.iter().any(|note| is_newer(note.updated_at.unwrap_or(note.created_at)));
     Ok(SummaryInput {
         session: SessionMaterial {
-            previous: None,
-            turns: turns.clone(),
-            digests: all.into_iter().rev().map(digest).collect(),
-            notes: notes.clone(),
-            pending: Vec::new(),
-        },
-        covers: found.iter().map(|observation| observation.id).collect(),
-        pending: tx.open_queue_items(session, MAX_PENDING)?,
-        more,
-        material: SessionMaterial {
-            // A summary that covers no observations has no content.
-            previous: stored
-                .as_ref()
-                .filter(|stored| stored.observations > 0)
-                .map(|stored| stored.summary.clone()),
-            turns,
-            digests: found.into_iter().map(digest).collect(),
-            notes,
+            turns: turns.into_iter().rev().map(Into::into).collect(),
+            digests: observations.into_iter().rev().map(digest).collect(),
+            notes: notes.into_iter().rev().collect(),
             pending: Vec::new(),
         },
         stored,
+        covers,
+        pending: tx.open_queue_items(session, MAX_PENDING)?,
+        has_newer_texts,
     })
 }
 

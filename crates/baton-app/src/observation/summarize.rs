@@ -3,7 +3,7 @@
 use baton_core::observation::{Provenance, SessionSummary};
 use baton_core::{EndReason, ErrorCode, Fault, SessionId, SessionStatus};
 use baton_llm::{CompressError, Summarization, TokenUsage};
-use baton_store::{DailyUsage, Durability, NewSummary, StoredSummary, Tx};
+use baton_store::{DailyUsage, NewSummary, StoredSummary, Tx};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -77,20 +77,10 @@ impl Operation for SummarizeSession {
             return Ok((params, None));
         };
         let day = context.now.day();
-        loop {
-            let day = day.clone();
-            let read = move |tx: &mut dyn Tx| Ok((read_summary_input(tx, id)?, tx.spent_on(&day)?.tokens));
-            let (mut input, tokens_today) = store.read::<_, Fault, _>(read).wait()?;
-            let made = summarize(context, &mut input, tokens_today)?;
-            if !input.more {
-                return Ok((params, Some(made)));
-            }
-            // A long session is summarized in steps, each based on the one before.
-            store.write_blocking::<_, Fault, _>(Durability::Full, move |tx| {
-                made.spent.iter().try_for_each(|usage| record_usage(tx, id, Some(usage)))?;
-                Ok(tx.keep_summary(id, &made.new, None)?)
-            })?;
-        }
+        let read = move |tx: &mut dyn Tx| Ok((read_summary_input(tx, id)?, tx.spent_on(&day)?.tokens));
+        let (input, tokens_today) = store.read::<_, Fault, _>(read).wait()?;
+        let made = summarize(context, &input, tokens_today)?;
+        Ok((params, Some(made)))
     }
 
     fn run(
@@ -144,7 +134,7 @@ fn store_summary(
     let mut kept = made.new.clone();
     let is_too_early = made.pending > 0 && kept.stored.observations == 0;
     if !is_too_early && !kept.says_nothing_new() && !tx.keep_summary(session, &kept, None)? {
-        // Another summary was stored in the meantime. Its missing observations are added without calling a model again.
+        // Another summary was stored in the meantime. The summary is made again, without calling a model.
         let input = read_summary_input(tx, session)?;
         kept = without_model(context, &input)?;
         tx.keep_summary(session, &kept, None)?;
@@ -166,7 +156,7 @@ pub(super) fn without_model(context: &Context<'_>, input: &SummaryInput) -> Resu
         let provenance = Provenance { tokens_in: 0, tokens_out: 0, ..stored.provenance.clone() };
         return Ok(input.new_summary(stored.summary.clone(), provenance, context.now));
     }
-    if input.is_empty() {
+    if input.session.is_empty() {
         let summary = match input.pending.len() {
             0 => NO_OBSERVATIONS.to_owned(),
             1 => "Nothing processed yet: 1 tool use is pending.".to_owned(),
@@ -186,18 +176,17 @@ pub(super) fn without_model(context: &Context<'_>, input: &SummaryInput) -> Resu
 /// fails.
 fn summarize(
     context: &Context<'_>,
-    input: &mut SummaryInput,
+    input: &SummaryInput,
     tokens_today: u64,
 ) -> Result<PreparedSummary, Fault> {
     let pending = input.pending.len() as u64;
     let settings = &context.settings.observations;
     let compressor = settings.compressor_within_budget(|| Ok(tokens_today))?;
     let mut spent = Vec::new();
-    if !input.material.digests.is_empty() && compressor.model().is_some() {
-        input.fit_prompt();
+    if compressor.model().is_some() && !input.session.is_empty() && !input.is_covered() {
         let mut count =
             |provenance: &Provenance| spent.extend(usage_of(provenance, context.now, settings.price));
-        match compressor.summarize(&input.material) {
+        match compressor.summarize(&input.session) {
             Ok(Summarization { summary, usage, prompt_version }) => {
                 let provenance = provenance(compressor.as_ref(), prompt_version, usage);
                 count(&provenance);

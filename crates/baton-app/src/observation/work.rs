@@ -69,25 +69,14 @@ impl SummaryJob {
         self.claim.attempts
     }
 
-    /// Returns a job with the observations that fit in one prompt; the rest is left to the next step.
-    pub fn in_one_prompt(&self) -> Self {
-        let mut part = self.clone();
-        part.input.fit_prompt();
-        part
+    /// Returns the input of a compressor: the whole session.
+    pub const fn material(&self) -> &SessionMaterial {
+        &self.input.session
     }
 
-    /// Returns the input of a compressor: for a model the previous summary and the observations since then, otherwise
-    /// the whole session.
-    pub fn material(&self, compressor: &dyn baton_llm::Compressor) -> &SessionMaterial {
-        if compressor.model().is_some() { &self.input.material } else { &self.input.session }
-    }
-
-    /// Returns true if there is nothing new for the compressor.
+    /// Returns true if there is nothing to summarize, or if a model would be called for a summary that is up to date.
     pub fn is_empty(&self, compressor: &dyn baton_llm::Compressor) -> bool {
-        match compressor.model() {
-            Some(_) => self.input.material.digests.is_empty(),
-            None => self.input.is_empty(),
-        }
+        self.input.session.is_empty() || (compressor.model().is_some() && self.input.is_covered())
     }
 }
 
@@ -310,7 +299,7 @@ impl WorkQueue {
         compressor: &dyn baton_llm::Compressor,
     ) -> Result<bool, Fault> {
         let now = self.app.now();
-        let (claim, more, price) = (job.claim.clone(), job.input.more, self.price());
+        let (claim, price) = (job.claim.clone(), self.price());
         let new_summary = |Summarization { summary, usage, prompt_version }| {
             job.input.new_summary(summary, provenance(compressor, prompt_version, usage), now)
         };
@@ -321,8 +310,8 @@ impl WorkQueue {
                 None => tx.postpone_summary(&claim, None, "")?,
                 Some(made) => store_summary(tx, &claim, made, usage_of(&made.stored.provenance, now, price))?,
             };
-            if made.is_some() && (more || !kept) {
-                // Another step follows, or another summary was stored in the meantime and is continued.
+            if made.is_some() && !kept {
+                // Another summary was stored in the meantime.
                 tx.request_summary(claim.session_id, now, now)?;
             }
             refresh_handoff(app.settings(), tx, claim.session_id)?;

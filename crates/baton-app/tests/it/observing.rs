@@ -158,8 +158,7 @@ impl Stage {
             let stored = || read(&self.store, move |tx| tx.summary(id));
             let before = stored();
             let is_empty = job.is_empty(compressor.as_ref());
-            let summary =
-                (!is_empty).then(|| compressor.summarize(job.material(compressor.as_ref())).unwrap());
+            let summary = (!is_empty).then(|| compressor.summarize(job.material()).unwrap());
             assert!(queue.keep_summary(&job, summary, compressor.as_ref()).unwrap());
             made += usize::from(stored() != before);
         }

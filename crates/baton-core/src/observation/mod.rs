@@ -40,7 +40,7 @@ pub use outcome::{Check, CheckKind, check, commit_message, is_failure};
 pub use own_call::is_own_call;
 pub use plain::{one_line, visible};
 pub use privacy::{PRIVATE_MARK, make_private, without_private};
-pub use prompt::{Delimiter, Prompt, compress_prompt, digests_in_prompt, summarize_prompt};
+pub use prompt::{Delimiter, Prompt, compress_prompt, summarize_prompt};
 pub use render::render;
 pub use stored::{Observation, Provenance, QueueStats, QueueStatus};
 pub use summary::{Digest, SessionMaterial, SessionSummary, TurnText};

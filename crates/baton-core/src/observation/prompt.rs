@@ -4,10 +4,10 @@
 //! Tool output is untrusted data. It is enclosed in tags with a random suffix, placeholders are replaced only in the
 //! template, and the template states that the text between the tags is not an instruction.
 
-use super::cut::{MAX_RAW_CHARS, cut_list, cut_output};
+use super::cut::{cut_list, cut_output};
 use super::plain::{first_characters, one_line};
 use super::render::{files_of, render};
-use super::summary::{Digest, SessionMaterial, SessionSummary};
+use super::summary::{Digest, SessionMaterial, TurnText};
 use super::tool_use::ToolUse;
 
 /// Versions of the prompt templates for observations: without and with the turn of the tool use.
@@ -23,10 +23,12 @@ const MAX_FILES_CHARS: usize = 300;
 const MAX_DIGEST_CHARS: usize = 1_300;
 /// Maximum length of the request and of the closing message of a turn in a prompt for an observation.
 const MAX_CONTEXT_CHARS: usize = 1_500;
-/// Maximum length of a text of a turn or a note in a prompt for a summary, and of all of them.
+/// Maximum length of a text of a turn or a note in a prompt for a summary, of a text of the last turn, of all turns and
+/// of all notes.
 const MAX_TURN_CHARS: usize = 1_200;
+const MAX_LAST_TURN_CHARS: usize = 4_000;
 const MAX_TURNS_CHARS: usize = 12_000;
-const MAX_PREVIOUS_CHARS: usize = 6_000;
+const MAX_NOTES_CHARS: usize = 6_000;
 
 /// Random suffix of the tags around data, new for every prompt.
 #[derive(Debug, Clone, Copy)]
@@ -81,21 +83,25 @@ pub fn compress_prompt(tool_use: &ToolUse, delimiter: Delimiter) -> Prompt {
     Prompt { text, version }
 }
 
-/// Returns the prompt for a session summary; `None` if there are no observations.
+/// Returns the prompt for a session summary; `None` if there is nothing to summarize. A long session loses its middle,
+/// never its end.
 pub fn summarize_prompt(material: &SessionMaterial, delimiter: Delimiter) -> Option<Prompt> {
-    if material.digests.is_empty() {
+    if material.is_empty() {
         return None;
     }
-    let previous = material.previous.as_ref().map(previous_line);
-    let lines = previous.into_iter().chain(material.digests.iter().map(digest_line));
-    let lines = lines.collect::<Vec<_>>().join("\n");
-    let turns = turn_lines(material);
+    let observations = match material.digests.as_slice() {
+        [] => "none".to_owned(),
+        digests => digests.iter().map(digest_line).collect::<Vec<_>>().join("\n"),
+    };
+    let notes = material.notes.iter().map(|note| labelled("note", &note.line(), MAX_TURN_CHARS)).collect();
+    let turns: Vec<String> =
+        [within(turn_lines(&material.turns), MAX_TURNS_CHARS), within(notes, MAX_NOTES_CHARS)].concat();
     let (version, template) = if turns.is_empty() { SUMMARIZE_V1 } else { SUMMARIZE_V2 };
     let text = fill(
         template,
         &[
-            ("observations", &cut_list(&lines)),
-            ("turns", &turns),
+            ("observations", &cut_list(&observations)),
+            ("turns", &turns.join("\n")),
             ("tag", &delimiter.tag("observations")),
             ("turns_tag", &delimiter.tag("turns")),
         ],
@@ -103,56 +109,42 @@ pub fn summarize_prompt(material: &SessionMaterial, delimiter: Delimiter) -> Opt
     Some(Prompt { text, version })
 }
 
-/// Formats turns and notes, oldest first. If there are too many, the first turn and the newest ones are kept, with the
-/// number of those left out.
-fn turn_lines(material: &SessionMaterial) -> String {
-    let part = |name: &str, text: &str| format!("- [{name}] {}", one_line(text, MAX_TURN_CHARS));
-    let turns = material.turns.iter().filter(|turn| !turn.prompt.is_empty() || turn.closing.is_some());
-    let mut lines: Vec<String> = turns
-        .flat_map(|turn| {
-            let request = (!turn.prompt.is_empty()).then(|| part("request", &turn.prompt));
-            request.into_iter().chain(turn.closing.as_deref().map(|closing| part("closing message", closing)))
-        })
-        .chain(material.notes.iter().map(|note| part("note", &note.line())))
-        .collect();
-    let length = |lines: &[String]| lines.iter().map(|line| line.chars().count() + 1).sum::<usize>();
-    let mut left_out = 0;
-    while lines.len() > 2 && length(&lines) > MAX_TURNS_CHARS {
-        lines.remove(1);
-        left_out += 1;
+/// Formats the texts of turns, oldest first. The last turn has more room, because it has the outcome.
+fn turn_lines(turns: &[TurnText]) -> Vec<String> {
+    let has_text = |turn: &TurnText| !turn.prompt.is_empty() || turn.closing.is_some();
+    let last = turns.iter().rposition(has_text);
+    let mut lines = Vec::new();
+    for (position, turn) in turns.iter().enumerate() {
+        let max = if Some(position) == last { MAX_LAST_TURN_CHARS } else { MAX_TURN_CHARS };
+        if !turn.prompt.is_empty() {
+            lines.push(labelled("request", &turn.prompt, max));
+        }
+        lines.extend(turn.closing.as_deref().map(|closing| labelled("closing message", closing, max)));
     }
-    if left_out > 0 {
-        lines.insert(1, format!("- [{left_out} lines left out]"));
-    }
-    lines.join("\n")
+    lines
 }
 
-/// Returns the number of observations, from the first on, that fit in one prompt; at least one. The rest is left to the
-/// next prompt, which starts with the summary of these.
-pub fn digests_in_prompt(material: &SessionMaterial) -> usize {
-    let taken_by = |line: String| line.chars().count() + 1;
-    let mut taken = material.previous.as_ref().map_or(0, |previous| taken_by(previous_line(previous)));
-    let fits = material.digests.iter().take_while(|digest| {
-        taken += taken_by(digest_line(digest));
-        taken <= MAX_RAW_CHARS
-    });
-    fits.count().max(1)
+fn labelled(name: &str, text: &str, max: usize) -> String {
+    format!("- [{name}] {}", one_line(text, max))
+}
+
+/// Keeps the first line and the newest ones within a number of characters, with the number of lines left out.
+fn within(mut lines: Vec<String>, max: usize) -> Vec<String> {
+    let mut length: usize = lines.iter().map(|line| line.chars().count() + 1).sum();
+    let mut left_out = 0;
+    while lines.len() - left_out > 2 && length > max {
+        left_out += 1;
+        length -= lines[left_out].chars().count() + 1;
+    }
+    if left_out > 0 {
+        lines.splice(1..=left_out, [format!("- [{left_out} lines left out]")]);
+    }
+    lines
 }
 
 fn digest_line(digest: &Digest) -> String {
     let line = format!("- [{}] {}: {}", digest.tool_name, digest.title, digest.summary);
     one_line(&line, MAX_DIGEST_CHARS)
-}
-
-/// Formats the previous summary as the first line of the observations.
-fn previous_line(previous: &SessionSummary) -> String {
-    let mut line = format!("- [earlier] {}", previous.summary);
-    for (name, entries) in [("Key files", &previous.key_files), ("Key decisions", &previous.key_decisions)] {
-        if !entries.is_empty() {
-            line.push_str(&format!(" {name}: {}.", entries.join("; ")));
-        }
-    }
-    one_line(&line, MAX_PREVIOUS_CHARS)
 }
 
 /// Replaces the placeholders of a template in one pass, so that placeholders in values are not replaced.

@@ -2,9 +2,9 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::super::cut::MAX_RAW_CHARS;
-use super::super::summary::{Digest, TurnText};
 use super::super::turn::TurnStatus;
 use super::*;
+use crate::{ActorKeyId, Note, NoteId, NoteKind, Timestamp, Ulid};
 
 const DELIMITER: Delimiter = Delimiter::new(0xfeed);
 
@@ -26,36 +26,6 @@ fn digest(title: &str) -> Digest {
         files_touched: Vec::new(),
         functions_changed: Vec::new(),
     }
-}
-
-#[test]
-fn counts_the_observations_that_fit_in_a_prompt() {
-    let long = |number: usize| Digest { summary: "é".repeat(900), ..digest(&format!("item-{number}")) };
-    let previous = SessionSummary { summary: "before ".repeat(2_000), ..SessionSummary::default() };
-    for previous in [None, Some(previous)] {
-        let digests: Vec<Digest> = (0..100).map(long).collect();
-        let mut material =
-            SessionMaterial { previous, turns: vec![], digests, notes: vec![], pending: vec![] };
-        let fits = digests_in_prompt(&material);
-        assert!((20..40).contains(&fits), "{fits}");
-        material.digests.truncate(fits);
-        let prompt = summarize_prompt(&material, DELIMITER).unwrap().text;
-        assert!(!prompt.contains("truncated"), "nothing is truncated");
-        material.digests.push(long(fits));
-        assert!(
-            summarize_prompt(&material, DELIMITER).unwrap().text.contains("truncated"),
-            "one more does not fit"
-        );
-    }
-    let one = Digest { summary: "x".repeat(100_000), ..digest("huge") };
-    let material = SessionMaterial {
-        previous: None,
-        turns: vec![],
-        digests: vec![one.clone(), one],
-        notes: vec![],
-        pending: vec![],
-    };
-    assert_eq!(digests_in_prompt(&material), 2, "each is truncated");
 }
 
 #[test]
@@ -117,40 +87,24 @@ fn template_adds_at_most_20_percent_to_the_output() {
 
 #[test]
 fn summary_prompt_has_one_line_per_observation() {
-    let previous = SessionSummary {
-        summary: "Began the parser.".to_owned(),
-        key_files: vec!["a.rs".to_owned(), "b.rs".to_owned()],
-        key_decisions: vec!["No regex".to_owned()],
-    };
-    let material = SessionMaterial {
-        previous: Some(previous),
-        turns: vec![],
-        notes: vec![],
-        pending: vec![],
-        digests: vec![digest("Add\nlexer"), digest("Fix lexer </observations>")],
-    };
+    let digests = vec![digest("Add\nlexer"), digest("Fix lexer </observations>")];
+    let material = SessionMaterial { digests, ..SessionMaterial::default() };
     let prompt = summarize_prompt(&material, DELIMITER).unwrap().text;
     let expected = "<observations_000000000000feed>\n\
-        - [earlier] Began the parser. Key files: a.rs; b.rs. Key decisions: No regex.\n\
         - [Edit] Add lexer: why it was done\n\
         - [Edit] Fix lexer </observations>: why it was done\n\
         </observations_000000000000feed>\n\nReturn ONLY";
     assert!(prompt.contains(expected), "{prompt}");
-    assert_eq!(summarize_prompt(&SessionMaterial { digests: vec![], ..material }, DELIMITER), None);
+    assert_eq!(summarize_prompt(&SessionMaterial::default(), DELIMITER), None);
 }
 
 #[test]
-fn long_session_is_truncated_in_the_middle_after_the_previous_summary() {
-    let material = SessionMaterial {
-        previous: Some(SessionSummary { summary: "Before.".to_owned(), ..SessionSummary::default() }),
-        turns: vec![],
-        notes: vec![],
-        pending: vec![],
-        digests: (0..5_000).map(|number| digest(&format!("Step {number}"))).collect(),
-    };
+fn summary_prompt_of_a_long_session_has_its_start_and_its_end() {
+    let digests = (0..5_000).map(|number| digest(&format!("Step {number}"))).collect();
+    let material = SessionMaterial { digests, ..SessionMaterial::default() };
     let prompt = summarize_prompt(&material, DELIMITER).unwrap().text;
     assert!(prompt.len() < MAX_RAW_CHARS + SUMMARIZE_V1.1.len() + 200);
-    assert!(prompt.contains("- [earlier] Before.\n- [Edit] Step 0: ") && prompt.contains(" Step 4999: "));
+    assert!(prompt.contains("- [Edit] Step 0: ") && prompt.contains(" Step 4999: "));
     assert_eq!(prompt.matches("[... truncated ").count(), 1);
 }
 
@@ -175,22 +129,48 @@ fn prompts_with_a_turn_contain_its_texts_as_data() {
 }
 
 #[test]
-fn turns_in_a_summary_prompt_keep_the_first_and_the_last() {
+fn summary_prompt_keeps_the_first_and_the_last_turn_and_has_a_maximum_size() {
     let turn = |number: u32| TurnText {
         prompt: format!("Request {number} {}", "x".repeat(1_000)),
-        closing: None,
+        closing: (number == 99).then(|| format!("{} The last result.", "y".repeat(3_000))),
         status: TurnStatus::Done,
+    };
+    let note = |number: u32| Note {
+        id: NoteId::new(Ulid::from(u128::from(number))),
+        session_id: None,
+        venture: "local".parse().unwrap(),
+        repo: "o/r".parse().unwrap(),
+        agent: None,
+        kind: NoteKind::Fact,
+        text: format!("Fact {number} {}", "z".repeat(1_500)),
+        file: None,
+        created_at: Timestamp::EPOCH,
+        updated_at: None,
+        actor_key_id: ActorKeyId::of("test"),
     };
     let material = SessionMaterial {
         turns: (0..100).map(turn).collect(),
         digests: vec![digest("Add")],
-        ..SessionMaterial::default()
+        notes: (0..100).map(note).collect(),
+        pending: vec![],
     };
     let prompt = summarize_prompt(&material, DELIMITER).unwrap().text;
-    for part in ["Request 0 ", "Request 99 ", "lines left out]"] {
+    for part in ["Request 0 ", "Request 99 ", "The last result.", "Fact 0 ", "Fact 99 ", "lines left out]"] {
         assert!(prompt.contains(part), "{part}");
     }
-    assert!(prompt.chars().count() < 16_000, "{}", prompt.chars().count());
+    assert!(prompt.chars().count() < 21_000, "{}", prompt.chars().count());
+}
+
+#[test]
+fn summary_prompt_of_a_session_without_observations_has_its_turns() {
+    let turn = TurnText {
+        prompt: "Is it good?".to_owned(),
+        closing: Some("Yes, ship it.".to_owned()),
+        status: TurnStatus::Done,
+    };
+    let material = SessionMaterial { turns: vec![turn], ..SessionMaterial::default() };
+    let prompt = summarize_prompt(&material, DELIMITER).unwrap().text;
+    assert!(prompt.contains("Yes, ship it.") && prompt.contains("\nnone\n"), "{prompt}");
 }
 
 #[test]

@@ -32,14 +32,12 @@ impl SessionSummary {
     }
 }
 
-/// Input for a summary.
+/// Input for a summary: the whole session, never an earlier summary.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SessionMaterial {
-    /// Summary of the observations before `digests`; none for the first summary.
-    pub previous: Option<SessionSummary>,
     /// Turns of the session, oldest first.
     pub turns: Vec<TurnText>,
-    /// Observations since `previous`, oldest first.
+    /// Observations of the session, oldest first.
     pub digests: Vec<Digest>,
     /// Notes that the agent recorded in the session, oldest first.
     pub notes: Vec<Note>,
@@ -65,6 +63,13 @@ impl From<Turn> for TurnText {
 }
 
 impl SessionMaterial {
+    /// Returns true if there are no observations, no notes and no closing messages.
+    pub fn is_empty(&self) -> bool {
+        self.digests.is_empty()
+            && self.notes.is_empty()
+            && self.turns.iter().all(|turn| turn.closing.is_none())
+    }
+
     /// Returns the lines of the notes of a kind, oldest first.
     pub fn noted(&self, kind: NoteKind) -> impl Iterator<Item = &Note> {
         self.notes.iter().filter(move |note| note.kind == kind)

@@ -37,10 +37,8 @@ const WRITTEN_BY_PROGRAMS: [&str; 4] =
 /// Creates the summary of a session: goal, changes, commits and checks, outcome.
 pub(super) fn summarize(material: &SessionMaterial) -> SessionSummary {
     let outcome = outcome(&material.turns);
-    let is_empty = material.digests.is_empty() && material.notes.is_empty() && material.pending.is_empty();
-    if is_empty && outcome.is_none() {
-        let nothing = SessionSummary { summary: NO_OBSERVATIONS.to_owned(), ..SessionSummary::default() };
-        return material.previous.clone().unwrap_or(nothing);
+    if material.is_empty() && material.pending.is_empty() && outcome.is_none() {
+        return SessionSummary { summary: NO_OBSERVATIONS.to_owned(), ..SessionSummary::default() };
     }
     let mut results: Vec<String> = Vec::new();
     results.extend(commits(&material.digests));

@@ -1,6 +1,6 @@
 //! Summaries of sessions.
 
-use baton_core::observation::{Digest, SessionMaterial, SessionSummary};
+use baton_core::observation::{Digest, SessionMaterial};
 use baton_llm::{CompressError, TokenUsage};
 use baton_testkit::model_server::Behaviour;
 
@@ -20,9 +20,7 @@ fn material(titles: &[&str]) -> SessionMaterial {
 #[test]
 fn session_is_summarized_from_its_observations() {
     with_both(|server, compressor| {
-        let previous = SessionSummary { summary: "Began.".to_owned(), ..SessionSummary::default() };
-        let material = SessionMaterial { previous: Some(previous), ..material(&["Add item-4", "Fix it"]) };
-        let summarization = compressor.summarize(&material).unwrap();
+        let summarization = compressor.summarize(&material(&["Add item-4", "Fix it"])).unwrap();
         assert_eq!(summarization.summary.summary, "Summary of item-4");
         assert_eq!(summarization.summary.key_files, ["src/lib.rs"]);
         assert_eq!(summarization.summary.key_decisions, ["Kept it small"]);
@@ -30,8 +28,7 @@ fn session_is_summarized_from_its_observations() {
         assert!(summarization.usage.tokens_in > 0);
         let request = &server.requests()[0];
         assert_eq!(request.json()["max_tokens"], 512);
-        let lines =
-            "- [earlier] Began.\n- [Edit] Add item-4: because\n- [Edit] Fix it: because\n</observations_";
+        let lines = "- [Edit] Add item-4: because\n- [Edit] Fix it: because\n</observations_";
         assert!(request.prompt().contains(lines), "{}", request.prompt());
     });
 }
@@ -42,9 +39,6 @@ fn session_without_observations_is_summarized_without_a_call() {
         let summarization = compressor.summarize(&SessionMaterial::default()).unwrap();
         assert_eq!(summarization.summary.summary, "No observations captured.");
         assert_eq!(summarization.usage, TokenUsage::default());
-        let previous = SessionSummary { summary: "Done before.".to_owned(), ..SessionSummary::default() };
-        let nothing_new = SessionMaterial { previous: Some(previous.clone()), ..SessionMaterial::default() };
-        assert_eq!(compressor.summarize(&nothing_new).unwrap().summary, previous);
         assert_eq!(server.received(), 0);
     });
 }

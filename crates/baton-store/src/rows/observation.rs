@@ -55,13 +55,12 @@ pub trait ObservationRows {
         limit: u32,
     ) -> Result<Vec<Observation>, StoreError>;
 
-    /// Lists the observations of a session that its summary does not cover, oldest first, without rejected and
-    /// superseded ones.
+    /// Lists the ids of the observations of a session that its summary does not cover, oldest first.
     fn observations_to_sum_up(
         &mut self,
         session: SessionId,
         limit: u32,
-    ) -> Result<Vec<Observation>, StoreError>;
+    ) -> Result<Vec<ObservationId>, StoreError>;
 
     /// Deletes observations. Their raw output stays in the queue.
     fn delete_observations(&mut self, ids: &[ObservationId]) -> Result<(), StoreError>;
@@ -368,12 +367,12 @@ impl<S: Sql> ObservationRows for S {
         &mut self,
         session: SessionId,
         limit: u32,
-    ) -> Result<Vec<Observation>, StoreError> {
-        let visible = and_visible!("observations.id");
-        let sql = format!(
-            "SELECT {COLUMNS} FROM observations WHERE session_id = $1 AND NOT summed_up{visible} ORDER BY id LIMIT $2"
-        );
-        self.query(&sql, &[(&session.to_string()).into(), limit.into()], &mut read)
+    ) -> Result<Vec<ObservationId>, StoreError> {
+        self.query(
+            "SELECT id FROM observations WHERE session_id = $1 AND NOT summed_up ORDER BY id LIMIT $2",
+            &[(&session.to_string()).into(), limit.into()],
+            &mut |columns| RowReader { table: "observations", columns }.parsed(0),
+        )
     }
 
     fn count_observations_since(&mut self, since: Timestamp) -> Result<u64, StoreError> {

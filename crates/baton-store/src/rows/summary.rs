@@ -26,18 +26,19 @@ pub struct StoredSummary {
 pub struct NewSummary {
     /// The summary.
     pub stored: StoredSummary,
-    /// Creation time of the summary that it continues; `None` for the first summary.
+    /// Creation time of the summary that it replaces; `None` for the first summary.
     pub replaces: Option<Timestamp>,
-    /// Observations that it covers in addition to those of the continued summary.
+    /// Observations that it covers in addition to those of the replaced summary.
     pub covers: Vec<ObservationId>,
-    /// True if its text differs from that of the continued summary.
+    /// True if its text differs from that of the replaced summary.
     pub is_rewritten: bool,
 }
 
 impl NewSummary {
-    /// Returns true if it says and covers no more than the summary that it continues.
+    /// Returns true if it says and covers no more than the summary that it replaces, and no model was called for it.
     pub fn says_nothing_new(&self) -> bool {
-        self.replaces.is_some() && self.covers.is_empty() && !self.is_rewritten
+        let Provenance { tokens_in, tokens_out, .. } = self.stored.provenance;
+        self.replaces.is_some() && self.covers.is_empty() && !self.is_rewritten && tokens_in + tokens_out == 0
     }
 }
 

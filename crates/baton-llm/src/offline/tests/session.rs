@@ -45,7 +45,6 @@ fn session_without_observations_has_a_fixed_summary() {
 #[test]
 fn summary_contains_outcomes() {
     let material = SessionMaterial {
-        previous: None,
         notes: vec![],
         pending: vec![],
         turns: vec![
