@@ -22,7 +22,7 @@ pub trait AnyOperation: Send + Sync {
     fn request(&self) -> RequestFormat;
     /// How calls appear in the request log.
     fn request_logging(&self) -> RequestLogging;
-    /// Whether checkpoints in the outbox are replayed before it runs.
+    /// Whether the writes in the outbox are replayed before it runs.
     fn runs_after_outbox(&self) -> bool;
     /// Whether it is run once more, with the disk reserve released, when the disk is full.
     fn frees_space(&self) -> bool;

@@ -6,19 +6,23 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use baton_core::{Actor, CorrelationId, ErrorCode, Fault, RequestRecord, Timestamp, UlidSequence};
-use baton_store::{Durability, Outbox, ReleasedReserve, ReplayLimits, ReplayResult, Store, StoreError};
+use baton_store::{
+    Durability, Outbox, OutboxEntry, ReleasedReserve, ReplayLimits, ReplayResult, Store, StoreError,
+};
 use serde_json::Value;
 
 use crate::any_operation::{AnyOperation, operation};
-use crate::call::{Call, Face, Reply};
+use crate::call::{Call, Face, Reply, SpooledCall};
 use crate::call_record::{PageRequest, blank_record};
 use crate::checkpoint::{SaveCheckpoint, spooled_save};
 use crate::clock::{Clock, Entropy};
 use crate::context::{Attempt, Environment};
 use crate::effects::report_removal;
 use crate::execution::Execution;
+use crate::note::{CreateNote, spooled_note};
 use crate::observation::Intake;
 use crate::open_call::OpenCall;
+use crate::operation::Operation;
 use crate::request_log::{MAX_MESSAGE, RequestLog, clip};
 use crate::settings::Settings;
 use crate::shared::{Shared, WriteProbe};
@@ -27,7 +31,7 @@ use crate::store_errors::{StoreErrors, store_error};
 use crate::threads::{block_on, on_thread};
 use crate::transact::Stored;
 
-/// Time limits for replaying checkpoints before a call.
+/// Time limits for replaying the outbox before a call.
 const REPLAY_LIMITS: ReplayLimits =
     ReplayLimits { lock: Duration::from_secs(10), total: Duration::from_secs(20) };
 
@@ -173,8 +177,8 @@ impl App {
     }
 
     async fn answer(&self, operation: &'static dyn AnyOperation, open: OpenCall, params: Value) -> Reply {
-        let gate = match self.waiting_saves(operation, &open.call) {
-            Some(outbox) => self.replay_saves(outbox).await,
+        let gate = match self.outbox_before(operation, &open.call) {
+            Some(outbox) => self.replay_before_call(outbox).await,
             None => WriteGate::Open,
         };
         let answer = match submit(operation, &open, params).await {
@@ -231,30 +235,55 @@ impl App {
         }
     }
 
-    /// Returns the outbox if checkpoints in it must be replayed before a call.
-    fn waiting_saves(&self, operation: &dyn AnyOperation, call: &Call) -> Option<Outbox> {
+    /// Returns the outbox if writes in it must be replayed before a call.
+    fn outbox_before(&self, operation: &dyn AnyOperation, call: &Call) -> Option<Outbox> {
         let outbox = self.settings().checkpoints.outbox.as_ref()?;
         let must_wait = operation.runs_after_outbox() && !call.is_replay() && !outbox.is_empty();
         must_wait.then(|| outbox.clone())
     }
 
-    /// Replays the checkpoints in the outbox.
-    async fn replay_saves(&self, outbox: Outbox) -> WriteGate {
+    /// Replays the writes in the outbox before a call.
+    async fn replay_before_call(&self, outbox: Outbox) -> WriteGate {
         let app = self.clone();
         // Without a thread nothing is replayed, and writes must stay behind the outbox.
-        on_thread(move || app.replay_saves_blocking(&outbox)).await.unwrap_or(WriteGate::Blocked)
+        on_thread(move || app.replay_blocking(&outbox)).await.unwrap_or(WriteGate::Blocked)
     }
 
-    fn replay_saves_blocking(&self, outbox: &Outbox) -> WriteGate {
+    /// Replays the writes in the outbox and returns how many are left. Not for use inside an async runtime.
+    pub fn replay_outbox(&self) -> usize {
+        let Some(outbox) = &self.settings().checkpoints.outbox else { return 0 };
+        if !outbox.is_empty() {
+            self.replay_blocking(outbox);
+        }
+        outbox.count()
+    }
+
+    /// Returns the number of writes in the outbox.
+    pub fn spooled_writes(&self) -> usize {
+        self.settings().checkpoints.outbox.as_ref().map_or(0, Outbox::count)
+    }
+
+    /// Repeats a call from the outbox.
+    fn repeat(&self, entry: &OutboxEntry) -> Result<Reply, Fault> {
+        let (operation, spooled) = match entry.write.operation.as_str() {
+            CreateNote::NAME => (operation::<CreateNote>(), spooled_note(entry)?),
+            _ => (operation::<SaveCheckpoint>(), spooled_save(&self.settings().checkpoints, entry)?),
+        };
+        let SpooledCall { params, attachment, idempotency_key, actor } = spooled;
+        let call = Call { attachment: Some(attachment), idempotency_key, actor, ..self.own_call()? };
+        Ok(self.call_blocking(operation, call, params))
+    }
+
+    fn replay_blocking(&self, outbox: &Outbox) -> WriteGate {
         let mut is_disk_full = false;
         let replay = outbox.replay(REPLAY_LIMITS, |entry, _| {
-            let replayed = spooled_save(&self.settings().checkpoints, entry).and_then(|spooled| {
-                let call = Call { attachment: Some(spooled.attachment), ..self.own_call()? };
-                Ok(self.call_blocking(operation::<SaveCheckpoint>(), call, spooled.params))
-            });
-            let (code, message) = match replayed {
+            let (code, message) = match self.repeat(entry) {
                 Ok(reply) if reply.error.is_none() => {
-                    tracing::info!(file = entry.name, "replayed a checkpoint from the outbox");
+                    tracing::info!(
+                        file = entry.name,
+                        operation = entry.write.operation,
+                        "replayed a write from the outbox"
+                    );
                     return ReplayResult::Stored;
                 }
                 Ok(reply) => {

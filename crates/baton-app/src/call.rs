@@ -1,7 +1,7 @@
 //! Calls and replies of operations.
 
 use baton_core::checkpoint::SavedContext;
-use baton_core::{Actor, CheckpointId, CorrelationId, ErrorCode, Fault, IdempotencyKey, Timestamp};
+use baton_core::{Actor, CheckpointId, CorrelationId, ErrorCode, Fault, IdempotencyKey, NoteId, Timestamp};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -51,6 +51,8 @@ pub enum Attachment {
     Context(Arc<SavedContext>),
     /// Context of a checkpoint that is replayed from the outbox.
     Spooled(Arc<SpooledContext>),
+    /// Id and time of a note that is replayed from the outbox.
+    SpooledNote(SpooledNote),
 }
 
 /// A context that was saved to the outbox, with the id and time of its checkpoint.
@@ -64,11 +66,28 @@ pub struct SpooledContext {
     pub context: Arc<SavedContext>,
 }
 
+/// Id and time of a note that was recorded in the outbox.
+#[derive(Debug, Clone, Copy)]
+pub struct SpooledNote {
+    /// Id that the call returned.
+    pub note_id: NoteId,
+    /// Time when the note was recorded.
+    pub recorded_at: Timestamp,
+}
+
+/// A call that is replayed from the outbox.
+pub(crate) struct SpooledCall {
+    pub(crate) params: Value,
+    pub(crate) attachment: Attachment,
+    pub(crate) idempotency_key: Option<IdempotencyKey>,
+    pub(crate) actor: Actor,
+}
+
 impl Attachment {
     /// Returns the context of a checkpoint.
     pub fn context(&self) -> Option<&Arc<SavedContext>> {
         match self {
-            Self::Output(_) => None,
+            Self::Output(_) | Self::SpooledNote(_) => None,
             Self::Context(context) => Some(context),
             Self::Spooled(spooled) => Some(&spooled.context),
         }
@@ -78,7 +97,7 @@ impl Attachment {
 impl Call {
     /// Returns true if the call is replayed from the outbox.
     pub(crate) const fn is_replay(&self) -> bool {
-        matches!(self.attachment, Some(Attachment::Spooled(_)))
+        matches!(self.attachment, Some(Attachment::Spooled(_) | Attachment::SpooledNote(_)))
     }
 }
 

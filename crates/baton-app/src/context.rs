@@ -115,6 +115,11 @@ impl Context<'_> {
         self.next_ulid(tx.newest_note_id()?.map(NoteId::ulid)).map(NoteId::new)
     }
 
+    /// Makes the id of a note that is recorded in the outbox.
+    pub fn note_id_without_store(&self) -> Result<NoteId, Fault> {
+        self.next_ulid(None).map(NoteId::new)
+    }
+
     /// Makes the id of a new checkpoint. Checkpoints are ordered by their place in the workflow, not by id.
     pub fn checkpoint_id(&self) -> Result<CheckpointId, Fault> {
         self.next_ulid(None).map(CheckpointId::new)

@@ -111,7 +111,7 @@ pub trait Operation: Send + Sync + 'static {
     const REQUEST: RequestFormat = RequestFormat::STRICT;
     /// How calls appear in the request log.
     const REQUEST_LOGGING: RequestLogging = RequestLogging::EachCall;
-    /// If true, checkpoints in the outbox are replayed before the operation runs. If that fails, a write is not attempted.
+    /// If true, the writes in the outbox are replayed before the operation runs. If that fails, a write is not attempted.
     const AFTER_OUTBOX: bool = false;
     /// If true, the operation frees at least as much space as it takes when `Context::must_free_space` is set, and is run
     /// once more, with the disk reserve released, after it failed because the disk is full.

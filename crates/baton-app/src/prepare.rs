@@ -89,7 +89,8 @@ fn add_venture<O: Operation>(params: &mut Value, venture: &Venture) {
 /// Combines the hash of the parameters with the hash of the attachment, if there is one.
 fn hash_with_attachment(params: Sha256Hash, context: &Context<'_>) -> Result<Sha256Hash, Fault> {
     let attached = match context.attachment {
-        None => return Ok(params),
+        // A replayed note has the hash of the original request, so that a retry of that request gets its answer.
+        None | Some(Attachment::SpooledNote(_)) => return Ok(params),
         Some(Attachment::Output(output)) => output.hash(context.settings.checkpoints.vault.blobs())?,
         Some(Attachment::Context(context)) => context.hash(),
         Some(Attachment::Spooled(spooled)) => spooled.context.hash(),

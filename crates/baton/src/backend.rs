@@ -31,13 +31,13 @@ pub(crate) fn open_app(config: &Config, threads: Threads) -> Result<App, Failure
     app_on(open_store(config, threads)?, config, threads)
 }
 
-/// Opens the store. If that fails, creates an application without a store: checkpoints are spooled in `spill/`, and all
-/// other operations fail.
+/// Opens the store. If that fails, creates an application without a store: checkpoints and notes are spooled in
+/// `spill/`, and all other operations fail.
 pub(crate) fn open_app_or_degrade(config: &Config, threads: Threads) -> Result<App, Failure> {
     let location = store_config(config, threads);
     let store = Store::open(&location).unwrap_or_else(|error| {
         let failure = store_failure(&error);
-        warn(&format!("{}; checkpoints are kept in spill/ until it can be used", failure.message));
+        warn(&format!("{}; checkpoints and notes are kept in spill/ until it can be used", failure.message));
         if let Some(hint) = &failure.hint {
             note(&format!("next: {hint}"));
         }
@@ -199,7 +199,8 @@ impl Backend {
         Ok(Self::Local(Box::new(app_on(store, config, Threads::Caller)?)))
     }
 
-    /// Uses the configured server, or opens the local store. If the store cannot be opened, checkpoints are spooled.
+    /// Uses the configured server, or opens the local store. If the store cannot be opened, checkpoints and
+    /// notes are spooled.
     pub(crate) fn open_or_degrade(config: &Config) -> Result<Self, Failure> {
         match &config.server {
             Some(_) => Self::open(config),

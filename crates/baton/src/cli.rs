@@ -263,7 +263,7 @@ fn dispatch(cli: Cli) -> Result<Answer, Failure> {
         Command::How(args) => verbs::recall::how(&args, &Backend::open(&config)?),
         Command::Memory(command) => verbs::memory::run(&command, &Backend::open(&config)?),
         Command::Observation(command) => verbs::observation::run(&command, &Backend::open(&config)?),
-        Command::Note(args) => verbs::note::run(&args, &config, &Backend::open(&config)?),
+        Command::Note(args) => verbs::note::run(&args, &config, &Backend::open_or_degrade(&config)?),
         Command::Turn(command) => verbs::turn::run(&command, &config, &Backend::open(&config)?),
         Command::Context(args) => verbs::context::run(&args, &config, &Backend::open(&config)?),
         Command::Summarize(args) => verbs::observation::summarize(&args, &Backend::open(&config)?),

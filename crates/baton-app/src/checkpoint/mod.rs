@@ -32,7 +32,7 @@ pub use mark_critical::{MarkCritical, MarkCriticalOutput, MarkCriticalParams, Ma
 pub use reseal::{ResealCheckpoints, ResealCheckpointsOutput, ResealCheckpointsParams};
 pub(crate) use retention::apply_retention;
 pub use save::{SaveCheckpoint, SaveCheckpointOutput, SaveCheckpointParams, SaveStatus};
-pub(crate) use spooled::spooled_save;
+pub(crate) use spooled::{outbox_fault, spooled_save};
 pub use vault::{KEY_CACHE_TTL, Keys, NoKeys, Sealing, Vault};
 pub use view::{CheckpointMetadata, CheckpointView};
 pub use workflows::{ListWorkflows, ListWorkflowsOutput, ListWorkflowsParams, WorkflowView};

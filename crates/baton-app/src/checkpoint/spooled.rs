@@ -4,16 +4,16 @@ use std::io;
 use std::sync::Arc;
 
 use baton_core::checkpoint::{Checkpoint, CheckpointStatus, Labels, Place, SavedContext, WorkflowId};
-use baton_core::{CheckpointId, ErrorCode, Fault, Repo, SessionId, Sha256Hash, Timestamp, Venture};
+use baton_core::{Actor, CheckpointId, ErrorCode, Fault, Repo, SessionId, Sha256Hash, Timestamp, Venture};
 use baton_store::{Encoding, Frame, FrameBody, Outbox, OutboxEntry, SpooledWrite, StoreError, StoredFrame};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::find::{Wanted, corrupt_without_store, sealed_fault};
 use super::new_checkpoint::{NewCheckpoint, SavedCheckpoint, create_frame_fault};
 use super::save::SaveCheckpoint;
 use super::vault::{NewFrame, Owner, ReadFrameError, Vault};
-use crate::call::{Attachment, SpooledContext};
+use crate::call::{Attachment, SpooledCall, SpooledContext};
 use crate::context::Context;
 use crate::operation::Operation;
 use crate::settings::CheckpointSettings;
@@ -100,9 +100,10 @@ impl Spooled {
     }
 }
 
-/// Reads the checkpoints in the outbox, oldest first. ReadFrameError ones are logged and skipped.
+/// Reads the checkpoints in the outbox, oldest first. Unreadable ones are logged and skipped.
 pub(super) fn spooled_checkpoints(settings: &CheckpointSettings) -> Vec<Spooled> {
-    let entries = settings.outbox.as_ref().map(Outbox::entries).unwrap_or_default();
+    let mut entries = settings.outbox.as_ref().map(Outbox::entries).unwrap_or_default();
+    entries.retain(|entry| entry.write.operation == SaveCheckpoint::NAME);
     let read = |entry: OutboxEntry| {
         let name = entry.name.clone();
         let spooled = Spooled::read(entry);
@@ -199,16 +200,21 @@ pub(super) fn spool(context: &Context<'_>, new: NewCheckpoint<'_>) -> Result<Sav
         target: outbox.target().cloned(),
         params: serde_json::to_value(metadata).unwrap_or_default(),
     };
-    outbox.put(&checkpoint.id.to_string(), &write, || Ok(body.as_slice())).map_err(|source| {
-        let full = source.kind() == io::ErrorKind::StorageFull;
-        let path = outbox.folder().to_owned();
-        Fault::from(if full { StoreError::Full } else { StoreError::Folder { path, source } })
-    })?;
+    outbox
+        .put(&checkpoint.id.to_string(), &write, || Ok(body.as_slice()))
+        .map_err(|source| outbox_fault(outbox, source))?;
     tracing::warn!(
         checkpoint = %checkpoint.id, workflow = %checkpoint.workflow_id,
         "the database could not be written; a checkpoint was saved to the outbox"
     );
     Ok(SavedCheckpoint { checkpoint, is_new: true, warning })
+}
+
+/// Describes why a write could not be spooled.
+pub(crate) fn outbox_fault(outbox: &Outbox, source: io::Error) -> Fault {
+    let full = source.kind() == io::ErrorKind::StorageFull;
+    let path = outbox.folder().to_owned();
+    Fault::from(if full { StoreError::Full } else { StoreError::Folder { path, source } })
 }
 
 /// Finds the save of an earlier request with the same idempotency key, credential and context.
@@ -221,14 +227,8 @@ fn spooled_request(context: &Context<'_>, key: Option<&str>, hash: Sha256Hash) -
     spooled_checkpoints(&context.settings.checkpoints).into_iter().find(is_same)
 }
 
-/// A save that is replayed from the outbox.
-pub(crate) struct SpooledSave {
-    pub(crate) params: Value,
-    pub(crate) attachment: Attachment,
-}
-
 /// Reads a save from the outbox.
-pub(crate) fn spooled_save(settings: &CheckpointSettings, entry: &OutboxEntry) -> Result<SpooledSave, Fault> {
+pub(crate) fn spooled_save(settings: &CheckpointSettings, entry: &OutboxEntry) -> Result<SpooledCall, Fault> {
     let unreadable = |error: &dyn std::fmt::Display| {
         Fault::new(ErrorCode::CheckpointCorrupt, format!("the spooled checkpoint cannot be read: {error}"))
     };
@@ -242,5 +242,10 @@ pub(crate) fn spooled_save(settings: &CheckpointSettings, entry: &OutboxEntry) -
     });
     let context = Arc::new(SavedContext::of_stored(text, restores_size));
     let context = SpooledContext { checkpoint_id, saved_at: entry.write.at, context };
-    Ok(SpooledSave { params, attachment: Attachment::Spooled(Arc::new(context)) })
+    Ok(SpooledCall {
+        params,
+        attachment: Attachment::Spooled(Arc::new(context)),
+        idempotency_key: None,
+        actor: Actor::local(),
+    })
 }

@@ -1,12 +1,16 @@
 //! `note.create`: records one fact while an agent works.
 
 use baton_core::observation::make_private;
-use baton_core::{Agent, Fault, Note, NoteKind, Repo, SessionId, Venture, note_file, note_text};
+use baton_core::{
+    Agent, Fault, Note, NoteId, NoteKind, Repo, SessionId, SessionTuple, Venture, note_file, note_text,
+};
 use baton_store::Tx;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::spooled::spool;
 use super::view::NoteView;
+use crate::call::{Attachment, SpooledNote};
 use crate::context::Context;
 use crate::operation::{Effect, Operation, Privacy, RequestFormat};
 
@@ -49,6 +53,75 @@ pub struct CreateNoteParams {
 pub struct CreateNoteOutput {
     /// The note.
     pub note: NoteView,
+    /// True if the database was unavailable and the note was spooled; it is replayed later.
+    #[serde(default)]
+    pub degraded: bool,
+}
+
+/// A note after its parameters were checked.
+#[derive(Debug, Clone)]
+pub struct NewNote {
+    /// The parameters as the caller sent them.
+    pub(super) params: CreateNoteParams,
+    text: String,
+    file: Option<String>,
+    /// Id and time of a note that is replayed from the outbox.
+    spooled: Option<SpooledNote>,
+}
+
+impl NewNote {
+    /// Returns the note of a place.
+    pub(super) fn note(&self, context: &Context<'_>, id: NoteId, place: Place) -> Note {
+        Note {
+            id,
+            session_id: place.session_id,
+            venture: place.venture,
+            repo: place.repo,
+            agent: place.agent,
+            kind: self.params.kind.unwrap_or_default(),
+            text: self.text.clone(),
+            file: self.file.clone(),
+            created_at: self.spooled.map_or(context.now, |spooled| spooled.recorded_at),
+            updated_at: None,
+            actor_key_id: context.actor.key_id.clone(),
+        }
+    }
+
+    /// Returns the place of a note in a repository.
+    pub(super) fn repository(&self, context: &Context<'_>) -> Result<Place, Fault> {
+        let CreateNoteParams { venture, repo, agent, .. } = &self.params;
+        let venture = venture.as_ref().unwrap_or(&context.settings.default_venture);
+        context.actor.require_venture(venture)?;
+        let repo = repo.clone().ok_or_else(needs_repository)?;
+        Ok(Place { session_id: None, venture: venture.clone(), repo, agent: agent.clone() })
+    }
+
+    /// Returns the place of a note in its session, or in its repository without one. Records a heartbeat of the session.
+    fn place(&self, context: &Context<'_>, tx: &mut dyn Tx) -> Result<Place, Fault> {
+        let Some(id) = self.params.session_id else { return self.repository(context) };
+        let mut session = match context.lock_session(tx, id) {
+            // The caller was told that the note is recorded.
+            Err(_) if self.spooled.is_some() && self.params.repo.is_some() => {
+                return self.repository(context);
+            }
+            session => session?,
+        };
+        if session.require_active().is_ok() && self.spooled.is_none() {
+            session.beat(context.now)?;
+            tx.beat_session(session.id, session.last_heartbeat_at)?;
+        }
+        let SessionTuple { venture, repo, agent, .. } = session.tuple;
+        let agent = Some(self.params.agent.clone().unwrap_or(agent));
+        Ok(Place { session_id: Some(id), venture, repo, agent })
+    }
+}
+
+/// What a note belongs to.
+pub(super) struct Place {
+    pub(super) session_id: Option<SessionId>,
+    venture: Venture,
+    repo: Repo,
+    agent: Option<Agent>,
 }
 
 impl Operation for CreateNote {
@@ -59,55 +132,51 @@ impl Operation for CreateNote {
     // A note with a secret is worth keeping without the secret.
     const REQUEST: RequestFormat =
         RequestFormat { privacy: Privacy::Redact(make_private), ..RequestFormat::STRICT };
+    const AFTER_OUTBOX: bool = true;
     type Params = CreateNoteParams;
-    type Input = CreateNoteParams;
+    type Input = NewNote;
     type Output = CreateNoteOutput;
 
-    fn prepare(_: &Context<'_>, mut params: Self::Params) -> Result<Self::Input, Fault> {
+    fn prepare(context: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
         let file = params.file.as_deref().map(note_file).transpose();
-        (params.text, params.file) = Fault::both(note_text(&params.text), file)?;
+        let (text, file) = Fault::both(note_text(&params.text), file)?;
         if params.session_id.is_none() && params.repo.is_none() {
-            return Err(Fault::invalid("repo", "is needed without a session")
-                .hint("run the command in a checkout, or give the session or the repository"));
+            return Err(needs_repository());
         }
-        Ok(params)
+        let spooled = match context.attachment {
+            Some(Attachment::SpooledNote(spooled)) => Some(*spooled),
+            _ => None,
+        };
+        Ok(NewNote { params, text, file, spooled })
     }
 
-    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
-        let session = match params.session_id {
-            Some(id) => Some(context.lock_session(tx, id)?),
-            None => None,
-        };
-        let (venture, repo, agent) = match (&session, &params.repo) {
-            (Some(session), _) => {
-                let agent = params.agent.clone().unwrap_or_else(|| session.tuple.agent.clone());
-                (session.tuple.venture.clone(), session.tuple.repo.clone(), Some(agent))
-            }
-            (None, Some(repo)) => {
-                let venture = params.venture.as_ref().unwrap_or(&context.settings.default_venture);
-                context.actor.require_venture(venture)?;
-                (venture.clone(), repo.clone(), params.agent.clone())
-            }
-            (None, None) => return Err(Fault::invalid("repo", "is needed without a session")),
-        };
-        if let Some(mut session) = session.filter(|session| session.require_active().is_ok()) {
-            session.beat(context.now)?;
-            tx.beat_session(session.id, session.last_heartbeat_at)?;
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, new: &Self::Input) -> Result<Self::Output, Fault> {
+        // A process killed between the commit of a replay and the removal of its file leaves both.
+        if let Some(spooled) = new.spooled
+            && let Some(note) = tx.note(spooled.note_id)?
+        {
+            return Ok(CreateNoteOutput { note: note.into(), degraded: false });
         }
-        let note = Note {
-            id: context.note_id(tx)?,
-            session_id: params.session_id,
-            venture,
-            repo,
-            agent,
-            kind: params.kind.unwrap_or_default(),
-            text: params.text.clone(),
-            file: params.file.clone(),
-            created_at: context.now,
-            updated_at: None,
-            actor_key_id: context.actor.key_id.clone(),
+        let place = new.place(context, tx)?;
+        let id = match new.spooled {
+            Some(spooled) => spooled.note_id,
+            None => context.note_id(tx)?,
         };
+        let note = new.note(context, id, place);
         tx.insert_note(&note)?;
-        Ok(CreateNoteOutput { note: note.into() })
+        Ok(CreateNoteOutput { note: note.into(), degraded: false })
     }
+
+    fn without_store(context: &Context<'_>, new: &Self::Input) -> Option<Result<Self::Output, Fault>> {
+        if new.spooled.is_some() {
+            return None;
+        }
+        let spooled = spool(context, new)?;
+        Some(spooled.map(|note| CreateNoteOutput { note: note.into(), degraded: true }))
+    }
+}
+
+fn needs_repository() -> Fault {
+    Fault::invalid("repo", "is needed without a session")
+        .hint("run the command in a checkout, or give the session or the repository")
 }

@@ -30,6 +30,7 @@ impl Operation for DeleteNote {
     const NAME: &'static str = "note.delete";
     const SUMMARY: &'static str = "Delete a note that is wrong. To correct one, use note_update.";
     const EFFECT: Effect = Effect::Delete;
+    const AFTER_OUTBOX: bool = true;
     type Params = DeleteNoteParams;
     type Input = DeleteNoteParams;
     type Output = DeleteNoteOutput;

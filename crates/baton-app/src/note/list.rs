@@ -54,6 +54,7 @@ impl Operation for ListNotes {
     const NAME: &'static str = "note.list";
     const SUMMARY: &'static str = "List notes of agents, newest first, by repository, session or kind: decisions, rejected approaches, gotchas.";
     const EFFECT: Effect = Effect::Read;
+    const AFTER_OUTBOX: bool = true;
     type Params = ListNotesParams;
     type Input = (ListNotesParams, RequestedPage);
     type Output = ListNotesOutput;

@@ -31,6 +31,7 @@ impl Operation for ShowNote {
     const NAME: &'static str = "note.show";
     const SUMMARY: &'static str = "Show one note.";
     const EFFECT: Effect = Effect::Read;
+    const AFTER_OUTBOX: bool = true;
     type Params = ShowNoteParams;
     type Input = ShowNoteParams;
     type Output = ShowNoteOutput;

@@ -45,6 +45,7 @@ impl Operation for UpdateNote {
     const NAME: &'static str = "note.update";
     const SUMMARY: &'static str = "Correct the text, kind or file of a note.";
     const EFFECT: Effect = Effect::Write;
+    const AFTER_OUTBOX: bool = true;
     const REQUEST: RequestFormat =
         RequestFormat { privacy: Privacy::Redact(make_private), ..RequestFormat::STRICT };
     type Params = UpdateNoteParams;

@@ -42,7 +42,7 @@ fn store(app: &App, report: &Report, key: Option<&str>) -> Result<(), Failure> {
     if reply.status == 200 { Ok(()) } else { Err(Failure::from_body(reply.error, &reply.body)) }
 }
 
-/// Replays spooled reports every few seconds for as long as the process runs.
+/// Replays spooled reports, checkpoints and notes every few seconds for as long as the process runs.
 pub(crate) async fn replay_periodically(app: App, config: Config) {
     let mut ticks = tokio::time::interval(CHECK_INTERVAL);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -50,18 +50,19 @@ pub(crate) async fn replay_periodically(app: App, config: Config) {
     let mut replayed_at = Instant::now();
     loop {
         ticks.tick().await;
-        let spooled = outbox(&config).files().count();
+        let spooled = outbox(&config).files().count() + app.spooled_writes();
         if spooled == 0 || spooled <= stuck && replayed_at.elapsed() < RETRY_INTERVAL {
             stuck = stuck.min(spooled);
             continue;
         }
         let (app, config) = (app.clone(), config.clone());
         replayed_at = Instant::now();
-        stuck = match tokio::task::spawn_blocking(move || replay_reports(&app, &config)).await {
-            Ok(replay) if replay.is_blocked => 0,
-            Ok(replay) => replay.left,
+        let replay = move || (app.replay_outbox(), replay_reports(&app, &config));
+        stuck = match tokio::task::spawn_blocking(replay).await {
+            Ok((_, replay)) if replay.is_blocked => 0,
+            Ok((left, replay)) => left + replay.left,
             Err(_) => {
-                tracing::error!("replaying spooled hook reports panicked");
+                tracing::error!("replaying spooled writes panicked");
                 spooled
             }
         };

@@ -484,7 +484,7 @@ fn is_anything_sealed(config: &Config) -> bool {
     is_there && keys_in_use(config).is_ok_and(|used| !used.is_empty())
 }
 
-/// Checks for spooled checkpoints.
+/// Checks for spooled checkpoints and notes.
 fn spooled_checkpoints(config: &Config) -> Finding {
     const CHECK: &str = "checkpoints";
     let outbox = checkpoints::outbox(config);
@@ -493,7 +493,9 @@ fn spooled_checkpoints(config: &Config) -> Finding {
         return Finding::bad(
             CHECK,
             Level::Warning,
-            format!("{for_others} checkpoints in spill/ are for another database than the configured one"),
+            format!(
+                "{for_others} checkpoints or notes in spill/ are for another database than the configured one"
+            ),
             "configure that database again (BATON_DATABASE_URL) to store them; their first line names it",
         );
     }
@@ -504,6 +506,6 @@ fn spooled_checkpoints(config: &Config) -> Finding {
         CHECK,
         Level::Warning,
         "some wait in spill/ to be replayed into the database",
-        "repair the database; the next checkpoint command or baton mcp replays them",
+        "repair the database; the worker or the next checkpoint or note command replays them",
     )
 }

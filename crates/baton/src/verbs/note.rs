@@ -158,12 +158,14 @@ fn create(args: &CreateArgs, config: &Config, backend: &Backend) -> Result<Answe
             .hint("write the note in quotes: baton note 'TEXT'")
     })?;
     let venture = args.venture.as_deref().unwrap_or(config.venture.as_str());
-    let here = match (&args.session_id, &args.repo) {
-        (None, None) => repository_here()?.map(|repo| repo.as_str().to_owned()),
-        _ => None,
+    let here = match &args.repo {
+        None => repository_here()?.map(|repo| repo.as_str().to_owned()),
+        Some(_) => None,
     };
-    let live = here.as_deref().map(|repo| live_session(repo, venture, backend)).transpose()?.flatten();
-    let session_id = args.session_id.clone().or_else(|| live.map(|live| live.id.to_string()));
+    let session_id = match (&args.session_id, &here) {
+        (None, Some(repo)) => live_session_if_available(repo, venture, backend)?,
+        (given, _) => given.clone(),
+    };
     let repo = args.repo.clone().or(here);
     let params = json!({
         "text": text,
@@ -174,7 +176,25 @@ fn create(args: &CreateArgs, config: &Config, backend: &Backend) -> Result<Answe
         "repo": repo,
         "venture": venture,
     });
-    backend.answer::<CreateNote>(&params, args.key.get(), |output| line(&output.note))
+    backend.answer::<CreateNote>(&params, args.key.get(), |output| {
+        let spooled =
+            if output.degraded { "\nspooled: the database is unavailable; it is replayed later" } else { "" };
+        format!("{}{spooled}", line(&output.note))
+    })
+}
+
+/// Returns the id of the live session. While the store is unavailable it is not known, and the note is recorded for the
+/// repository.
+fn live_session_if_available(
+    repo: &str,
+    venture: &str,
+    backend: &Backend,
+) -> Result<Option<String>, Failure> {
+    match live_session(repo, venture, backend) {
+        Ok(live) => Ok(live.map(|live| live.id.to_string())),
+        Err(failure) if failure.exit == Exit::StoreUnavailable => Ok(None),
+        Err(failure) => Err(failure),
+    }
 }
 
 fn list(args: &ListArgs, backend: &Backend) -> Result<Answer, Failure> {

@@ -1,4 +1,4 @@
-//! A database that cannot be used: checkpoints are spooled and replayed later; all other operations fail.
+//! A database that cannot be used: checkpoints and notes are spooled and replayed later; all other operations fail.
 
 use baton_testkit::binary::{Finished, Home, tool_answer};
 use serde_json::{Value, json};
@@ -157,4 +157,83 @@ fn doctor_reports_spooled_checkpoints() {
     restore();
     let doctor = home.run(&["doctor"]);
     assert!(doctor.stdout.contains("some wait in spill/"), "{doctor:?}");
+}
+
+fn notes(home: &Home) -> Vec<Value> {
+    let listed = json_run(home, &["note", "list", "--repo", "o/r"]);
+    assert_eq!(listed.code, 0, "{listed:?}");
+    listed.json()["data"]["notes"].as_array().unwrap().clone()
+}
+
+#[test]
+fn notes_are_spooled_without_a_database_and_replayed_once() {
+    let home = home();
+    let note = |text: &str, key: &str| {
+        let arguments = ["note", text, "--kind", "decision", "--repo", "o/r", "--idempotency-key", key];
+        let noted = json_run(&home, &arguments);
+        assert_eq!(noted.code, 0, "{noted:?}");
+        noted.json()["data"].clone()
+    };
+    assert_eq!(note("first", "key-1")["degraded"], false);
+    let restore = break_database(&home);
+    let second = note("second, token=ghp_0123456789abcdefghijABCDEFGHIJ012345", "key-2");
+    assert_eq!(second["degraded"], true);
+    assert_eq!(
+        note("second, token=ghp_0123456789abcdefghijABCDEFGHIJ012345", "key-2")["note"]["id"],
+        second["note"]["id"]
+    );
+    let spill = home.data_dir().join("spill");
+    let file = std::fs::read_dir(&spill).unwrap().next().unwrap().unwrap().path();
+    assert!(!std::fs::read_to_string(&file).unwrap().contains("ghp_0123"), "secrets are redacted");
+    let copy = home.path().join("copy");
+    std::fs::copy(&file, &copy).unwrap();
+    let mut client = home.mcp();
+    let third = client.call("note", &json!({ "text": "third", "repo": "o/r" }));
+    assert_eq!(third["structuredContent"]["degraded"], true, "{third}");
+    restore();
+
+    let found = notes(&home);
+    let texts: Vec<&str> =
+        found.iter().map(|note| note["text"].as_str().unwrap().split(',').next().unwrap()).collect();
+    assert_eq!(texts, ["third", "second", "first"], "{found:?}");
+    assert_eq!(
+        (&found[1]["id"], &found[1]["created_at"]),
+        (&second["note"]["id"], &second["note"]["created_at"])
+    );
+    assert_eq!(
+        (&found[0]["id"], &found[0]["kind"]),
+        (&third["structuredContent"]["note"]["id"], &json!("fact"))
+    );
+    // A file that was not removed, and a retry of the request, record nothing more.
+    std::fs::rename(&copy, &file).unwrap();
+    let again = note("second, token=ghp_0123456789abcdefghijABCDEFGHIJ012345", "key-2");
+    assert_eq!(again["note"]["id"], second["note"]["id"]);
+    assert_eq!(notes(&home).len(), 3);
+    assert_eq!(std::fs::read_dir(&spill).unwrap().count(), 0);
+}
+
+#[test]
+fn checkpoints_and_notes_in_the_outbox_do_not_disturb_each_other() {
+    let home = home();
+    save(&home, "s", &json!({ "step": 1 }));
+    let restore = break_database(&home);
+    let noted = json_run(&home, &["note", "between", "--repo", "o/r"]);
+    assert_eq!(noted.json()["data"]["degraded"], true, "{noted:?}");
+    save(&home, "s", &json!({ "step": 2 }));
+    assert_eq!(loaded(&home, &["--session", "s"])["context"], json!({ "step": 2 }));
+    restore();
+    assert_eq!(notes(&home).len(), 1);
+    assert_eq!(ids(&home, "s").len(), 2);
+}
+
+#[test]
+fn worker_replays_spooled_notes() {
+    let home = home();
+    save(&home, "s", &json!({}));
+    let restore = break_database(&home);
+    assert_eq!(json_run(&home, &["note", "later", "--repo", "o/r"]).json()["data"]["degraded"], true);
+    restore();
+    assert_eq!(home.run(&["worker", "run", "--once"]).code, 0);
+    assert_eq!(std::fs::read_dir(home.data_dir().join("spill")).unwrap().count(), 0);
+    assert_eq!(notes(&home).len(), 1);
 }

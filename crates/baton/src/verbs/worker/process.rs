@@ -221,6 +221,7 @@ pub(super) fn status(config: &Config) -> Result<Answer, Failure> {
 /// Processes due items once, on this thread.
 pub(crate) fn run_once(config: &Config) -> Result<Answer, Failure> {
     let app = open_app(config, Threads::Background)?;
+    app.replay_outbox();
     replay_reports(&app, config);
     let drained = worker_on(&app, config).run_once()?;
     let mut text = format!(
