@@ -1,6 +1,6 @@
 //! Closing messages that the worker reads from transcripts, because the host did not send them.
 
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt, chown, symlink};
 use std::path::{Path, PathBuf};
 
 use baton_testkit::binary::Home;
@@ -83,4 +83,29 @@ fn missing_and_empty_transcripts_leave_the_turn_without_a_closing_message() {
         }
         assert_eq!(closing(&home, &path), Value::Null);
     }
+}
+
+#[test]
+fn transcripts_of_another_user_are_refused() {
+    let home = home();
+    let path = transcript(&home.path().join(".claude/projects/shop"), "secret");
+    if std::fs::metadata(&path).unwrap().uid() != 0 {
+        eprintln!("skipped: only root can give a file to another user");
+        return;
+    }
+    chown(&path, Some(4_321), None).unwrap();
+    assert_eq!(closing(&home, &path), Value::Null);
+    // The same file is read when it belongs to the user of the worker.
+    let home = self::home();
+    let path = transcript(&home.path().join(".claude/projects/shop"), "not secret");
+    assert_eq!(closing(&home, &path), "not secret");
+}
+
+#[test]
+fn rotated_transcripts_leave_the_turn_without_a_closing_message() {
+    let home = home();
+    let path = transcript(&home.path().join(".claude/projects/shop"), "of the next chat");
+    let rotated = std::fs::read_to_string(&path).unwrap().replace("2099-01-01", "2001-01-01");
+    std::fs::write(&path, rotated).unwrap();
+    assert_eq!(closing(&home, &path), Value::Null, "a text from before the turn is not its closing message");
 }
