@@ -102,7 +102,7 @@ pub fn tools() -> Vec<ToolBinding> {
         memory("note_delete", operation::<DeleteNote>()),
         memory("turn_list", operation::<ListTurns>()).filling(&[Filled::Session]),
         memory("turn_show", operation::<ShowTurn>()),
-        session("session_summarize", operation::<SummarizeSession>()),
+        session("session_summarize", operation::<SummarizeSession>()).filling(&[Filled::Session]),
         task("tasks_everywhere", operation::<ListTasks>()),
     ]
 }
