@@ -50,6 +50,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     migration!(25, "0025_file_versions"),
     migration!(26, "0026_shown_items"),
     migration!(27, "0027_unmerged_branches"),
+    migration!(28, "0028_context_given"),
 ];
 
 /// The schema version that this binary reads and writes.

@@ -231,7 +231,7 @@ impl Operation for Hook {
         }
         let start = start_of(params)?;
         if params.event == HookEvent::SessionStart {
-            return start_session(context, tx, &start, params.source.as_deref());
+            return start_session(context, tx, &start, params);
         }
         if let Some(ended) = ended_session_of(context, tx, &start, params.event)? {
             // A late event does not start a new session, but its checkpoint or closing message is still stored.
@@ -372,15 +372,20 @@ fn start_session(
     context: &Context<'_>,
     tx: &mut dyn Tx,
     start: &StartSessionParams,
-    source: Option<&str>,
+    params: &HookParams,
 ) -> Result<HookOutput, Fault> {
     let session = session_of(context, tx, start)?;
-    let scope = match source {
+    let scope = match params.source.as_deref() {
         // A resumed or forked chat still has the context that it received before.
         Some("resume" | "fork") => return Ok(HookOutput::default()),
         Some("compact") => BundleScope::Chat,
         _ => BundleScope::Repository,
     };
+    let at = params.at(context, &session);
+    // Two configurations of the host may report one start.
+    if !tx.give_context(session.id, at, at.minus(REPEAT_WINDOW))? {
+        return Ok(HookOutput::default());
+    }
     let bundle = start_bundle(context, tx, &session, scope)?;
     let output = HookSpecificOutput {
         hook_event_name: HookEvent::SessionStart.wire_name().to_owned(),

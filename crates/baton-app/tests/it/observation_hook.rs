@@ -188,7 +188,11 @@ fn session_start_returns_the_latest_handoff_and_other_agents() {
         }
         assert!(text.contains(&stage.only_session().id.to_string()), "{text}");
         let again = ok(&stage.hook("session-start", json!({ "source": "startup" })));
-        assert_eq!(again, response, "equal state must give equal bytes");
+        assert_eq!(again, json!({}), "two configurations report one start");
+        stage.clock.set(NOW.plus(MINUTE));
+        let later = ok(&stage.hook("session-start", json!({ "source": "startup" })));
+        assert_eq!(later, response, "equal state must give equal bytes");
+        stage.clock.set(NOW.plus(2 * MINUTE));
         assert_eq!(ok(&stage.hook("session-start", json!({ "source": "resume" }))), json!({}));
         ok(&stage.call("session.start", who("other-agent")));
         let response = ok(&stage.hook("session-start", json!({})));

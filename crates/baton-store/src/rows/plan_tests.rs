@@ -78,6 +78,7 @@ pub(crate) fn ask_everything(rows: &mut (impl SessionRows + HandoffRows + KeyRow
     rows.session(SessionId::new(Ulid(1))).unwrap();
     rows.lock_session(SessionId::new(Ulid(1))).unwrap();
     rows.beat_session(SessionId::new(Ulid(1)), now).unwrap();
+    rows.give_context(SessionId::new(Ulid(1)), now, now).unwrap();
     rows.lock_silent_sessions(now, 10).unwrap();
     rows.handoff(HandoffId::new(Ulid(1))).unwrap();
     rows.ending_handoff(SessionId::new(Ulid(1))).unwrap();

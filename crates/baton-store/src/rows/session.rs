@@ -89,6 +89,9 @@ pub trait SessionRows {
     /// Updates only the last heartbeat, and only to a later time.
     fn beat_session(&mut self, id: SessionId, at: Timestamp) -> Result<(), StoreError>;
 
+    /// Records that a start of the session is answered with context. Returns false if one was answered after `since`.
+    fn give_context(&mut self, id: SessionId, at: Timestamp, since: Timestamp) -> Result<bool, StoreError>;
+
     /// Counts sessions by status. Reads one index entry per session.
     fn count_sessions(&mut self) -> Result<SessionCounts, StoreError>;
 
@@ -353,6 +356,15 @@ impl<S: Sql> SessionRows for S {
             &[at.into(), (&id.to_string()).into()],
         )?;
         Ok(())
+    }
+
+    fn give_context(&mut self, id: SessionId, at: Timestamp, since: Timestamp) -> Result<bool, StoreError> {
+        let changed = self.execute(
+            "UPDATE sessions SET context_given_at = $1 \
+             WHERE id = $2 AND (context_given_at IS NULL OR context_given_at <= $3)",
+            &[at.into(), (&id.to_string()).into(), since.into()],
+        )?;
+        Ok(changed == 1)
     }
 
     fn count_sessions(&mut self) -> Result<SessionCounts, StoreError> {

@@ -46,6 +46,7 @@ macro_rules! store_contract {
     ($database:ident) => {
         $crate::store_contract! { $database:
             session {
+                context_is_given_once,
                 reads_back_every_field,
                 reads_back_every_status,
                 finds_the_first_session_of_a_chat,

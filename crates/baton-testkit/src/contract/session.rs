@@ -152,6 +152,19 @@ pub fn heartbeats_only_move_forward(store: &TestStore) {
     assert_eq!(find(store, neighbour.id), Some(neighbour), "no other heartbeat may move");
 }
 
+/// Context is given once within a period.
+pub fn context_is_given_once(store: &TestStore) {
+    let (mine, other) = (session(tuple("agent")), session(tuple("neighbour")));
+    insert(store, &mine);
+    insert(store, &other);
+    let give = |id, at, since| write(store, move |tx| tx.give_context(id, at, since));
+    assert!(give(mine.id, NOW, earlier(5)));
+    assert!(!give(mine.id, later(1), earlier(4)), "it was given a second ago");
+    assert!(give(other.id, later(1), earlier(4)), "another session");
+    assert!(give(mine.id, later(5), NOW), "five seconds later");
+    assert_eq!(find(store, mine.id), Some(mine), "nothing else changes");
+}
+
 /// A tuple matches only its own active session: an absent track is not 0, and an absent chat is not another chat.
 pub fn tuples_are_matched_exactly(store: &TestStore) {
     let base = tuple("agent");

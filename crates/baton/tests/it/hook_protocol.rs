@@ -181,8 +181,7 @@ fn events_that_two_configurations_report_are_stored_once() {
         let tool = json!({ "tool_name": "Bash", "tool_use_id": "t-1", "tool_input": { "command": "ls" } });
         let tool = hooked.claude("PostToolUse", with(tool, json!({ "tool_response": "a" })));
         for _ in 0..2 {
-            // The second response contains what the first round stored.
-            hooked.response("session-start", &hooked.claude("SessionStart", json!({})));
+            hooked.hook("session-start", &hooked.claude("SessionStart", json!({})));
             hooked.hook("user-prompt-submit", &prompt);
             hooked.hook("post-tool-use", &tool);
         }
@@ -191,5 +190,51 @@ fn events_that_two_configurations_report_are_stored_once() {
         let turns = hooked.data(&["turn", "list", sessions[0]["id"].as_str().unwrap()])["turns"].clone();
         assert_eq!(turns.as_array().unwrap().len(), 1, "{turns}");
         assert_eq!(hooked.data(&["queue", "stats"])["raw"], 1);
+    }
+}
+
+#[test]
+fn start_that_two_configurations_report_adds_the_context_once() {
+    for hooked in Hooked::each() {
+        hooked
+            .hook("user-prompt-submit", &hooked.claude("UserPromptSubmit", json!({ "prompt": "Ship it." })));
+        hooked.hook("session-end", &hooked.claude("SessionEnd", json!({})));
+        // Cursor runs its own hook and, at the same time, that of Claude Code.
+        let start = json!({
+            "conversation_id": "cursor-chat", "generation_id": "g-1", "cursor_version": "2.1",
+            "workspace_roots": [hooked.home.working_folder()],
+        });
+        let own =
+            with(start.clone(), json!({ "hook_event_name": "sessionStart", "session_id": "cursor-chat" }));
+        let of_claude =
+            with(start, json!({ "hook_event_name": "SessionStart", "cwd": hooked.home.working_folder() }));
+        let run = |client: &'static str, report: Value| {
+            let hooked = &hooked;
+            move || hooked.call(&["session-start", "--client", client], report.to_string().as_bytes()).stdout
+        };
+        let answers = std::thread::scope(|scope| {
+            let calls = [scope.spawn(run("cursor", own)), scope.spawn(run("claude-code", of_claude))];
+            calls.map(|call| call.join().unwrap())
+        });
+        let given: Vec<&String> =
+            answers.iter().filter(|answer| answer.contains("additional_context")).collect();
+        assert_eq!(given.len(), 1, "{answers:?}");
+        assert!(given[0].contains("Ship it."), "{answers:?}");
+        let sessions = hooked.sessions();
+        assert_eq!(sessions.len(), 1, "{sessions:?}");
+        assert_eq!(sessions[0]["client"], "cursor");
+        let tool = json!({
+            "conversation_id": "cursor-chat", "generation_id": "g-1", "cursor_version": "2.1", "tool_name": "Shell",
+            "tool_use_id": "tool-1", "tool_input": { "command": "ls" }, "tool_output": "{\"output\":\"a\"}",
+            "cwd": hooked.home.working_folder(),
+        });
+        std::thread::scope(|scope| {
+            for client in ["cursor", "claude-code"] {
+                let (hooked, tool) = (&hooked, tool.to_string());
+                scope.spawn(move || hooked.call(&["post-tool-use", "--client", client], tool.as_bytes()));
+            }
+        });
+        assert_eq!(hooked.work(), 1, "one tool use is one observation");
+        assert_eq!(hooked.sessions().len(), 1);
     }
 }
