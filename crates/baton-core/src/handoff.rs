@@ -105,6 +105,8 @@ pub struct Handoff {
     pub acknowledged_at: Option<Timestamp>,
     /// Agent that acknowledged the handoff.
     pub acknowledged_by: Option<Agent>,
+    /// Session that continues the work, if it is known.
+    pub acknowledged_session_id: Option<SessionId>,
     /// Time when the handoff was created.
     pub created_at: Timestamp,
     /// Id of the credential that wrote the handoff.

@@ -45,8 +45,8 @@ pub use outbox::{Outbox, OutboxEntry, Replay, ReplayLimits, ReplayResult, Spoole
 pub use page::Page;
 pub use raw::{MAX_RAW_BYTES, RawPacker, RawReader, pack_raw, place_raw, unpack_raw, unpacked_size};
 pub use rows::{
-    CheckpointRows, DailyUsage, FileOf, FileVersionRows, ForgetFilter, ForgetRows, Frame, FrameBody,
-    HandoffFilter, HandoffRows, IdRows, KeyRows, LoggedRequest, MarkFilter, MarkRows, MatchPlan,
+    Acknowledgement, CheckpointRows, DailyUsage, FileOf, FileVersionRows, ForgetFilter, ForgetRows, Frame,
+    FrameBody, HandoffFilter, HandoffRows, IdRows, KeyRows, LoggedRequest, MarkFilter, MarkRows, MatchPlan,
     NewQueueItem, NewSummary, NoteFilter, NoteRows, ObservationFilter, ObservationRows, PendingItem,
     PurgedItems, QueueClaim, QueueItem, QueueRelease, QueueRows, RawOutput, RecallFilter, RecallRows,
     RequestFilter, RequestPage, RequestRows, ScheduleRows, SeriesMember, SessionCounts, SessionFilter,

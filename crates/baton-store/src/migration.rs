@@ -51,6 +51,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     migration!(26, "0026_shown_items"),
     migration!(27, "0027_unmerged_branches"),
     migration!(28, "0028_context_given"),
+    migration!(29, "0029_handoff_receivers"),
 ];
 
 /// The schema version that this binary reads and writes.

@@ -106,6 +106,9 @@ enum Command {
     /// Show what a new chat should know about a repository, within a token budget
     #[command(after_help = verbs::context::EXAMPLES)]
     Context(verbs::context::ContextArgs),
+    /// Start another agent in this checkout with the work of the current one
+    #[command(after_help = verbs::relay::EXAMPLES)]
+    Relay(verbs::relay::RelayArgs),
     /// Summarize a session and end it
     #[command(after_help = "Example:\n  $ baton summarize sess_01M7H6D3AHF4DP3YJEERGQ2KGT")]
     Summarize(verbs::observation::SummarizeArgs),
@@ -266,6 +269,7 @@ fn dispatch(cli: Cli) -> Result<Answer, Failure> {
         Command::Note(args) => verbs::note::run(&args, &config, &Backend::open_or_degrade(&config)?),
         Command::Turn(command) => verbs::turn::run(&command, &config, &Backend::open(&config)?),
         Command::Context(args) => verbs::context::run(&args, &config, &Backend::open(&config)?),
+        Command::Relay(args) => verbs::relay::run(&args, &config),
         Command::Summarize(args) => verbs::observation::summarize(&args, &Backend::open(&config)?),
         Command::Token(command) => verbs::token::run(&command, &config),
         Command::Cleanup => verbs::cleanup::run(&config),

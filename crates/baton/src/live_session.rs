@@ -23,6 +23,11 @@ const MARKERS: [(&str, &str); 6] = [
     ("OPENCODE", "opencode"),
 ];
 
+/// Returns the names of the variables by which programs are recognised.
+pub(crate) fn client_variables() -> impl Iterator<Item = &'static str> {
+    MARKERS.into_iter().map(|(name, _)| name)
+}
+
 /// Returns the program that runs this command, if it is a known agent.
 pub(crate) fn client_here() -> Option<&'static str> {
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());

@@ -1,7 +1,7 @@
 //! `handoff.ack`: the receiving agent acknowledges a handoff.
 
 use baton_core::{Agent, ErrorCode, Fault, HandoffId, Timestamp};
-use baton_store::Tx;
+use baton_store::{Acknowledgement, Tx};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -51,7 +51,8 @@ impl Operation for AckHandoff {
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
         context.handoff(tx, params.handoff_id)?;
-        tx.acknowledge_handoff(params.handoff_id, &params.agent, context.now)?;
+        let by = Acknowledgement { agent: params.agent.clone(), session_id: None, at: context.now };
+        tx.acknowledge_handoff(params.handoff_id, &by)?;
         let handoff = context.handoff(tx, params.handoff_id)?;
         match (handoff.acknowledged_by, handoff.acknowledged_at) {
             (Some(by), Some(at)) if by == params.agent => {

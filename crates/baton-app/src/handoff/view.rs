@@ -116,6 +116,8 @@ pub struct HandoffView {
     pub acknowledged_at: Option<Timestamp>,
     /// Agent that acknowledged the handoff.
     pub acknowledged_by: Option<String>,
+    /// Session that continues the work, if `baton relay` started it.
+    pub acknowledged_session_id: Option<SessionId>,
     /// Time when the handoff was created.
     pub created_at: Timestamp,
     /// Id of the credential that wrote the handoff.
@@ -162,6 +164,7 @@ impl TryFrom<Handoff> for HandoffView {
             late: handoff.late,
             acknowledged_at: handoff.acknowledged_at,
             acknowledged_by: handoff.acknowledged_by.map(Into::into),
+            acknowledged_session_id: handoff.acknowledged_session_id,
             created_at: handoff.created_at,
             actor_key_id: handoff.actor_key_id.into(),
             creation_correlation_id: handoff.creation_correlation_id.into(),

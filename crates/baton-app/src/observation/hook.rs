@@ -11,10 +11,10 @@ use baton_core::observation::{
     HookEvent, SUBAGENT, Turn, TurnStatus, closing_message, is_own_call, make_private,
 };
 use baton_core::{
-    Actor, Agent, ClientSessionId, ErrorCode, Fault, Label, Repo, Session, SessionStatus, Sha256Hash,
-    Timestamp, Track, Venture, cut_with_notice,
+    Actor, Agent, ClientSessionId, ErrorCode, Fault, Handoff, HandoffId, Label, Repo, Session, SessionStatus,
+    SessionTuple, Sha256Hash, Timestamp, Track, Venture, cut_with_notice,
 };
-use baton_store::{TurnEnd, Tx};
+use baton_store::{Acknowledgement, TurnEnd, Tx};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -82,6 +82,9 @@ pub struct HookParams {
     /// compacted one gets its own.
     #[serde(default)]
     pub source: Option<String>,
+    /// `session-start`: handoff whose work this chat continues, and which its first prompt contains. Set by `baton relay`.
+    #[serde(default)]
+    pub handoff_id: Option<HandoffId>,
     /// `pre-compact`: trigger of the compaction.
     #[serde(default)]
     pub trigger: Option<String>,
@@ -375,6 +378,10 @@ fn start_session(
     params: &HookParams,
 ) -> Result<HookOutput, Fault> {
     let session = session_of(context, tx, start)?;
+    let continues_handoff = match params.handoff_id {
+        Some(id) => receive_handoff(context, tx, &session, id)?,
+        None => false,
+    };
     let scope = match params.source.as_deref() {
         // A resumed or forked chat still has the context that it received before.
         Some("resume" | "fork") => return Ok(HookOutput::default()),
@@ -382,8 +389,9 @@ fn start_session(
         _ => BundleScope::Repository,
     };
     let at = params.at(context, &session);
-    // Two configurations of the host may report one start.
-    if !tx.give_context(session.id, at, at.minus(REPEAT_WINDOW))? {
+    // Two configurations of the host may report one start, and a relayed chat has the context in its first prompt.
+    let is_first = tx.give_context(session.id, at, at.minus(REPEAT_WINDOW))?;
+    if continues_handoff || !is_first {
         return Ok(HookOutput::default());
     }
     let bundle = start_bundle(context, tx, &session, scope)?;
@@ -394,6 +402,25 @@ fn start_session(
     Ok(HookOutput {
         hook_specific_output: Some(output).filter(|output| !output.additional_context.is_empty()),
     })
+}
+
+/// Acknowledges a handoff of the same repository for a session that continues its work. Returns false if it was
+/// acknowledged before or does not belong to the repository.
+fn receive_handoff(
+    context: &Context<'_>,
+    tx: &mut dyn Tx,
+    session: &Session,
+    id: HandoffId,
+) -> Result<bool, Fault> {
+    let SessionTuple { agent, venture, repo, .. } = &session.tuple;
+    let is_for_session = |handoff: &Handoff| {
+        handoff.venture == *venture && handoff.repo == *repo && handoff.withdrawn_at.is_none()
+    };
+    if !tx.handoff(id)?.is_some_and(|handoff| is_for_session(&handoff)) {
+        return Ok(false);
+    }
+    let by = Acknowledgement { agent: agent.clone(), session_id: Some(session.id), at: context.now };
+    tx.acknowledge_handoff(id, &by).map_err(Fault::from)
 }
 
 fn store_prompt(

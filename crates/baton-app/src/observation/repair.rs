@@ -3,7 +3,7 @@
 //! Fields that determine the session (agent, venture, repository, track) are not repaired: the report is rejected if
 //! they are invalid.
 
-use baton_core::{ClientSessionId, Label, Sha256Hash, Timestamp};
+use baton_core::{ClientSessionId, HandoffId, Label, Sha256Hash, Timestamp};
 use serde_json::{Map, Value};
 
 /// Fields that become text whatever their type.
@@ -53,6 +53,7 @@ pub(super) fn repair(report: &mut Value) {
         replace_with(fields, name, |_| None);
     }
     replace_with(fields, "tool_use_id", |value| value.is_number().then(|| value.to_string()));
+    keep_if(fields, "handoff_id", |text| text.parse::<HandoffId>().is_ok());
     keep_if(fields, "reported_at", |text| text.parse::<Timestamp>().is_ok());
     for name in LABELS {
         keep_if(fields, name, |text| text.parse::<Label>().is_ok());

@@ -270,6 +270,7 @@ pub(crate) fn new_handoff(
         withdrawn_at: None,
         acknowledged_at: None,
         acknowledged_by: None,
+        acknowledged_session_id: None,
         created_at: context.now,
         actor_key_id: context.actor.key_id.clone(),
         creation_correlation_id: context.correlation_id.clone(),

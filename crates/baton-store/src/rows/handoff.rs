@@ -43,6 +43,17 @@ impl HandoffFilter {
     }
 }
 
+/// Who acknowledges a handoff.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Acknowledgement {
+    /// Agent that takes over the work.
+    pub agent: Agent,
+    /// Session that continues the work, if it is known.
+    pub session_id: Option<SessionId>,
+    /// Time of the acknowledgement.
+    pub at: Timestamp,
+}
+
 /// Handoff operations of a transaction.
 pub trait HandoffRows {
     /// Returns the highest id of all handoffs.
@@ -70,7 +81,7 @@ pub trait HandoffRows {
     fn withdraw_handoff(&mut self, id: HandoffId, at: Timestamp) -> Result<(), StoreError>;
 
     /// Records that an agent acknowledged a handoff. Returns false if it was acknowledged before.
-    fn acknowledge_handoff(&mut self, id: HandoffId, by: &Agent, at: Timestamp) -> Result<bool, StoreError>;
+    fn acknowledge_handoff(&mut self, id: HandoffId, by: &Acknowledgement) -> Result<bool, StoreError>;
 
     /// Lists handoffs, newest first.
     fn handoffs(&mut self, filter: &HandoffFilter, page: Page) -> Result<Vec<Handoff>, StoreError>;
@@ -82,7 +93,7 @@ macro_rules! select {
             "SELECT id, session_id, venture, repo, track, issue_number, branch, commit_sha, from_agent, to_agent, \
              status_label, summary, payload_json, payload_hash, schema_version, ends_session, late, acknowledged_at, \
              acknowledged_by, created_at, actor_key_id, creation_correlation_id, written_by, workflow_id, \
-             checkpoint_id, automatic_json, incomplete, withdrawn_at FROM handoffs ",
+             checkpoint_id, automatic_json, incomplete, withdrawn_at, acknowledged_session_id FROM handoffs ",
             $rest
         )
     };
@@ -123,6 +134,7 @@ fn read(columns: &dyn Columns) -> Result<Handoff, StoreError> {
         automatic_json: row.opt_text(25)?,
         incomplete: row.bool(26)?,
         withdrawn_at: row.opt_time(27)?,
+        acknowledged_session_id: row.opt_parsed(28)?,
     })
 }
 
@@ -162,8 +174,8 @@ impl<S: Sql> HandoffRows for S {
              from_agent, to_agent, status_label, summary, payload_json, payload_hash, payload_size_bytes, \
              schema_version, ends_session, late, acknowledged_at, acknowledged_by, created_at, actor_key_id, \
              creation_correlation_id, written_by, workflow_id, checkpoint_id, automatic_json, incomplete, \
-             withdrawn_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, \
-             $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29)",
+             withdrawn_at, acknowledged_session_id) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, \
+             $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30)",
             &[
                 (&handoff.id.to_string()).into(),
                 (&handoff.session_id.to_string()).into(),
@@ -194,6 +206,7 @@ impl<S: Sql> HandoffRows for S {
                 handoff.automatic_json.as_ref().into(),
                 handoff.incomplete.into(),
                 handoff.withdrawn_at.into(),
+                handoff.acknowledged_session_id.map(|id| id.to_string()).as_ref().into(),
             ],
         )?;
         self.enqueue_for_index(ItemKind::Handoff, &handoff.id.to_string())
@@ -225,11 +238,16 @@ impl<S: Sql> HandoffRows for S {
         self.delete_documents(ItemKind::Handoff, &[id.to_string()])
     }
 
-    fn acknowledge_handoff(&mut self, id: HandoffId, by: &Agent, at: Timestamp) -> Result<bool, StoreError> {
+    fn acknowledge_handoff(&mut self, id: HandoffId, by: &Acknowledgement) -> Result<bool, StoreError> {
         let changed = self.execute(
-            "UPDATE handoffs SET acknowledged_at = $1, acknowledged_by = $2 \
-             WHERE id = $3 AND acknowledged_at IS NULL",
-            &[at.into(), by.as_str().into(), (&id.to_string()).into()],
+            "UPDATE handoffs SET acknowledged_at = $1, acknowledged_by = $2, acknowledged_session_id = $3 \
+             WHERE id = $4 AND acknowledged_at IS NULL",
+            &[
+                by.at.into(),
+                by.agent.as_str().into(),
+                by.session_id.map(|id| id.to_string()).as_ref().into(),
+                (&id.to_string()).into(),
+            ],
         )?;
         Ok(changed == 1)
     }

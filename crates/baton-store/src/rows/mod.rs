@@ -29,7 +29,7 @@ mod workflow;
 pub use checkpoint::{CheckpointRows, Frame, FrameBody, SeriesMember, StoredFrame};
 pub use file_version::{FileOf, FileVersionRows};
 pub use forget::{ForgetFilter, ForgetRows};
-pub use handoff::{HandoffFilter, HandoffRows};
+pub use handoff::{Acknowledgement, HandoffFilter, HandoffRows};
 pub use id::IdRows;
 pub use idempotency::KeyRows;
 pub use mark::{MarkFilter, MarkRows};

@@ -12,10 +12,10 @@ use crate::error::StoreError;
 use crate::frame::Encoding;
 use crate::page::Page;
 use crate::rows::{
-    CheckpointRows, Frame, FrameBody, HandoffFilter, HandoffRows, KeyRows, NoteFilter, NoteRows,
-    ObservationFilter, ObservationRows, QueueClaim, QueueRelease, QueueRows, RequestFilter, RequestRows,
-    SessionFilter, SessionRows, SummaryClaim, SummaryRows, TaskFilter, TaskRows, TurnRows, UsageRows,
-    WorkflowFilter, WorkflowRows,
+    Acknowledgement, CheckpointRows, Frame, FrameBody, HandoffFilter, HandoffRows, KeyRows, NoteFilter,
+    NoteRows, ObservationFilter, ObservationRows, QueueClaim, QueueRelease, QueueRows, RequestFilter,
+    RequestRows, SessionFilter, SessionRows, SummaryClaim, SummaryRows, TaskFilter, TaskRows, TurnRows,
+    UsageRows, WorkflowFilter, WorkflowRows,
 };
 use crate::sql::{Columns, Lock, Param, Sql};
 
@@ -82,7 +82,8 @@ pub(crate) fn ask_everything(rows: &mut (impl SessionRows + HandoffRows + KeyRow
     rows.lock_silent_sessions(now, 10).unwrap();
     rows.handoff(HandoffId::new(Ulid(1))).unwrap();
     rows.ending_handoff(SessionId::new(Ulid(1))).unwrap();
-    rows.acknowledge_handoff(HandoffId::new(Ulid(1)), &"a".parse().unwrap(), now).unwrap();
+    let by = Acknowledgement { agent: "a".parse().unwrap(), session_id: None, at: now };
+    rows.acknowledge_handoff(HandoffId::new(Ulid(1)), &by).unwrap();
     rows.delete_expired_keys(now, 10).unwrap();
     rows.delete_requests(now, 10).unwrap();
     rows.trim_requests(1_000, 10).unwrap();

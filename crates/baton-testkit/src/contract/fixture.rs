@@ -146,6 +146,7 @@ pub fn handoff(of: &Session) -> Handoff {
         withdrawn_at: None,
         acknowledged_at: None,
         acknowledged_by: None,
+        acknowledged_session_id: None,
         created_at: NOW,
         actor_key_id: ActorKeyId::of("fixture"),
         creation_correlation_id: "corr_fixture".parse().unwrap(),

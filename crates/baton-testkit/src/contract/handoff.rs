@@ -1,10 +1,10 @@
 //! Handoffs: fields, one ending handoff per session, a single acknowledgement, filters and pages.
 
 use baton_core::{ActorKeyId, Cursor, Handoff, HandoffAuthor, Sha256Hash};
-use baton_store::{HandoffFilter, Page, Store, StoreError};
+use baton_store::{Acknowledgement, HandoffFilter, Page, Store, StoreError};
 
 use super::fixture::{
-    AWKWARD, Dice, NOW, checkpoint_id, full_session, handoff, later, session, track, tuple,
+    AWKWARD, Dice, NOW, checkpoint_id, full_session, handoff, later, session, session_id, track, tuple,
 };
 use super::store::{TestStore, read, try_write, write};
 
@@ -32,6 +32,7 @@ fn full_handoff() -> Handoff {
         incomplete: true,
         acknowledged_at: Some(later(6)),
         acknowledged_by: Some("took.it".parse().unwrap()),
+        acknowledged_session_id: Some(session_id()),
         created_at: later(5),
         actor_key_id: ActorKeyId::of("full"),
         creation_correlation_id: "corr:full.1".parse().unwrap(),
@@ -84,9 +85,11 @@ pub fn session_has_one_ending_handoff(store: &TestStore) {
 pub fn handoffs_are_acknowledged_once(store: &TestStore) {
     let (taken, neighbour) = (handoff(&session(tuple("agent"))), handoff(&session(tuple("agent"))));
     insert_all(store, &[taken.clone(), neighbour.clone()]);
+    let receiver = session_id();
     let acknowledge = |by: &str, at| {
-        let (id, by) = (taken.id, by.parse().unwrap());
-        write(store, move |tx| tx.acknowledge_handoff(id, &by, at))
+        let (id, agent) = (taken.id, by.parse().unwrap());
+        let by = Acknowledgement { agent, session_id: Some(receiver), at };
+        write(store, move |tx| tx.acknowledge_handoff(id, &by))
     };
     assert!(acknowledge("first", later(1)));
     assert!(!acknowledge("second", later(2)), "it was already acknowledged");
@@ -95,14 +98,15 @@ pub fn handoffs_are_acknowledged_once(store: &TestStore) {
     let expected = Handoff {
         acknowledged_at: Some(later(1)),
         acknowledged_by: Some("first".parse().unwrap()),
+        acknowledged_session_id: Some(receiver),
         ..taken.clone()
     };
     assert_eq!(read(store, move |tx| tx.handoff(expected.id)), Some(expected.clone()));
     assert_eq!(read(store, move |tx| tx.handoff(neighbour.id)), Some(neighbour.clone()));
 
     let unknown = handoff(&session(tuple("agent"))).id;
-    let by = "first".parse().unwrap();
-    assert!(!write(store, move |tx| tx.acknowledge_handoff(unknown, &by, NOW)), "there is no such handoff");
+    let by = Acknowledgement { agent: "first".parse().unwrap(), session_id: None, at: NOW };
+    assert!(!write(store, move |tx| tx.acknowledge_handoff(unknown, &by)), "there is no such handoff");
 }
 
 /// A withdrawn handoff is found by its id, but not listed and not the handoff of its session. It keeps its first time.

@@ -220,7 +220,8 @@ pub(crate) fn describe(handoff: &HandoffView) -> String {
         lines.push("incomplete: some captured tool uses are not processed yet".into());
     }
     if let Some(agent) = &handoff.acknowledged_by {
-        lines.push(format!("acknowledged by {agent}"));
+        let session = handoff.acknowledged_session_id.map(|id| format!(" in {id}")).unwrap_or_default();
+        lines.push(format!("acknowledged by {agent}{session}"));
     }
     if let Some(withdrawn_at) = handoff.withdrawn_at {
         lines.push(format!("withdrawn {}", at(withdrawn_at)));

@@ -28,6 +28,7 @@ use crate::hooks::{
 use crate::logging;
 use crate::output::{Failure, warn};
 use crate::verbs::pause::CaptureState;
+use crate::verbs::relay::HANDOFF_VARIABLE;
 use crate::verbs::worker::start_if_absent;
 
 /// Time limit of a hook, counted from the last byte that the agent sent. A report that is not stored by then is spooled.
@@ -403,6 +404,11 @@ impl HookRun {
             if let Some(given) = given {
                 report.insert(field.into(), given.into());
             }
+        }
+        if known == Some(HookEvent::SessionStart)
+            && let Ok(handoff) = std::env::var(HANDOFF_VARIABLE)
+        {
+            report.insert("handoff_id".into(), handoff.into());
         }
         // Part of the report, so that a replayed report is the same request.
         report.entry("reported_at").or_insert_with(|| SystemClock.now().to_string().into());

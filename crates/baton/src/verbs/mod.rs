@@ -22,6 +22,7 @@ pub(crate) mod observation;
 pub(crate) mod pause;
 pub(crate) mod queue;
 pub(crate) mod recall;
+pub(crate) mod relay;
 pub(crate) mod requests;
 pub(crate) mod serve;
 pub(crate) mod session;

@@ -30,7 +30,8 @@ fn a_handoff_contains_all_fields_and_absent_ones_are_null() {
             "payload_size_bytes": 2, "schema_version": "1.0", "ends_session": true, "late": false,
             "written_by": "agent", "workflow_id": null, "checkpoint_id": null, "automatic": null,
             "incomplete": false, "withdrawn_at": null,
-            "acknowledged_at": null, "acknowledged_by": null, "created_at": handoff["created_at"],
+            "acknowledged_at": null, "acknowledged_by": null, "acknowledged_session_id": null,
+            "created_at": handoff["created_at"],
             "actor_key_id": ActorKeyId::of(RELAY_KEY).as_str(),
             "creation_correlation_id": handoff["creation_correlation_id"],
         });

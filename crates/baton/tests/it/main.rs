@@ -47,6 +47,7 @@ mod pause;
 mod postgres_hung;
 mod power_cut;
 mod real_agents;
+mod relay;
 mod requests_http;
 mod served;
 mod session_end_http;

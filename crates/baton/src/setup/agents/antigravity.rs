@@ -10,6 +10,7 @@ pub(crate) const AGENT: Agent = Agent {
     id: "antigravity",
     name: "Antigravity CLI",
     is_installed: |place| place.has_program("agy") || place.has(".gemini/antigravity-cli"),
+    start: None,
     targets,
     notes: |_| {
         vec![

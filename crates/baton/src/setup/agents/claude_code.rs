@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::setup::agent::{Agent, Place, Scope};
+use crate::setup::agent::{Agent, Place, Scope, StartCommand};
 use crate::setup::target::Target;
 use crate::setup::texts::{SKILLS, pretty};
 
@@ -10,6 +10,12 @@ pub(crate) const AGENT: Agent = Agent {
     id: "claude-code",
     name: "Claude Code",
     is_installed: |place| place.has_program("claude") || place.has(".claude"),
+    start: Some(StartCommand {
+        program: "claude",
+        in_terminal: &[],
+        without_terminal: &["-p"],
+        package: "@anthropic-ai/claude-code",
+    }),
     targets,
     notes: |place| match place.scope {
         Scope::User => Vec::new(),

@@ -12,6 +12,7 @@ pub(crate) const AGENT: Agent = Agent {
     is_installed: |place| {
         place.has_program("cline") || place.has("Documents/Cline") || extension(place).is_dir()
     },
+    start: None,
     targets,
     notes: |_| {
         vec!["Cline runs hooks on macOS and Linux only, and after you enable hooks in its settings.".into()]

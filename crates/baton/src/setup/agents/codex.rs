@@ -4,7 +4,7 @@
 use serde_json::json;
 use toml_edit::Value;
 
-use crate::setup::agent::{Agent, Place, Scope};
+use crate::setup::agent::{Agent, Place, Scope, StartCommand};
 use crate::setup::json_file::JsonEntry;
 use crate::setup::target::{Content, Target};
 use crate::setup::texts::SKILLS;
@@ -14,6 +14,12 @@ pub(crate) const AGENT: Agent = Agent {
     id: "codex",
     name: "Codex",
     is_installed: |place| place.has_program("codex") || place.has(".codex"),
+    start: Some(StartCommand {
+        program: "codex",
+        in_terminal: &[],
+        without_terminal: &["exec"],
+        package: "@openai/codex",
+    }),
     targets,
     notes: |place| {
         let mut notes = vec![

@@ -11,6 +11,7 @@ pub(crate) const AGENT: Agent = Agent {
     id: "copilot-cli",
     name: "Copilot CLI",
     is_installed: |place| place.has_program("copilot") || place.has(".copilot"),
+    start: None,
     targets: |place| vec![hooks_file(place), servers_file(place)],
     notes: |_| {
         vec![

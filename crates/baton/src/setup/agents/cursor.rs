@@ -11,6 +11,7 @@ pub(crate) const AGENT: Agent = Agent {
     id: "cursor",
     name: "Cursor",
     is_installed: |place| place.has_program("cursor") || place.has(".cursor"),
+    start: None,
     targets,
     notes: |_| vec!["Cursor asks you to enable the MCP server in its settings.".into()],
 };

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::setup::agent::{Agent, Place, Scope};
+use crate::setup::agent::{Agent, Place, Scope, StartCommand};
 use crate::setup::json_file::JsonEntry;
 use crate::setup::target::Target;
 use crate::setup::texts::{RULES, SKILLS, pretty};
@@ -11,6 +11,12 @@ pub(crate) const AGENT: Agent = Agent {
     id: "gemini",
     name: "Gemini CLI",
     is_installed: |place| place.has_program("gemini") || place.has(".gemini/settings.json"),
+    start: Some(StartCommand {
+        program: "gemini",
+        in_terminal: &["-i"],
+        without_terminal: &["-p"],
+        package: "@google/gemini-cli",
+    }),
     targets,
     notes: |place| match place.scope {
         Scope::User => Vec::new(),

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::setup::agent::{Agent, Place, Scope};
+use crate::setup::agent::{Agent, Place, Scope, StartCommand};
 use crate::setup::target::Target;
 use crate::setup::texts::SKILLS;
 
@@ -10,6 +10,12 @@ pub(crate) const AGENT: Agent = Agent {
     id: "opencode",
     name: "OpenCode",
     is_installed: |place| place.has_program("opencode") || place.config_folder().join("opencode").is_dir(),
+    start: Some(StartCommand {
+        program: "opencode",
+        in_terminal: &["--prompt"],
+        without_terminal: &["run"],
+        package: "opencode-ai",
+    }),
     targets,
     notes: |_| Vec::new(),
 };

@@ -11,6 +11,7 @@ pub(crate) const AGENT: Agent = Agent {
     id: "vscode",
     name: "VS Code",
     is_installed: |place| place.has_program("code") || place.vscode_folder().is_dir(),
+    start: None,
     targets,
     notes: |_| {
         vec![

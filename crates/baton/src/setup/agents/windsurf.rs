@@ -12,6 +12,7 @@ pub(crate) const AGENT: Agent = Agent {
     id: "windsurf",
     name: "Windsurf",
     is_installed: |place| place.has_program("windsurf") || place.has(".codeium/windsurf"),
+    start: None,
     targets,
     notes: |_| {
         vec!["Windsurf accepts no context from hooks: its agent reads the memory with the MCP tools.".into()]

@@ -14,9 +14,9 @@ use std::io::Read;
 use baton_core::ErrorCode;
 use baton_core::task::qa::without_colours;
 use baton_task::{
-    AttachEvidence, CONTEXT_FILE, CompleteTask, GetContext, GetDiff, InitContext, ListTasks, MarkBlocked,
-    OUTPUT_FOLDER, PurgeContext, RebuildContext, RecordQa, ResolveDrift, RunQa, SnapshotWorktree,
-    SweepContexts, TaskOperation, UpdateAgent, VerifyWorktree, WriteNote, operation,
+    AttachEvidence, CONTEXT_FILE, CompleteTask, GetContext, GetContextOutput, GetDiff, InitContext,
+    ListTasks, MarkBlocked, OUTPUT_FOLDER, PurgeContext, RebuildContext, RecordQa, ResolveDrift, RunQa,
+    SnapshotWorktree, SweepContexts, TaskOperation, UpdateAgent, VerifyWorktree, WriteNote, operation,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -110,6 +110,14 @@ pub(crate) fn run(command: TaskCommand, config: &Config) -> Result<Answer, Failu
             verb.answer::<ListTasks>(&json!({ "archived": args.archived }), describe::list)
         }
     }
+}
+
+/// Returns the context of a task in the current checkout as text.
+pub(crate) fn context_text(task: &str, config: &Config) -> Result<String, Failure> {
+    let checkout = Checkout::open(config)?;
+    let data = operation::<GetContext>().call(&checkout.environment, json!({ "task_id": task }))?;
+    let output: GetContextOutput = serde_json::from_value(data).map_err(unreadable)?;
+    Ok(describe::context(&output))
 }
 
 /// Prints the environment variables for agents as shell commands.
