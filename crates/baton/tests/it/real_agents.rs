@@ -4,6 +4,7 @@
 //! tests are skipped, and fail on CI.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -14,6 +15,14 @@ use serde_json::{Value, json};
 
 /// Maximum duration of a chat.
 const CHAT_LIMIT: Duration = Duration::from_secs(180);
+
+const CLAUDE_CODE: &str = "node_modules/@anthropic-ai/claude-code-linux-x64/claude";
+const CODEX: &str = "node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex";
+const CODEX_FLAGS: [&str; 3] = [
+    "--skip-git-repo-check",
+    "--dangerously-bypass-approvals-and-sandbox",
+    "--dangerously-bypass-hook-trust",
+];
 
 /// A home with a project, an agent and its model.
 struct Rig {
@@ -106,6 +115,31 @@ impl Rig {
             .collect()
     }
 
+    fn chat_with_claude_code(&self, program: &str, prompt: &str) -> Vec<Value> {
+        let url = self.model.url();
+        let variables = [
+            ("ANTHROPIC_BASE_URL", url.as_str()),
+            ("ANTHROPIC_API_KEY", "sk-ant-fake"),
+            ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+            ("ENABLE_TOOL_SEARCH", "false"),
+            // Without it Claude Code refuses to skip permissions as root.
+            ("IS_SANDBOX", "1"),
+        ];
+        let arguments = ["-p", prompt, "--dangerously-skip-permissions"];
+        self.chat(&self.packages.join(program), &arguments, &variables)
+    }
+
+    /// Writes a configuration of Codex with the fake model and returns it.
+    fn configure_codex(&self) -> String {
+        let config = format!(
+            "# my provider\nmodel = \"gpt-5\"\nmodel_provider = \"fake\"\n\n[model_providers.fake]\n\
+             name = \"fake\" # local\nbase_url = \"{}/v1\"\nenv_key = \"FAKE_KEY\"\nwire_api = \"responses\"\n",
+            self.model.url()
+        );
+        self.write(".codex/config.toml", &config);
+        config
+    }
+
     /// Checks what the first chat left in the store.
     fn assert_captured(&self, client: &str) {
         self.home.run(&["worker", "run", "--once"]);
@@ -155,23 +189,20 @@ fn traces(folder: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn claude_code_remembers_the_previous_chat() {
+    check_claude_code(CLAUDE_CODE);
+}
+
+#[test]
+fn claude_code_2_1_197_remembers_the_previous_chat() {
+    check_claude_code("node_modules/claude-code-2.1.197/claude");
+}
+
+fn check_claude_code(program: &str) {
     let Some(rig) = Rig::new() else { return };
     let settings = "{\n  \"hooks\": { \"Stop\": [{ \"hooks\": [{ \"type\": \"command\", \"command\": \"true\" }] }] }\n}\n";
     rig.write(".claude/settings.json", settings);
     rig.setup(&["claude-code"]);
-    let program = rig.packages.join("node_modules/@anthropic-ai/claude-code-linux-x64/claude");
-    let url = rig.model.url();
-    check(&rig, "claude-code", |prompt| {
-        let variables = [
-            ("ANTHROPIC_BASE_URL", url.as_str()),
-            ("ANTHROPIC_API_KEY", "sk-ant-fake"),
-            ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
-            ("ENABLE_TOOL_SEARCH", "false"),
-            // Without it Claude Code refuses to skip permissions as root.
-            ("IS_SANDBOX", "1"),
-        ];
-        rig.chat(&program, &["-p", prompt, "--dangerously-skip-permissions"], &variables)
-    });
+    check(&rig, "claude-code", |prompt| rig.chat_with_claude_code(program, prompt));
     rig.setup(&["claude-code", "--remove"]);
     assert_eq!(rig.read(".claude/settings.json"), settings);
     assert_eq!(traces(&rig.home.path().join(".claude/skills")), Vec::<PathBuf>::new());
@@ -180,27 +211,15 @@ fn claude_code_remembers_the_previous_chat() {
 #[test]
 fn codex_remembers_the_previous_chat() {
     let Some(rig) = Rig::new() else { return };
-    let config = format!(
-        "# my provider\nmodel = \"gpt-5\"\nmodel_provider = \"fake\"\n\n[model_providers.fake]\nname = \"fake\" # local\n\
-         base_url = \"{}/v1\"\nenv_key = \"FAKE_KEY\"\nwire_api = \"responses\"\n",
-        rig.model.url()
-    );
+    let config = rig.configure_codex();
     let hooks =
         json!({ "hooks": { "Stop": [{ "hooks": [{ "type": "command", "command": "true" }] }] } }).to_string();
-    rig.write(".codex/config.toml", &config);
     rig.write(".codex/hooks.json", &hooks);
     let shown = rig.setup(&["codex"]).stdout;
     assert!(shown.contains("/hooks"), "the user must be told to trust the hooks: {shown}");
-    let vendor = "node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex";
-    let program = rig.packages.join(vendor);
+    let program = rig.packages.join(CODEX);
     check(&rig, "codex", |prompt| {
-        let arguments = [
-            "exec",
-            "--skip-git-repo-check",
-            "--dangerously-bypass-approvals-and-sandbox",
-            "--dangerously-bypass-hook-trust",
-            prompt,
-        ];
+        let arguments = [&["exec"], &CODEX_FLAGS[..], &[prompt]].concat();
         rig.chat(&program, &arguments, &[("FAKE_KEY", "x")])
     });
     rig.setup(&["codex", "--remove"]);
@@ -230,4 +249,65 @@ fn gemini_remembers_the_previous_chat() {
     rig.setup(&["gemini", "--remove"]);
     assert!(rig.read(".gemini/settings.json").contains("// mine"));
     assert!(!rig.home.path().join(".gemini/extensions/baton").exists());
+}
+
+#[test]
+fn opencode_remembers_the_previous_chat() {
+    let Some(rig) = Rig::new() else { return };
+    let config = format!(
+        "{{\n  \"$schema\": \"https://opencode.ai/config.json\",\n  // my provider\n  \"model\": \"fake/fake\",\n  \"provider\": {{ \"fake\": {{\n    \"npm\": \
+         \"@ai-sdk/openai-compatible\",\n    \"options\": {{ \"baseURL\": \"{}/v1\", \"apiKey\": \"x\" }},\n    \
+         \"models\": {{ \"fake\": {{}} }}\n  }} }}\n}}\n",
+        rig.model.url()
+    );
+    let plugin = "export const Mine = async () => ({})\n";
+    rig.write(".config/opencode/opencode.jsonc", &config);
+    rig.write(".config/opencode/plugins/mine.js", plugin);
+    rig.setup(&["opencode"]);
+    let program = rig.packages.join("node_modules/opencode-linux-x64/bin/opencode");
+    check(&rig, "opencode", |prompt| {
+        let variables = [
+            ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
+            ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1"),
+            ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
+        ];
+        rig.chat(&program, &["run", "--auto", prompt], &variables)
+    });
+    let observations = rig.home.run(&["observation", "list", "--format", "json"]).stdout;
+    assert!(observations.contains(": exit 1, cat: missing-file-42"), "{observations}");
+    rig.setup(&["opencode", "--remove"]);
+    assert_eq!(rig.read(".config/opencode/opencode.jsonc"), config);
+    assert_eq!(rig.read(".config/opencode/plugins/mine.js"), plugin);
+    assert_eq!(traces(&rig.home.path().join(".config/opencode/plugins")), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn codex_continues_the_work_of_claude_code() {
+    let Some(rig) = Rig::new() else { return };
+    rig.configure_codex();
+    rig.setup(&["claude-code", "codex"]);
+    rig.chat_with_claude_code(CLAUDE_CODE, "Please ship feature-7.");
+    // Adds the flags without which Codex runs no hooks and no commands here.
+    let script = format!(
+        "#!/bin/sh\nmode=$1\nshift\nexec {} \"$mode\" {} \"$@\"\n",
+        rig.packages.join(CODEX).display(),
+        CODEX_FLAGS.join(" ")
+    );
+    rig.write("agents/codex", &script);
+    let agents = rig.home.path().join("agents");
+    fs::set_permissions(agents.join("codex"), fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", agents.display(), std::env::var("PATH").unwrap_or_default());
+    let data_dir = rig.home.data_dir();
+    let variables =
+        [("PATH", path.as_str()), ("FAKE_KEY", "x"), ("BATON_DATA_DIR", data_dir.to_str().unwrap())];
+    let requests = rig.chat(Path::new(env!("CARGO_BIN_EXE_baton")), &["relay", "--to", "codex"], &variables);
+    let opening = requests.first().unwrap().to_string();
+    for part in ["Continue the work of claude-code", "Please ship feature-7.", "Feature-7 is shipped"] {
+        assert!(opening.contains(part), "{part}: {opening}");
+    }
+    let handoffs = rig.home.run(&["handoff", "list", "--format", "json"]).json();
+    let relayed = &handoffs["data"]["handoffs"].as_array().unwrap().iter().next_back().unwrap();
+    assert_eq!(relayed["from_agent"], "claude-code", "{relayed}");
+    assert_eq!(relayed["acknowledged_by"], "codex", "{relayed}");
+    assert!(relayed["acknowledged_session_id"].is_string(), "{relayed}");
 }

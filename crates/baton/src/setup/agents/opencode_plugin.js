@@ -76,12 +76,14 @@ export const Baton = async ({ directory, client }) => {
       if (prompt) await report("user-prompt-submit", { ...base(input.sessionID), prompt })
     },
     "tool.execute.after": async (input, output) => {
+      // The form in which Claude Code reports a command.
+      const ran = { stdout: output.output, stderr: "", exit_code: output.metadata?.exit }
       await report("post-tool-use", {
         ...base(input.sessionID),
         tool_name: input.tool,
         tool_use_id: input.callID,
         tool_input: input.args,
-        tool_response: { output: output.output, title: output.title, exit: output.metadata?.exit },
+        tool_response: input.tool === "bash" ? ran : output.output,
       })
     },
     "experimental.chat.system.transform": async (input, output) => {
