@@ -193,11 +193,11 @@ fn add_unfinished_turn(tx: &mut dyn Tx, sessions: &[Session], parts: &mut Bundle
         }
         let state = match turn.status {
             TurnStatus::Failed => "failed",
-            TurnStatus::Interrupted => "interrupted",
-            TurnStatus::Unfinished => "unfinished",
+            TurnStatus::Interrupted => "was interrupted",
+            TurnStatus::Unfinished => "is unfinished",
             TurnStatus::Open | TurnStatus::Done | TurnStatus::Unknown => return Ok(()),
         };
-        let mut text = format!("Request of {} that is {state}: {}", session.tuple.agent, turn.prompt);
+        let mut text = format!("Request of {} that {state}: {}", session.tuple.agent, turn.prompt);
         if let Some(failure) = &turn.failure {
             text = format!("{text} ({failure})");
         }
