@@ -10,6 +10,7 @@ use std::fmt::Write as _;
 
 pub use self::files::{FileScores, MatchKind, RecentUse};
 
+use crate::client::{Client, ContextLimit};
 use crate::token_estimate::estimate_tokens;
 
 /// Default budget in tokens.
@@ -141,10 +142,15 @@ impl BundleLimits {
     /// Returns the limits for a budget and a client program. Some programs cut longer texts or move them to a file.
     pub fn of(max_tokens: Option<usize>, client: Option<&str>) -> Self {
         let asked = max_tokens.unwrap_or(DEFAULT_BUNDLE_TOKENS).clamp(MIN_BUNDLE_TOKENS, MAX_BUNDLE_TOKENS);
-        match client {
-            Some("claude-code") => Self { max_tokens: asked, max_chars: 9_000 },
-            Some("codex") => Self { max_tokens: asked.min(2_300), max_chars: usize::MAX },
-            _ => Self { max_tokens: asked, max_chars: usize::MAX },
+        let limit = client.and_then(Client::named).and_then(|client| client.context_limit);
+        // A hook may add a warning, so a part of the limit stays free.
+        let without_reserve = |most: usize| most - most / 10;
+        match limit {
+            Some(ContextLimit::Chars(most)) => Self { max_tokens: asked, max_chars: without_reserve(most) },
+            Some(ContextLimit::Tokens(most)) => {
+                Self { max_tokens: asked.min(without_reserve(most)), max_chars: usize::MAX }
+            }
+            None => Self { max_tokens: asked, max_chars: usize::MAX },
         }
     }
 }

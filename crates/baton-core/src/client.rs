@@ -1,27 +1,71 @@
-//! Names of the client programs that run agents. Hooks and MCP report them in different spellings.
+//! The client programs that run agents: their names, which hooks and MCP report in different spellings, and how much
+//! context they accept at once.
 
 use crate::name::Agent;
+use crate::observation::Host;
 
-/// Part of a reported name in lower case, and the name that Baton uses.
-const KNOWN: [(&str, &str); 12] = [
-    ("claude-code", "claude-code"),
-    ("claude code", "claude-code"),
-    ("codex", "codex"),
-    ("antigravity", "antigravity"),
-    ("gemini", "gemini"),
-    ("opencode", "opencode"),
-    ("cursor", "cursor"),
-    ("copilot-cli", "copilot-cli"),
-    ("visual studio code", "vscode"),
-    ("vscode", "vscode"),
-    ("windsurf", "windsurf"),
-    ("cline", "cline"),
+/// A client program that Baton knows.
+#[derive(Debug, Clone, Copy)]
+pub struct Client {
+    /// The name that Baton uses.
+    pub name: &'static str,
+    /// How its hooks report.
+    pub host: Host,
+    /// Parts of reported names, in lower case.
+    spellings: &'static [&'static str],
+    /// Variables that it sets for the commands it runs.
+    pub variables: &'static [&'static str],
+    /// Maximum size of the context that a hook adds.
+    pub context_limit: Option<ContextLimit>,
+}
+
+/// Maximum size of the context that a hook adds. Longer text is cut off or moved to a file, which the model must open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ContextLimit {
+    /// Number of characters.
+    Chars(usize),
+    /// Number of tokens.
+    Tokens(usize),
+}
+
+impl Client {
+    const fn new(host: Host, spellings: &'static [&'static str]) -> Self {
+        Self { name: spellings[0], host, spellings, variables: &[], context_limit: None }
+    }
+
+    /// Finds a client by the name that Baton uses.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        CLIENTS.iter().find(|client| client.name == name)
+    }
+}
+
+/// All clients. A name that contains the spellings of two clients is that of the first one.
+pub const CLIENTS: [Client; 10] = [
+    Client {
+        variables: &["CLAUDECODE"],
+        context_limit: Some(ContextLimit::Chars(10_000)),
+        ..Client::new(Host::ClaudeCode, &["claude-code", "claude code"])
+    },
+    Client {
+        variables: &["CODEX_SANDBOX", "CODEX_THREAD_ID"],
+        context_limit: Some(ContextLimit::Tokens(2_500)),
+        ..Client::new(Host::Codex, &["codex"])
+    },
+    Client::new(Host::Antigravity, &["antigravity"]),
+    Client { variables: &["GEMINI_CLI"], ..Client::new(Host::Gemini, &["gemini"]) },
+    Client { variables: &["OPENCODE"], ..Client::new(Host::OpenCode, &["opencode"]) },
+    Client { variables: &["CURSOR_AGENT"], ..Client::new(Host::Cursor, &["cursor"]) },
+    Client::new(Host::CopilotCli, &["copilot-cli"]),
+    Client::new(Host::VsCode, &["vscode", "visual studio code"]),
+    Client::new(Host::Windsurf, &["windsurf"]),
+    Client::new(Host::Cline, &["cline"]),
 ];
 
 /// Returns Baton's name of a client, for example `codex` for `codex-mcp-client`. Other names are returned unchanged.
 pub fn client_name(reported: &str) -> &str {
     let lower = reported.to_ascii_lowercase();
-    KNOWN.iter().find(|(part, _)| lower.contains(part)).map_or(reported, |(_, name)| name)
+    let is_reported = |client: &&Client| client.spellings.iter().any(|part| lower.contains(part));
+    CLIENTS.iter().find(is_reported).map_or(reported, |client| client.name)
 }
 
 /// Returns the default agent name of a client: its name, with characters that an agent name cannot have replaced.

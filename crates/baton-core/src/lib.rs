@@ -36,7 +36,7 @@ pub mod transcript;
 
 pub use actor::{Access, Actor, ActorKeyId, VentureScope};
 pub use canonical::{Canonical, HashError, RoundedInteger, Sha256Hash, canonicalize};
-pub use client::{agent_of_client, client_name};
+pub use client::{CLIENTS, Client, ContextLimit, agent_of_client, client_name};
 pub use cursor::{Cursor, CursorError};
 pub use error::{ErrorCode, Fault};
 pub use handoff::{

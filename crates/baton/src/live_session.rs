@@ -5,6 +5,7 @@
 //! commands it runs.
 
 use baton_app::session::{ListSessions, SessionView, session_of_client};
+use baton_core::{CLIENTS, Client};
 use serde_json::json;
 
 use crate::backend::Backend;
@@ -13,25 +14,16 @@ use crate::config::Config;
 use crate::exit::Exit;
 use crate::output::Failure;
 
-/// Variables that programs set for the commands they run.
-const MARKERS: [(&str, &str); 6] = [
-    ("CLAUDECODE", "claude-code"),
-    ("CODEX_SANDBOX", "codex"),
-    ("CODEX_THREAD_ID", "codex"),
-    ("CURSOR_AGENT", "cursor"),
-    ("GEMINI_CLI", "gemini"),
-    ("OPENCODE", "opencode"),
-];
-
 /// Returns the names of the variables by which programs are recognised.
 pub(crate) fn client_variables() -> impl Iterator<Item = &'static str> {
-    MARKERS.into_iter().map(|(name, _)| name)
+    CLIENTS.iter().flat_map(|client| client.variables.iter().copied())
 }
 
 /// Returns the program that runs this command, if it is a known agent.
 pub(crate) fn client_here() -> Option<&'static str> {
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    MARKERS.into_iter().find(|(name, _)| is_set(name)).map(|(_, client)| client)
+    let runs = |client: &&Client| client.variables.iter().any(|name| is_set(name));
+    CLIENTS.iter().find(runs).map(|client| client.name)
 }
 
 /// Finds the live session of this program in a repository; that of any program if this one is not a known agent.

@@ -6,6 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use super::hook::HookEvent;
+use crate::client::{CLIENTS, Client, ContextLimit};
 use crate::token_estimate::estimate_tokens;
 
 /// A program that runs hooks.
@@ -35,24 +36,6 @@ pub enum Host {
     Other,
 }
 
-/// Names of clients and their hosts.
-const CLIENTS: [(&str, Host); 10] = [
-    ("claude-code", Host::ClaudeCode),
-    ("codex", Host::Codex),
-    ("cursor", Host::Cursor),
-    ("gemini", Host::Gemini),
-    ("antigravity", Host::Antigravity),
-    ("opencode", Host::OpenCode),
-    ("vscode", Host::VsCode),
-    ("copilot-cli", Host::CopilotCli),
-    ("windsurf", Host::Windsurf),
-    ("cline", Host::Cline),
-];
-
-/// Maximum length of context in Claude Code, in characters. Longer text is written to a file that the model must open.
-const CLAUDE_MAX_CHARS: usize = 10_000;
-/// Maximum size of context in Codex, in tokens.
-const CODEX_MAX_TOKENS: usize = 2_500;
 /// Last line of context that was shortened.
 const SHORTENED: &str = "(Shortened to the limit of this host. The Baton tools have the rest.)";
 
@@ -66,8 +49,7 @@ impl Host {
         has_variable: impl Fn(&str) -> bool,
     ) -> Self {
         let has = |name: &str| report.contains_key(name);
-        let named =
-            client.and_then(|client| CLIENTS.iter().find(|(name, _)| *name == client)).map(|(_, host)| *host);
+        let named = client.and_then(Client::named).map(|client| client.host);
         let is_from_vscode = || {
             has("timestamp")
                 && has("hook_event_name")
@@ -109,7 +91,11 @@ impl Host {
 
     /// Returns the name of the client; `None` for an unknown host.
     pub fn client(self) -> Option<&'static str> {
-        CLIENTS.iter().find(|(_, host)| *host == self).map(|(name, _)| *name)
+        self.known().map(|client| client.name)
+    }
+
+    fn known(self) -> Option<&'static Client> {
+        CLIENTS.iter().find(|client| client.host == self)
     }
 
     /// Renames the fields and tools of a report to those of Baton. Fields that the report already has are kept.
@@ -183,9 +169,10 @@ impl Host {
 
     /// Removes the last lines of a context that is above the limit of the host.
     fn shorten(self, context: &str) -> String {
-        let fits = |text: &str| match self {
-            Self::Codex => estimate_tokens(text) <= CODEX_MAX_TOKENS,
-            _ => text.chars().count() <= CLAUDE_MAX_CHARS,
+        let fits = |text: &str| match self.known().and_then(|client| client.context_limit) {
+            Some(ContextLimit::Tokens(most)) => estimate_tokens(text) <= most,
+            Some(ContextLimit::Chars(most)) => text.chars().count() <= most,
+            None => true,
         };
         if fits(context) {
             return context.to_owned();
