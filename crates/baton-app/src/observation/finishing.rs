@@ -1,13 +1,18 @@
 //! Stores finished observations. Observations that are ready at the same time share a transaction.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use baton_core::observation::{Observation, may_supersede, superseded};
+use baton_core::observation::{
+    Observation, TASK_CREATION, add_task_subject, may_supersede, superseded, updated_task,
+};
 use baton_core::{Fault, SessionId, Timestamp};
-use baton_store::{DailyUsage, Durability, Spent, Store, Tx};
+use baton_store::{DailyUsage, Durability, ObservationFilter, Page, Spent, Store, Tx};
 
 /// Maximum number of observations of a turn that are compared.
 const MAX_TURN_OBSERVATIONS: u32 = 500;
+
+/// Maximum number of tasks of a session whose subjects are known.
+const MAX_TASKS: u32 = 200;
 
 /// An observation that is ready to be stored, with the claim of its queue item.
 #[derive(Debug, Clone)]
@@ -48,18 +53,36 @@ fn write(store: &Store, batch: Vec<Finished>) -> Result<Vec<bool>, Fault> {
         }
         let ours = tx.finish_queue_items(&claims, at)?;
         let is_ours = |queue_id: i64| ours.contains(&queue_id);
-        if ours.len() == claims.len() {
-            tx.insert_observations(&observations)?;
-        } else {
-            let still_ours = observations.iter().filter(|observation| is_ours(observation.queue_id));
-            tx.insert_observations(&still_ours.cloned().collect::<Vec<_>>())?;
-        }
+        let still_ours = observations.iter().filter(|observation| is_ours(observation.queue_id));
+        let mut still_ours: Vec<Observation> = still_ours.cloned().collect();
+        add_task_subjects(tx, &mut still_ours)?;
+        tx.insert_observations(&still_ours)?;
         for observation in observations.iter().filter(|one| may_supersede(&one.tool_name)) {
             delete_superseded(tx, observation)?;
         }
         Ok::<_, Fault>(claims.iter().map(|(queue_id, _)| is_ours(*queue_id)).collect())
     };
     store.write_blocking(Durability::Full, work)
+}
+
+/// Adds the subjects of tasks to the observations that update them.
+pub(super) fn add_task_subjects(tx: &mut dyn Tx, observations: &mut [Observation]) -> Result<(), Fault> {
+    let sessions: BTreeSet<SessionId> =
+        observations.iter().filter(|one| updated_task(one).is_some()).map(|one| one.session_id).collect();
+    for session in sessions {
+        let filter = ObservationFilter {
+            session_id: Some(session),
+            tool_name: Some(TASK_CREATION.to_owned()),
+            ..ObservationFilter::default()
+        };
+        let is_creation = |one: &&Observation| one.session_id == session && one.tool_name == TASK_CREATION;
+        let mut created: Vec<Observation> = observations.iter().rev().filter(is_creation).cloned().collect();
+        created.extend(tx.observations(&filter, Page::first(MAX_TASKS))?);
+        for update in observations.iter_mut().filter(|one| one.session_id == session) {
+            add_task_subject(update, created.iter());
+        }
+    }
+    Ok(())
 }
 
 /// Deletes the observations of a turn that a new one replaces, or the new one.

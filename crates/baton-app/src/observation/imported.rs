@@ -10,6 +10,7 @@ use baton_core::{
 use baton_store::Tx;
 use serde_json::{Map, Value};
 
+use super::finishing::add_task_subjects;
 use crate::context::Context;
 
 /// Field of the session's meta data with the state of the import.
@@ -141,5 +142,7 @@ pub(super) fn store_observations(tx: &mut dyn Tx, observations: &[Observation]) 
     if observations.is_empty() {
         return Ok(0);
     }
-    Ok(tx.insert_observations(observations)? as u64)
+    let mut observations = observations.to_vec();
+    add_task_subjects(tx, &mut observations)?;
+    Ok(tx.insert_observations(&observations)? as u64)
 }

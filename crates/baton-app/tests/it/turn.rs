@@ -190,6 +190,21 @@ fn todo_updates_of_one_turn_become_one_observation() {
 }
 
 #[test]
+fn task_updates_have_the_subject_and_replace_earlier_ones_of_the_turn() {
+    let created = json!({ "tool_name": "TaskCreate", "tool_input": { "subject": "Add login" }, "tool_response": { "task": { "id": "1", "subject": "Add login" } } });
+    let update = |status: &str| json!({ "tool_name": "TaskUpdate", "tool_input": { "taskId": "1", "status": status }, "tool_response": { "success": true } });
+    for stage in Stage::each() {
+        stage.hooked("user-prompt-submit", json!({ "prompt": "Add login" }));
+        stage.hooked("post-tool-use", created.clone());
+        stage.work();
+        stage.hooked("post-tool-use", update("in_progress"));
+        stage.hooked("post-tool-use", update("completed"));
+        stage.work();
+        assert_eq!(titles(&stage), ["Create task 1 'Add login'", "Mark task 1 completed: Add login"]);
+    }
+}
+
+#[test]
 fn compact_summary_is_the_outcome_of_a_turn_without_a_closing_message() {
     for stage in Stage::each() {
         stage.hooked("post-compact", json!({ "compact_summary": " " }));

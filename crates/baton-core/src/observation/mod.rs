@@ -3,6 +3,7 @@
 //! Owns their types, the prompts and answers of models, and how raw output is truncated, rendered and redacted. Does
 //! not own where raw output is stored or which compressor is used.
 
+mod agent_task;
 mod answer;
 mod compressed;
 mod cost;
@@ -24,6 +25,7 @@ mod superseded;
 mod tool_use;
 mod turn;
 
+pub use agent_task::{TASK_CREATION, add_task_subject, updated_task};
 pub use answer::{
     AnswerError, MAX_DETAIL_CHARS, observation_schema, read_observation, read_summary, summary_schema,
 };

@@ -1,5 +1,6 @@
 //! Observations of one turn that another one replaces.
 
+use super::agent_task::updated_task;
 use super::stored::Observation;
 use crate::id::ObservationId;
 
@@ -17,18 +18,26 @@ pub fn is_todo_update(tool_name: &str) -> bool {
 /// Returns true if observations of this tool can replace others of the same turn, or be replaced.
 pub fn may_supersede(tool_name: &str) -> bool {
     is_todo_update(tool_name)
-        || matches!(tool_name.to_ascii_lowercase().as_str(), "subagent" | "task" | "agent" | "spawn_agent")
+        || matches!(
+            tool_name.to_ascii_lowercase().as_str(),
+            "subagent" | "task" | "agent" | "spawn_agent" | "taskupdate"
+        )
 }
 
-/// Returns the observations of a turn, given oldest first, that others replace: all lists of to-dos but the last, and the
-/// closing message of a sub-agent if a tool use or another event has the same report.
+/// Returns the observations of a turn, given oldest first, that others replace: all lists of to-dos but the last, all
+/// updates of a task but the last, and the closing message of a sub-agent if a tool use or another event has the same
+/// report.
 pub fn superseded(turn: &[Observation]) -> Vec<ObservationId> {
     let last_todo = turn.iter().rev().find(|one| is_todo_update(&one.tool_name)).map(|one| one.id);
     turn.iter()
         .enumerate()
-        .filter(|(place, one)| {
+        .filter(|&(place, one)| {
             let is_old_list = is_todo_update(&one.tool_name) && Some(one.id) != last_todo;
-            is_old_list || one.tool_name == SUBAGENT && is_reported_elsewhere(turn, *place, one)
+            let is_later = |later: &Observation| updated_task(later) == updated_task(one);
+            let is_old_update = updated_task(one).is_some() && turn.iter().skip(place + 1).any(is_later);
+            is_old_list
+                || is_old_update
+                || one.tool_name == SUBAGENT && is_reported_elsewhere(turn, place, one)
         })
         .map(|(_, one)| one.id)
         .collect()
@@ -88,6 +97,22 @@ mod tests {
         let turn = [seen(1, "TodoWrite", "a"), seen(2, "Bash", "b"), seen(3, "TodoWrite", "c")];
         assert_eq!(replaced(&turn), [1]);
         assert_eq!(replaced(&turn[1..]), [0_u128; 0]);
+    }
+
+    #[test]
+    fn only_the_last_update_of_a_task_remains() {
+        let titled = |number: u128, title: &str| {
+            let mut update = seen(number, "TaskUpdate", "");
+            update.compressed.title = title.to_owned();
+            update
+        };
+        let turn = [
+            titled(1, "Mark task 1 in progress"),
+            titled(2, "Mark task 11 in progress"),
+            titled(3, "Mark task 1 completed"),
+        ];
+        assert_eq!(replaced(&turn), [1]);
+        assert!(may_supersede("TaskUpdate"));
     }
 
     #[test]
