@@ -217,16 +217,16 @@ fn commits(
 fn counts(raw: &Raw, observation: &CompressedObservation, statements: &mut Vec<Statement>) {
     let rules: [(&str, &str, &str); 4] = [
         (
-            r"(?:: |, )(\d+) passed",
+            r"(?:: |, )(?:at least )?(\d+) passed",
             r"(\d+) (?:passed|passing|tests? passed)|# pass (\d+)|OK \((\d+) test",
             r"(?m)^\s*--- PASS|\.\.\. ok$|^ok\s|\bPASSED\b|^\s*[✓✔]",
         ),
         (
-            r"(?:: |, )(\d+)(?: of \d+)? failed",
+            r"(?:: |, )(?:at least )?(\d+)(?: of \d+)? failed",
             r"(\d+) (?:failed|failing|failures?)|failures=(\d+)|# fail (\d+)",
             r"(?m)^\s*--- FAIL|\.\.\. FAILED$|^FAIL[\s:]|\bFAILED\b|^\s*[✗✕×●]",
         ),
-        (r": (\d+) packages? ok", "", r"(?m)^ok\s"),
+        (r": (?:at least )?(\d+) packages? ok", "", r"(?m)^ok\s"),
         (r": (\d+) issues?\b", r"(\d+) issues?", ""),
     ];
     // The command is quoted in the summary and may hold numbers of its own.
@@ -262,8 +262,10 @@ fn raw_is_command(summary: &str) -> bool {
 }
 
 fn success(raw: &Raw, observation: &CompressedObservation, statements: &mut Vec<Statement>) {
-    let in_title =
-        is_match(r": (?:ok|clean|no issues|done|\d+ passed|\d+ packages? ok)(?:$|,)", &observation.title);
+    let in_title = is_match(
+        r": (?:ok|clean|no issues|done|(?:at least )?\d+ (?:passed|packages? ok))(?:$|,)",
+        &observation.title,
+    );
     let in_summary = is_match(r"` succeeded\b|^It succeeded\b", &observation.summary);
     if !in_title && !in_summary {
         return;
@@ -321,9 +323,9 @@ fn extents(tool_use: &ToolUse, observation: &CompressedObservation, statements: 
     let stated = match tool_use.tool_name.as_str() {
         "Read" => find(r"^Read all (\d+) lines?", &observation.summary).pop().zip(number("/file/numLines")),
         "Grep" if response.get("mode").and_then(Value::as_str) == Some("files_with_matches") => {
-            find(r"found in (\d+) files?", &observation.summary).pop().zip(number("/numFiles"))
+            find(r"found in (?:first )?(\d+) files?", &observation.summary).pop().zip(number("/numFiles"))
         }
-        "Glob" => find(r": (\d+) entr", &observation.summary).pop().zip(number("/numFiles")),
+        "Glob" => find(r": (?:first )?(\d+) entr", &observation.summary).pop().zip(number("/numFiles")),
         _ => None,
     };
     if let Some((stated, actual)) = stated {

@@ -12,7 +12,7 @@ const LARGE_RATIO_TENTHS: usize = 106;
 /// Maximum size of an observation, whatever the size of the output.
 const MAX_OBSERVATION_BYTES: usize = 2_450;
 /// How long the detail of a small output may be.
-const SMALL_DETAIL_BYTES: usize = 900;
+const SMALL_DETAIL_BYTES: usize = 1_200;
 /// How deep a response is looked into.
 const MAX_DEPTH: usize = 32;
 
@@ -34,6 +34,8 @@ pub(super) enum Refusal {
     Rejected(Option<String>),
     /// The tool failed; with its error message.
     Failed(String),
+    /// The tool was not started, because another call of the same message failed.
+    NotRun,
 }
 
 impl<'a> Call<'a> {
@@ -111,6 +113,9 @@ impl<'a> Call<'a> {
             _ => return None,
         };
         let text = without_error_tags(clean(&text).into_owned());
+        if CANCELLATIONS.iter().any(|start| text.trim_start().starts_with(start)) {
+            return Some(Refusal::NotRun);
+        }
         let Some((_, after)) = text.split_once(REJECTION) else {
             return Some(Refusal::Failed(text.trim().to_owned()));
         };
@@ -121,6 +126,9 @@ impl<'a> Call<'a> {
 
 /// Text that Claude Code sends if the user declines.
 const REJECTION: &str = "doesn't want to proceed with this tool use";
+
+/// How the texts begin that Claude Code sends if another call of the same message failed.
+const CANCELLATIONS: [&str; 2] = ["Sibling tool call errored", "Cancelled: parallel tool call"];
 
 /// Tag that Claude Code puts around the error message of a tool.
 const ERROR_TAG: &str = "<tool_use_error>";
@@ -198,7 +206,7 @@ fn push_text(output: &mut String, text: &str) {
 const ENCODED_BYTES: usize = 400;
 
 /// Describes a text that is nothing but data in base64, with or without the start of a `data:` address.
-fn encoded_data(text: &str) -> Option<String> {
+pub(super) fn encoded_data(text: &str) -> Option<String> {
     let text = text.trim();
     let (kind, data) = match text.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,")) {
         Some((kind, data)) => (kind, data),

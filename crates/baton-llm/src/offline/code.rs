@@ -135,6 +135,11 @@ fn bare_type(name: &str) -> String {
 }
 
 impl Symbol {
+    /// Returns the text of the definition in the source that was parsed.
+    pub(super) fn text<'a>(&self, source: &'a str) -> &'a str {
+        source.get(self.range.clone()).unwrap_or_default()
+    }
+
     /// Returns the name qualified with its owner.
     pub(super) fn qualified(&self, path: &str) -> String {
         let separator = Language::of_path(path).map_or(".", Language::separator);

@@ -50,6 +50,15 @@ pub(super) enum Purpose {
     Test,
 }
 
+/// The part of an output that filters such as `tail` and `grep` leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Shown {
+    All,
+    End,
+    /// The beginning, or lines from anywhere.
+    Selected,
+}
+
 impl CommandLine {
     pub(super) fn read(command: &str) -> Self {
         let (command, documents) = without_documents(head(command, MAX_COMMAND_BYTES));
@@ -76,6 +85,20 @@ impl CommandLine {
         later.into_iter().any(|step| step.is_filter && !keeps_failures || step.is_independent)
     }
 
+    /// Which part of the output of the main steps is shown.
+    pub(super) fn shown_output(&self, output: &str) -> Shown {
+        let lines = output.lines().count();
+        let main = self.main_steps();
+        let filters = self.steps.iter().skip_while(|step| !main.contains(step)).filter(|step| step.is_filter);
+        let shown = |step: &Step| match step.program() {
+            "tee" | "cat" => Shown::All,
+            "head" | "tail" if step.line_limit().is_some_and(|limit| lines < limit) => Shown::All,
+            "tail" => Shown::End,
+            _ => Shown::Selected,
+        };
+        filters.map(shown).max().unwrap_or(Shown::All)
+    }
+
     /// Whether the command ends with a search, whose status 1 means that there was no match.
     pub(super) fn ends_with_search(&self) -> bool {
         self.steps.last().is_some_and(|step| matches!(step.program(), "grep" | "egrep" | "rg" | "ag"))
@@ -94,6 +117,59 @@ impl Step {
             .skip(1)
             .map(String::as_str)
             .filter(|word| !word.starts_with('-') && !word.is_empty())
+    }
+
+    /// The number of lines that `head` or `tail` prints: of `-20`, `-n 20` or `-n20`. `None` if it counts otherwise.
+    pub(super) fn line_limit(&self) -> Option<usize> {
+        let mut flags = self.words.iter().skip(1).filter(|word| word.starts_with('-'));
+        let Some(flag) = flags.next() else { return Some(10) };
+        let number = match flag.trim_start_matches('-').trim_start_matches('n') {
+            "" => self.flag(&["-n"])?,
+            number => number,
+        };
+        number.parse().ok()
+    }
+
+    /// Returns the pattern of `grep`, `rg` or `ag` and the places that are searched, without the values of flags.
+    pub(super) fn pattern_and_places(&self) -> Option<(&str, Vec<&str>)> {
+        const WITH_VALUE: &[&str] = &[
+            "-f",
+            "-g",
+            "-t",
+            "-T",
+            "-d",
+            "-j",
+            "--include",
+            "--exclude",
+            "--exclude-dir",
+            "--glob",
+            "--type",
+            "--type-not",
+            "--context",
+            "--after-context",
+            "--before-context",
+            "--max-count",
+        ];
+        let mut given = None;
+        let mut others = Vec::new();
+        let mut words = self.words.iter().skip(1).map(String::as_str).peekable();
+        while let Some(word) = words.next() {
+            if matches!(word, "-e" | "--regexp") {
+                given = given.or(words.next());
+            } else if WITH_VALUE.contains(&word) {
+                words.next();
+            } else if word.starts_with('-') && word.len() > 1 {
+                // `-A 3`, `-rnC 2`
+                let is_number = |next: &&str| next.bytes().all(|byte| byte.is_ascii_digit());
+                if !word.starts_with("--") && word.ends_with(['A', 'B', 'C', 'm']) {
+                    words.next_if(is_number);
+                }
+            } else if !word.is_empty() {
+                others.push(word);
+            }
+        }
+        let pattern = given.or_else(|| (!others.is_empty()).then(|| others.remove(0)))?;
+        Some((pattern, others))
     }
 
     /// Returns the value of a flag: of `-m text`, `--message text` or `--message=text`.
@@ -205,11 +281,13 @@ impl Step {
                     .unwrap_or_default();
                 format!("Find files{named} in {}", if first.is_empty() { "." } else { first })
             }
-            "grep" | "rg" | "ag" => match arguments.as_slice() {
-                [] => "Search with grep".into(),
-                [pattern] => format!("Search for '{}'", one_line(pattern, 50)),
-                [pattern, places @ ..] => {
-                    format!("Search for '{}' in {}", one_line(pattern, 50), some(places))
+            "grep" | "rg" | "ag" => match self.pattern_and_places() {
+                None => "Search with grep".into(),
+                Some((pattern, places)) if places.is_empty() => {
+                    format!("Search for '{}'", one_line(pattern, 50))
+                }
+                Some((pattern, places)) => {
+                    format!("Search for '{}' in {}", one_line(pattern, 50), some(&places))
                 }
             },
             "rm" => format!("Delete path {}", some(&arguments)),
@@ -449,6 +527,8 @@ mod tests {
         assert_eq!(phrases("mise run fmt && mise run lint 2>&1"), ["Run mise run fmt", "Run mise run lint"]);
         assert_eq!(phrases("echo hi; cat a.txt b.txt"), ["Show file a.txt and b.txt"]);
         assert_eq!(phrases("rg -n 'foo bar' src | head"), ["Search for 'foo bar' in src"]);
+        assert_eq!(phrases("grep -rnA 3 --include '*.go' foo src"), ["Search for 'foo' in src"]);
+        assert_eq!(phrases("rg -e foo -g '*.rs' src"), ["Search for 'foo' in src"]);
         assert_eq!(phrases("go test -race -run TestX ./..."), ["Run go test -run TestX ./..."]);
         assert!(phrases("").is_empty());
     }

@@ -78,7 +78,7 @@ fn observe(tool_use: &ToolUse) -> CompressedObservation {
             failed(&call, &wanted, &said)
         }
         Some(refusal) if let Some(draft) = plan::read_refused(&call, &refusal) => draft,
-        Some(refusal) if !shell::is_shell(&call) || matches!(refusal, Refusal::Rejected(_)) => {
+        Some(refusal) if !shell::is_shell(&call) || !matches!(refusal, Refusal::Failed(_)) => {
             refused(&call, &refusal)
         }
         _ => apply_readers(&call),
@@ -112,7 +112,7 @@ fn apply_readers(call: &Call<'_>) -> Draft {
     readers.iter().find_map(|read| read(call)).unwrap_or_else(|| other::read(call))
 }
 
-/// Describes a tool use that was declined or failed.
+/// Describes a tool use that was declined, not started or failed.
 fn refused(call: &Call<'_>, refusal: &Refusal) -> Draft {
     let wanted = intention(call);
     match refusal {
@@ -121,10 +121,28 @@ fn refused(call: &Call<'_>, refusal: &Refusal) -> Draft {
             if let Some(said) = said {
                 summary.push_str(&format!(" They said: \"{}\"", one_line(said, 400)));
             }
-            Draft { title: title(&wanted, Some("declined by user")), summary, ..Draft::default() }
+            proposed(call, title(&wanted, Some("declined by user")), summary)
+        }
+        Refusal::NotRun => {
+            let summary = format!("{} was not run, because another call at the same time failed.", call.tool);
+            proposed(call, title(&wanted, Some("not run")), summary)
         }
         Refusal::Failed(message) => failed(call, &wanted, message),
     }
+}
+
+/// Adds the change or the command that was not executed.
+fn proposed(call: &Call<'_>, title: String, summary: String) -> Draft {
+    let mut lines = edit::proposed_lines(call);
+    if let Some(command) = call.input_text(&["command", "cmd"]) {
+        lines.extend(command.lines().map(str::to_owned));
+    }
+    let (draft, mut detail) = Draft::begin(call, title, summary);
+    if !lines.is_empty() {
+        detail.line("Proposed:");
+        detail.counted_lines(&lines);
+    }
+    draft.with_detail(detail)
 }
 
 fn failed(call: &Call<'_>, wanted: &str, message: &str) -> Draft {

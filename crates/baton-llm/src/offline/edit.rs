@@ -1,12 +1,14 @@
 //! Tools that change files: the changes, the affected functions and the names used.
 
+use std::collections::HashSet;
+
 use baton_core::observation::{FunctionAction, FunctionChange};
 use serde_json::Value;
 
 use super::call::Call;
 use super::code::{self, Change};
 use super::compressor::Draft;
-use super::facts::{Detail, is_name, names};
+use super::facts::{Detail, is_name};
 use super::language::Kind;
 use super::patch::{self, FileAction, FilePatch};
 use super::prose::{self, PROSE_BYTES};
@@ -17,8 +19,6 @@ use super::title::title;
 
 /// Maximum size of the detail of a change.
 const MAX_DETAIL_BYTES: usize = 1_100;
-/// Changed lines up to this total size are shown unmodified.
-const SHOWN_BYTES: usize = 700;
 
 const PATHS: &[&str] = &["file_path", "filePath", "path", "notebook_path", "filename", "target_file"];
 
@@ -79,6 +79,77 @@ struct Changed<'a> {
     patch: FilePatch<'a>,
     line: Option<u64>,
     changes: Vec<Change>,
+    replaced: Option<Replaced>,
+}
+
+/// A text that was replaced in several places.
+struct Replaced {
+    old: String,
+    new: String,
+    /// Number of places, if it is known.
+    places: Option<usize>,
+}
+
+impl Replaced {
+    /// Finds the one identifier in which all changed lines differ.
+    fn identifier(patch: &FilePatch<'_>) -> Option<Self> {
+        if patch.removed.len() != patch.added.len() {
+            return None;
+        }
+        let mut pair: Option<(&str, &str)> = None;
+        let mut places = 0;
+        for (old, new) in patch.removed.iter().zip(&patch.added) {
+            let (old, new) = (tokens(old), tokens(new));
+            if old.len() != new.len() {
+                return None;
+            }
+            for change in old.into_iter().zip(new).filter(|(old, new)| old != new) {
+                if *pair.get_or_insert(change) != change {
+                    return None;
+                }
+                places += 1;
+            }
+        }
+        let (old, new) = pair.filter(|(old, new)| places > 1 && is_word(old) && is_word(new))?;
+        Some(Self { old: old.to_owned(), new: new.to_owned(), places: Some(places) })
+    }
+
+    /// Reads an edit that replaces all occurrences of a short text.
+    fn everywhere(patch: &FilePatch<'_>, pairs: &[(&str, &str)]) -> Option<Self> {
+        let [(old, new)] = pairs else { return None };
+        let is_short = |text: &str| (1..=60).contains(&text.trim().len()) && !text.contains('\n');
+        let count: usize = patch.removed.iter().map(|line| line.matches(old).count()).sum();
+        (is_short(old) && is_short(new)).then(|| Self {
+            old: old.trim().to_owned(),
+            new: new.trim().to_owned(),
+            places: Some(count).filter(|count| *count > 1),
+        })
+    }
+
+    /// `serve by accept`, and the number of places.
+    fn in_words(&self, path: &str) -> String {
+        let places = self.places.map(|places| format!(" ({})", counted(places, "place"))).unwrap_or_default();
+        let quoted = |text: &str| if is_word(text) { text.to_owned() } else { format!("'{text}'") };
+        format!("{} by {} in {path}{places}", quoted(&self.old), quoted(&self.new))
+    }
+}
+
+/// Splits a line into identifiers and the text between them.
+fn tokens(line: &str) -> Vec<&str> {
+    let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
+    let mut tokens = Vec::new();
+    let mut rest = line.trim();
+    while let Some(first) = rest.chars().next() {
+        let end = rest.find(|letter| is_part(letter) != is_part(first)).unwrap_or(rest.len());
+        let (token, others) = rest.split_at(end);
+        tokens.push(token);
+        rest = others;
+    }
+    tokens
+}
+
+fn is_word(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|letter| letter.is_alphanumeric() || letter == '_')
 }
 
 fn one_file(call: &Call<'_>) -> Option<Draft> {
@@ -94,6 +165,7 @@ fn one_file(call: &Call<'_>) -> Option<Draft> {
         .and_then(|patch| patch::read_structured(path, patch))
         .unwrap_or_else(|| (FilePatch::default(), None));
     let whole = input(&["content", "file_text"]).or_else(|| said("content"));
+    let mut replaced = None;
     let changes = if pairs.is_empty() {
         let after = whole.or_else(|| input(&["new_source", "insert_text"]))?;
         let created = said("type") == Some("create") || original.is_none();
@@ -115,11 +187,13 @@ fn one_file(call: &Call<'_>) -> Option<Draft> {
                 .iter()
                 .any(|name| side.get(name).and_then(Value::as_bool) == Some(true))
         });
+        let everywhere = || Replaced::everywhere(&file, &pairs).filter(|_| all);
+        replaced = Replaced::identifier(&file).or_else(everywhere);
         compare_replaced(path, original, &pairs, all)
     };
     file.path = path;
     let changes = confirmed(changes, &file);
-    Some(describe(call, &[Changed { path: shown, patch: file, line, changes }]))
+    Some(describe(call, &[Changed { path: shown, patch: file, line, changes, replaced }]))
 }
 
 type Input<'a, 'b> = &'b dyn Fn(&[&str]) -> Option<&'a str>;
@@ -140,6 +214,16 @@ fn replacements<'a>(call: &Call<'a>, input: Input<'a, '_>) -> Vec<(&'a str, &'a 
     } else {
         vec![(old.unwrap_or_default(), new.unwrap_or_default())]
     }
+}
+
+/// Returns the lines that a tool was asked to change.
+pub(super) fn proposed_lines(call: &Call<'_>) -> Vec<String> {
+    let input = |names: &[&str]| names.iter().find_map(|name| call.input.get(name).and_then(Value::as_str));
+    let written = input(&["content", "file_text", "new_source", "insert_text"]).map(|text| ("", text));
+    let changed = |(old, new): (&str, &str)| {
+        patch::changed_lines(&old.lines().collect::<Vec<_>>(), &new.lines().collect::<Vec<_>>())
+    };
+    replacements(call, &input).into_iter().chain(written).flat_map(changed).collect()
 }
 
 /// Compares the whole file if it is known, otherwise the replaced fragments.
@@ -178,6 +262,7 @@ fn from_codex(call: &Call<'_>, text: &str) -> Option<Draft> {
             path: call.path(patch.moved_to.unwrap_or(patch.path)),
             line: None,
             changes: confirmed(code::compare(patch.path, &patch.before, &patch.after), &patch),
+            replaced: Replaced::identifier(&patch),
             patch,
         })
         .collect();
@@ -209,7 +294,7 @@ fn describe(call: &Call<'_>, files: &[Changed<'_>]) -> Draft {
             if files.len() > 1 {
                 detail.line(&format!("{}:", file.path));
             }
-            detail_of(file, &mut detail);
+            fill_changed(&file.patch, &mut detail);
         }
     }
     draft.files = files.iter().map(|file| file.path.clone()).collect();
@@ -261,6 +346,9 @@ fn title_of(file: &Changed<'_>) -> String {
             [] => title(&format!("Create {path}"), Some(&counted(file.patch.added.len(), "line"))),
             _ => title(&format!("Create {path} with {}", some(&new)), None),
         };
+    }
+    if let Some(replaced) = &file.replaced {
+        return title(&format!("Replace {}", replaced.in_words(path)), None);
     }
     if file.patch.file_action == FileAction::Deleted {
         return title(&format!("Delete file {path}"), None);
@@ -352,7 +440,9 @@ fn sentence(file: &Changed<'_>) -> String {
         [] => format!("Changed {place}{moved}."),
         _ => format!("Change to {place}{moved} {}.", parts.join(", ")),
     };
-    if let Some(comment) = reason(file) {
+    if let Some(replaced) = &file.replaced {
+        sentence.push_str(&format!(" Replaces {}.", replaced.in_words(file_name(&file.path))));
+    } else if let Some(comment) = reason(file) {
         sentence.push_str(&format!(" Says: \"{comment}\"."));
     }
     sentence
@@ -393,56 +483,47 @@ fn reason(file: &Changed<'_>) -> Option<String> {
     Some(first_sentence(best, 200).trim_end_matches('.').to_owned())
 }
 
-/// Shows the changed lines if they are few, otherwise the defining lines and the names used in the others.
-fn detail_of(file: &Changed<'_>, detail: &mut Detail) {
-    let says = |line: &&&str| line.chars().filter(|letter| letter.is_alphanumeric()).count() >= 2;
-    // A line that was only moved or indented is no change worth showing.
-    let (removed, added): (Vec<&str>, Vec<&str>) = (
-        differing(file.patch.removed.iter().filter(says), &file.patch.added),
-        differing(file.patch.added.iter().filter(says), &file.patch.removed),
-    );
-    let size: usize = removed.iter().chain(&added).map(|line| line.len() + 3).sum();
-    if size <= SHOWN_BYTES.min(detail.left()) {
-        detail.lines(removed.iter().map(|line| format!("- {line}")));
-        detail.lines(added.iter().map(|line| format!("+ {line}")));
-        return;
+/// Adds the changed lines. Of a large change, adds as many lines of both sides as there is room for, definitions first,
+/// and the number of the others.
+pub(super) fn fill_changed(patch: &FilePatch<'_>, detail: &mut Detail) {
+    let changed = patch::changed_lines(&patch.removed, &patch.added);
+    if changed.iter().map(|line| line.len() + 1).sum::<usize>() <= detail.left() {
+        return detail.lines(changed);
     }
-    let whole = detail.reserve(detail.left() / 3);
-    for (mark, lines) in [('-', &removed), ('+', &added)] {
-        let informative = lines.iter().filter(|line| is_informative(line));
-        detail.lines(informative.take(6).map(|line| format!("{mark} {}", one_line(line, 110))));
-    }
-    if detail.is_empty() {
-        detail.lines(removed.iter().take(4).map(|line| format!("- {}", one_line(line, 110))));
-        detail.lines(added.iter().map(|line| format!("+ {}", one_line(line, 110))));
-    }
-    detail.restore(whole);
-    let (old, new) = (removed.join("\n"), added.join("\n"));
-    let dropped: Vec<&str> = {
-        let kept: std::collections::HashSet<&str> = names(&new).into_iter().collect();
-        names(&old).into_iter().filter(|name| !kept.contains(name)).collect()
+    let lines: Vec<String> = changed.iter().map(|line| one_line(line, 110)).collect();
+    // A line that is on both sides would be shown on one side only if the other is cut.
+    let texts =
+        |mark: char| -> HashSet<&str> { lines.iter().filter_map(|line| line.strip_prefix(mark)).collect() };
+    let (old, new) = (texts('-'), texts('+'));
+    let of = |mark: char, others: &HashSet<&str>| -> Vec<usize> {
+        let is_own = |line: &String| line.strip_prefix(mark).is_some_and(|text| !others.contains(text));
+        (0..lines.len()).filter(|index| lines.get(*index).is_some_and(is_own)).collect()
     };
-    if !dropped.is_empty() {
-        let whole = detail.reserve(detail.left() * 2 / 3);
-        detail.names("No longer uses", &dropped);
-        detail.restore(whole);
+    let (removed, added) = (of('-', &new), of('+', &old));
+    let size = |side: &[usize]| {
+        side.iter().filter_map(|index| lines.get(*index)).map(|line| line.len() + 1).sum::<usize>()
+    };
+    let room = detail.left().saturating_sub(40);
+    let first = size(&removed).min((room / 2).max(room.saturating_sub(size(&added))));
+    let mut chosen = choose(&lines, &removed, first);
+    chosen.extend(choose(&lines, &added, room - first));
+    detail.lines(chosen.iter().filter_map(|index| lines.get(*index)));
+    detail.line(&format!("[{} of {} changed lines left out]", lines.len() - chosen.len(), lines.len()));
+}
+
+/// Returns the lines of one side that fit into `room`, in their order, definitions first.
+fn choose(lines: &[String], side: &[usize], mut room: usize) -> Vec<usize> {
+    let is_first =
+        |index: &&usize| lines.get(**index).and_then(|line| line.get(2..)).is_some_and(is_informative);
+    let mut chosen = Vec::new();
+    for index in side.iter().filter(is_first).chain(side.iter().filter(|index| !is_first(index))) {
+        let Some(left) = lines.get(*index).and_then(|line| room.checked_sub(line.len() + 1)) else { break };
+        room = left;
+        chosen.push(*index);
     }
-    detail.names("Uses", &names(&new));
+    chosen.sort_unstable();
+    chosen
 }
-
-/// The lines of one side of a change, trimmed, that the other side does not have but for their blanks. All of them if
-/// only blanks were changed.
-fn differing<'a: 'b, 'b>(lines: impl Iterator<Item = &'b &'a str>, others: &[&str]) -> Vec<&'a str> {
-    let without_blanks = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
-    let others: std::collections::HashSet<String> = others.iter().map(|line| without_blanks(line)).collect();
-    let lines: Vec<&str> = lines.map(|line| line.trim()).collect();
-    let differing: Vec<&str> =
-        lines.iter().copied().filter(|line| !others.contains(&without_blanks(line))).collect();
-    if differing.is_empty() && lines.len() <= MAX_MOVED { lines } else { differing }
-}
-
-/// Up to this many lines are shown of a change of blanks.
-const MAX_MOVED: usize = 4;
 
 /// Tells whether a line is worth showing by itself: it defines something or says why.
 fn is_informative(line: &str) -> bool {

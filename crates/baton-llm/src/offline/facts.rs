@@ -5,8 +5,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::text::{relative, shorten};
+use super::text::{counted, relative, shorten};
 
+/// A paragraph with this many words is a sentence; shorter ones are headings, code and the like.
+const SENTENCE_WORDS: usize = 6;
+/// Room for the line that states how many lines were left out.
+const LEFT_OUT_BYTES: usize = 24;
 /// Maximum number of ranked names.
 const MAX_NAMES: usize = 4_000;
 /// How many names are listed of a text in which nothing was changed or matched.
@@ -14,7 +18,8 @@ const MAX_LISTED: usize = 16;
 /// How long one line of a detail may be, in characters.
 pub(super) const MAX_DETAIL_LINE: usize = 240;
 
-/// The detail of an observation, filled up to its size limit. Text that was already written is not repeated.
+/// The detail of an observation, filled up to its size limit. Lines and list items are added as they are; only
+/// sentences of the summary and names that were already written are not repeated.
 pub(super) struct Detail {
     text: String,
     said: String,
@@ -47,7 +52,7 @@ impl Detail {
     /// Adds a line, truncated if it is long. Returns false if there was no room.
     pub(super) fn line(&mut self, line: &str) -> bool {
         let line = shorten(line, MAX_DETAIL_LINE);
-        if line.is_empty() || self.has_said(&line) {
+        if line.is_empty() {
             return true;
         }
         if line.len() > self.left() {
@@ -57,10 +62,11 @@ impl Detail {
         true
     }
 
-    /// Adds a paragraph whole, or nothing if there is no room for it or it was said.
+    /// Adds a paragraph whole, or nothing if there is no room for it or the summary has the same sentence.
     pub(super) fn paragraph(&mut self, text: &str) {
         let text = text.trim();
-        if !text.is_empty() && text.len() <= self.left() && !self.has_said(text) {
+        let is_sentence = text.split_whitespace().take(SENTENCE_WORDS).count() == SENTENCE_WORDS;
+        if !text.is_empty() && text.len() <= self.left() && !(is_sentence && holds_word(&self.said, text)) {
             self.push(text);
         }
     }
@@ -74,19 +80,39 @@ impl Detail {
         }
     }
 
-    /// Adds a list on one line: `Names: a, b, c`. Omits items that were already written or do not fit.
+    /// Adds all lines, or as many as there is room for and the number of the others.
+    pub(super) fn counted_lines<T: AsRef<str>>(&mut self, lines: &[T]) {
+        let size: usize = lines.iter().map(|line| shorten(line.as_ref(), MAX_DETAIL_LINE).len() + 1).sum();
+        let whole = self.reserve(if size <= self.left() + 1 { 0 } else { LEFT_OUT_BYTES });
+        let shown = lines.iter().take_while(|line| self.line(line.as_ref())).count();
+        self.restore(whole);
+        if shown < lines.len() {
+            self.line(&format!("[{} left out]", counted(lines.len() - shown, "line")));
+        }
+    }
+
+    /// Adds the lines that the detail does not have yet, as many as there is room for.
+    pub(super) fn other_lines<T: AsRef<str>>(&mut self, lines: impl IntoIterator<Item = T>) {
+        let known: HashSet<String> = self.text.lines().map(str::to_owned).collect();
+        self.lines(
+            lines.into_iter().filter(|line| !known.contains(&shorten(line.as_ref(), MAX_DETAIL_LINE))),
+        );
+    }
+
+    /// Adds a list on one line: `Names: a, b, c`. States the number of items that do not fit.
     pub(super) fn list<T: AsRef<str>>(&mut self, label: &str, items: impl IntoIterator<Item = T>) {
         let mut line = format!("{label}: ");
         let empty = line.len();
         let mut left_out = 0;
+        let mut listed = HashSet::new();
         for item in items {
             let item = shorten(item.as_ref(), MAX_DETAIL_LINE);
+            if item.is_empty() || !listed.insert(item.clone()) {
+                continue;
+            }
             // Leaves room for the number of omitted items.
             if left_out > 0 || line.len() + item.len() + 12 > self.left() {
                 left_out += 1;
-                continue;
-            }
-            if item.is_empty() || self.has_said(&item) || holds_word(&line, &item) {
                 continue;
             }
             if line.len() > empty {
@@ -131,6 +157,11 @@ impl Detail {
         let new: Vec<&str> =
             names.iter().copied().filter(|name| !self.has_said(name)).take(MAX_LISTED).collect();
         self.names(label, &new);
+    }
+
+    /// Returns true if the title ends with a text.
+    pub(super) fn title_ends_with(&self, text: &str) -> bool {
+        self.said.lines().next().is_some_and(|title| title.ends_with(text))
     }
 
     /// Returns true if nothing was added yet.
@@ -301,11 +332,23 @@ mod tests {
     }
 
     #[test]
-    fn detail_keeps_its_budget_and_does_not_repeat() {
+    fn lines_and_items_are_kept_even_if_other_text_contains_them() {
+        let mut detail =
+            Detail::new(200, "Check if dupl is installed", "`which dupl || echo \"dupl not found\"` ran.");
+        detail.lines(["dupl not found", "return nil", "return nil"]);
+        detail.list("Files", ["src/a.rs", "a.rs"]);
+        assert_eq!(detail.finish().unwrap(), "dupl not found\nreturn nil\nreturn nil\nFiles: src/a.rs, a.rs");
+    }
+
+    #[test]
+    fn detail_keeps_its_budget() {
         let mut detail = Detail::new(40, "Run parse_header", "");
-        detail.list("Names", ["parse_header", "alpha_one", "beta_two", "gamma_three"]);
+        detail.list("Names", ["alpha_one", "alpha_one", "beta_two", "gamma_three", "delta_four"]);
         let text = detail.finish().unwrap();
-        assert_eq!(text, "Names: alpha_one, beta_two (+1)");
+        assert_eq!(text, "Names: alpha_one, beta_two (+2)");
+        let mut some = Detail::new(40, "", "");
+        some.counted_lines(&["first line", "second line", "third line", "fourth line"]);
+        assert_eq!(some.finish().unwrap(), "first line\n[3 lines left out]");
         let mut small = Detail::new(10, "", "");
         assert!(!small.line("much longer than ten"));
         assert_eq!(small.finish(), None);

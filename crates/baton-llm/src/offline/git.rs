@@ -14,6 +14,10 @@ pub(super) struct StepResult {
     pub(super) written: Option<String>,
     /// Nothing of the output is left to tell.
     pub(super) covers_output: bool,
+    /// The output proves that the step succeeded, even if a later step failed.
+    pub(super) is_done: bool,
+    /// Lines to show instead of the output.
+    pub(super) lines: Vec<String>,
 }
 
 /// Returns true if a step creates a commit.
@@ -57,8 +61,12 @@ pub(super) fn step_result(step: &Step, line: &CommandLine, output: &str) -> Opti
         }
         "log" => {
             let commits = output.lines().filter(|line| is_log_line(line)).count();
-            let outcome = if commits > 0 { Some(counted(commits, "commit")) } else { None };
-            result(format!("List git log {}", last.unwrap_or_default()), outcome)
+            Some(StepResult {
+                done: format!("List git log {}", last.unwrap_or_default()),
+                outcome: (commits > 0).then(|| counted(commits, "commit")),
+                lines: log_lines(output),
+                ..StepResult::default()
+            })
         }
         "push" if rest.is_empty() => result("Push current branch".to_owned(), pushed(output)),
         "push" => result(
@@ -101,19 +109,27 @@ impl StepResult {
 fn commit(step: &Step, line: &CommandLine, output: &str) -> StepResult {
     let made = commit_lines(output).next();
     let message = commit_message(step, line);
-    let subject = message.as_deref().map(first_line).filter(|subject| !subject.is_empty());
-    let subject = subject.or(made.as_ref().map(|made| made.subject)).unwrap_or_default();
-    let verb = if step.words.iter().any(|word| word == "--amend") { "Amend" } else { "Commit" };
-    let done = if subject.is_empty() {
-        format!("{verb} staged changes")
-    } else {
-        format!("{verb} '{}'", one_line(subject, 80))
+    let subject = made.as_ref().map(|made| made.subject).or(message.as_deref().map(first_line));
+    let is_amend = step.words.iter().any(|word| word == "--amend");
+    let done = match (is_amend, subject.filter(|subject| !subject.is_empty())) {
+        (true, Some(subject)) => format!("Amend '{}'", one_line(subject, 80)),
+        (true, None) => "Amend last commit".to_owned(),
+        (false, Some(subject)) => format!("Commit '{}'", one_line(subject, 80)),
+        (false, None) => "Commit staged changes".to_owned(),
     };
-    let is_quiet = step.words.iter().any(|word| matches!(word.as_str(), "-q" | "--quiet"));
+    let pushes =
+        line.steps.iter().any(|step| step.program() == "git" && step.arguments().next() == Some("push"));
+    let pushed = pushed(output).filter(|_| pushes);
+    // A push after `&&` starts only if the commit was made.
+    let is_chained =
+        line.steps.iter().skip_while(|other| *other != step).skip(1).all(|step| !step.is_independent);
+    let is_done = made.is_some() || is_chained && pushed.is_some();
+    let is_quiet = step.words.iter().any(|word| word == "--quiet" || short_flags(word).contains('q'));
     let outcome = if output.contains("nothing to commit") || output.contains("no changes added to commit") {
         Some("nothing to commit".to_owned())
     } else {
-        (made.is_none() && !is_quiet).then(|| "result unknown".to_owned())
+        let is_unknown = !is_done && (!is_quiet || line.hides_status());
+        is_unknown.then(|| "result unknown".to_owned())
     };
     let stat = stat_line(output).map(|stat| format!(" ({stat})")).unwrap_or_default();
     let mut sentence: Vec<String> = commit_lines(output)
@@ -122,34 +138,81 @@ fn commit(step: &Step, line: &CommandLine, output: &str) -> StepResult {
             format!("Commit {} on {}: \"{}\"{stat}.", made.hash, made.branch, one_line(made.subject, 300))
         })
         .collect();
-    let pushes =
-        line.steps.iter().any(|step| step.program() == "git" && step.arguments().next() == Some("push"));
-    sentence.extend(pushed(output).filter(|_| pushes).map(|pushed| format!("Push: {pushed}.")));
+    if made.is_none() && is_done {
+        sentence.push(format!("Made the commit \"{}\".", one_line(subject.unwrap_or_default(), 300)));
+    }
+    sentence.extend(pushed.map(|pushed| format!("Push: {pushed}.")));
     let sentence = Some(sentence.join(" ")).filter(|sentence| !sentence.is_empty());
-    let body = message.as_deref().map(message_body).filter(|body| !body.is_empty());
-    StepResult { done, outcome, sentence, written: body, covers_output: made.is_some() }
+    let written = message.as_deref().map(message_body).filter(|body| !body.is_empty());
+    let covers_output = made.is_some() || output.trim().is_empty();
+    StepResult { done, outcome, sentence, written, covers_output, is_done, lines: Vec::new() }
 }
 
 /// The message of a commit: a here-document, or the values of `-m`, a paragraph each.
 fn commit_message(step: &Step, line: &CommandLine) -> Option<String> {
-    let given = step.flags(&["-m", "--message", "-am"]);
+    let value = |(index, word): (usize, &String)| match word.strip_prefix("--message") {
+        Some("") => step.words.get(index + 1).cloned(),
+        Some(value) => value.strip_prefix('=').map(str::to_owned),
+        None if short_flags(word).ends_with('m') => step.words.get(index + 1).cloned(),
+        None => word.strip_prefix("-m").map(str::to_owned),
+    };
+    let given: Vec<String> = step.words.iter().enumerate().filter_map(value).collect();
     let is_document = given.first().is_none_or(|given| given.starts_with("$("));
-    let document = line.documents.first().filter(|_| is_document && !line.documents.is_empty());
+    let document = line.documents.first().filter(|_| is_document);
     let message = document.cloned().unwrap_or_else(|| given.join("\n\n"));
     (!message.trim().is_empty() && !message.starts_with("$(")).then_some(message)
 }
 
+/// The letters of `-qam`; empty for other words.
+fn short_flags(word: &str) -> &str {
+    let letters = word.strip_prefix('-').unwrap_or_default();
+    if letters.bytes().all(|byte| byte.is_ascii_lowercase()) { letters } else { "" }
+}
+
+/// Returns the hash and subject of each commit that `git log` prints, with the other lines of the messages if all of
+/// them are short. Empty if the lines have no hashes.
+fn log_lines(output: &str) -> Vec<String> {
+    let mut commits: Vec<(String, Vec<String>)> = Vec::new();
+    for line in output.lines() {
+        let bare = line.trim_start_matches(['*', '|', ' ', '/', '\\']);
+        if let Some(hash) = bare.strip_prefix("commit ").filter(|_| is_log_line(line)) {
+            commits.push((hash.chars().take(9).collect(), Vec::new()));
+        } else if is_log_line(line) {
+            commits.push((bare.trim_end().to_owned(), Vec::new()));
+        } else if let Some((head, body)) = commits.last_mut() {
+            let text = bare.trim_end();
+            let is_header = ["Author: ", "Date: ", "Merge: "].iter().any(|start| line.starts_with(start));
+            if is_header || is_trailer(text) || !text.chars().any(char::is_alphanumeric) {
+                continue;
+            }
+            if head.contains(' ') {
+                body.push(text.to_owned());
+            } else {
+                *head = format!("{head} {text}");
+            }
+        }
+    }
+    let size: usize = commits.iter().flat_map(|(_, body)| body).map(String::len).sum();
+    let has_bodies = size < 600;
+    commits
+        .into_iter()
+        .flat_map(|(head, body)| std::iter::once(head).chain(body.into_iter().filter(move |_| has_bodies)))
+        .collect()
+}
+
+fn is_trailer(line: &str) -> bool {
+    let is_name = |name: &str| {
+        name.contains('-')
+            && !name.contains(' ')
+            && name.starts_with(|letter: char| letter.is_ascii_uppercase())
+    };
+    line.split_once(": ").is_some_and(|(name, _)| is_name(name)) || line.contains("Generated with")
+}
+
 /// A message without its subject and its trailers.
 fn message_body(message: &str) -> String {
-    let is_trailer = |line: &str| {
-        line.split_once(": ").is_some_and(|(name, _)| {
-            name.contains('-')
-                && !name.contains(' ')
-                && name.starts_with(|letter: char| letter.is_ascii_uppercase())
-        })
-    };
     let (_, body) = message.trim().split_once('\n').unwrap_or_default();
-    let lines = body.lines().filter(|line| !is_trailer(line) && !line.contains("Generated with"));
+    let lines = body.lines().filter(|line| !is_trailer(line));
     lines.collect::<Vec<_>>().join("\n").trim().to_owned()
 }
 
@@ -283,7 +346,7 @@ fn pushed(output: &str) -> Option<String> {
         .map(|line| if line.contains("[new branch]") { "new branch" } else { "done" }.to_owned())
 }
 
-/// Returns the function named in a hunk header: `Save` for `func (s *Store) Save(ctx`.
+/// Returns the name in a line that defines it: `Save` for `func (s *Store) Save(ctx`.
 pub(super) fn place_name(place: &str) -> Option<&str> {
     let place = place.trim();
     let rest =

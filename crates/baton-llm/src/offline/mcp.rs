@@ -48,9 +48,9 @@ pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
 
 /// Describes a tool use from its name, input and answer alone.
 pub(super) fn describe(call: &Call<'_>, action: &str, server: Option<&str>) -> Draft {
-    let subject = subject(call);
     let text = call.output();
-    let values = structure::read(&text);
+    let values = structure::of_response(call.response, &text);
+    let subject = subject(call, &values);
     let found = match values.as_slice() {
         [Value::Object(only)] => ["title", "name", "message", "status", "error"]
             .iter()
@@ -59,7 +59,10 @@ pub(super) fn describe(call: &Call<'_>, action: &str, server: Option<&str>) -> D
     };
     let through =
         server.filter(|_| found.is_none()).map(|server| format!(" via {server}")).unwrap_or_default();
-    let about = subject.as_ref().map(|subject| format!(" {subject}")).unwrap_or_default();
+    let mut about = subject.as_ref().map(|subject| format!(" {subject}")).unwrap_or_default();
+    if ["Update ", "Edit ", "Set ", "Save "].iter().any(|verb| action.starts_with(verb)) {
+        about.push_str(&changed_members(call));
+    }
     let outcome = found.map(|found| one_line(&clean(found), 56));
     let title = title(&format!("{action}{about}{through}"), outcome.as_deref());
     let asked = inputs(call);
@@ -97,15 +100,41 @@ fn with_inputs(call: &Call<'_>, title: String, summary: String) -> Draft {
     Draft::written(call, title, summary, text, PROSE_BYTES)
 }
 
-/// Returns the subject of the input.
-fn subject(call: &Call<'_>) -> Option<String> {
-    SUBJECTS.iter().find_map(|name| {
+/// Returns the subject of the input. The answer may name it better than a long id or a title.
+fn subject(call: &Call<'_>, answer: &[Value]) -> Option<String> {
+    let answered = |name: &str| match answer {
+        [Value::Object(only)] => only.get(name).and_then(Value::as_str),
+        _ => None,
+    };
+    let named = answered("identifier");
+    let given = SUBJECTS.iter().find_map(|name| {
         let value = call.input.get(name)?;
-        let text =
-            value.as_str().map(str::to_owned).or_else(|| value.as_u64().map(|number| number.to_string()))?;
-        let text = one_line(&clean(&text), 60);
-        (!text.is_empty()).then(|| if text.contains(' ') { format!("'{text}'") } else { text })
-    })
+        value.as_str().map(str::to_owned).or_else(|| value.as_u64().map(|number| number.to_string()))
+    });
+    let is_long_id = |text: &str| text.len() >= 32 && !text.contains([' ', '/']);
+    let is_repeated = |text: &str| answered("title") == Some(text);
+    let is_better = |given: &String| named.is_none() || !is_long_id(given) && !is_repeated(given);
+    let text = given.filter(is_better).or(named.map(str::to_owned))?;
+    let text = one_line(&clean(&text), 60);
+    (!text.is_empty()).then(|| if text.contains(' ') { format!("'{text}'") } else { text })
+}
+
+/// Formats the members that a call changes: ` (state Done, priority)`.
+fn changed_members(call: &Call<'_>) -> String {
+    let Some(members) = call.input.as_object() else { return String::new() };
+    let is_subject = |name: &str| {
+        name == "id" || name.ends_with("Id") || name.ends_with("_id") || name.ends_with("number")
+    };
+    let parts: Vec<String> = members
+        .iter()
+        .filter(|(name, _)| !is_subject(name))
+        .map(|(name, value)| match value {
+            Value::String(text) if text.len() <= 24 => format!("{name} {text}"),
+            Value::Number(number) => format!("{name} {number}"),
+            _ => name.clone(),
+        })
+        .collect();
+    if parts.is_empty() { String::new() } else { format!(" ({})", one_line(&clean(&parts.join(", ")), 50)) }
 }
 
 /// Formats the short members of the input.

@@ -1,5 +1,7 @@
 //! File changes as text: Claude Code's structured patches, Codex's `*** Begin Patch`, and unified diffs.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 
 /// Maximum number of changed lines per file that are examined.
@@ -26,7 +28,8 @@ pub(super) struct FilePatch<'a> {
     /// The part of the file that the patch shows, before and after.
     pub(super) before: String,
     pub(super) after: String,
-    /// Context of the hunks: `@@ … @@ func (s *Store) Save()`.
+    /// The lines that define what the changed lines are in: the nearest above in the hunk, or `func Save()` of
+    /// `@@ … @@ func Save()`.
     pub(super) places: Vec<&'a str>,
 }
 
@@ -56,6 +59,92 @@ impl<'a> FilePatch<'a> {
             }
         }
     }
+
+    fn add_place(&mut self, place: &'a str) {
+        if !self.places.contains(&place) {
+            self.places.push(place);
+        }
+    }
+}
+
+/// Finds the definition that a line of a hunk is in.
+#[derive(Default)]
+struct Definition<'a> {
+    /// The defining line and its indentation.
+    line: Option<(&'a str, usize)>,
+}
+
+impl<'a> Definition<'a> {
+    /// Starts a hunk with the definition in its header.
+    fn start(header: &'a str) -> Self {
+        Self { line: (!header.is_empty()).then_some((header, 0)) }
+    }
+
+    /// Reads a line of the hunk, without its mark. Returns the definition that the line is in.
+    fn read(&mut self, line: &'a str) -> Option<&'a str> {
+        let bare = line.trim_start();
+        let indent = line.len() - bare.len();
+        let current = self.line.map(|(definition, _)| definition);
+        if bare.is_empty() {
+            return current;
+        }
+        if is_definition(bare) {
+            self.line = Some((bare, indent));
+            return Some(bare);
+        }
+        // A line that is not deeper than the definition ends it, except for the rest of its head.
+        let is_head = bare.starts_with([')', '{', ']']) || bare.starts_with("where");
+        if !is_head && self.line.is_some_and(|(_, own)| indent <= own) {
+            self.line = None;
+            return current.filter(|_| bare.starts_with('}'));
+        }
+        current
+    }
+}
+
+/// Returns true for a line that defines a function or a type in one of the usual languages.
+fn is_definition(line: &str) -> bool {
+    const WORDS: &[&str] =
+        &["fn", "func", "def", "function", "class", "struct", "interface", "trait", "impl", "enum"];
+    const BEFORE: &[&str] = &[
+        "pub",
+        "pub(crate)",
+        "pub(super)",
+        "async",
+        "export",
+        "default",
+        "static",
+        "unsafe",
+        "const",
+        "public",
+        "private",
+        "protected",
+        "final",
+        "abstract",
+        "type",
+    ];
+    let mut words = line.split_whitespace().skip_while(|word| BEFORE.contains(word));
+    words.next().is_some_and(|word| WORDS.contains(&word) || word.starts_with("impl<"))
+        || line.starts_with("type ") && line.ends_with('{')
+}
+
+/// The lines of a change, marked `-` and `+`. A line that is on both sides equally often was moved or indented and is
+/// left out, and so are lines without words, unless nothing else was changed.
+pub(super) fn changed_lines(removed: &[&str], added: &[&str]) -> Vec<String> {
+    let key = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut counts: HashMap<String, (usize, usize)> = HashMap::new();
+    removed.iter().for_each(|line| counts.entry(key(line)).or_default().0 += 1);
+    added.iter().for_each(|line| counts.entry(key(line)).or_default().1 += 1);
+    let has_words = |line: &str| line.chars().any(char::is_alphanumeric);
+    let is_changed =
+        |line: &str| has_words(line) && counts.get(&key(line)).is_some_and(|(old, new)| old != new);
+    let marked = |is_shown: &dyn Fn(&str) -> bool| -> Vec<String> {
+        let sides = [('-', removed), ('+', added)];
+        let lines = sides.iter().flat_map(|(mark, lines)| lines.iter().map(move |line| (mark, line.trim())));
+        lines.filter(|(_, line)| is_shown(line)).map(|(mark, line)| format!("{mark} {line}")).collect()
+    };
+    let changed = marked(&is_changed);
+    if changed.is_empty() { marked(&|line| !line.is_empty()) } else { changed }
 }
 
 fn push_line(text: &mut String, line: &str) {
@@ -117,6 +206,7 @@ pub(super) fn read_codex(text: &str) -> Vec<FilePatch<'_>> {
 pub(super) fn read_unified(text: &str) -> Vec<FilePatch<'_>> {
     let mut files: Vec<FilePatch<'_>> = Vec::new();
     let mut in_hunk = false;
+    let mut definition = Definition::default();
     for line in text.lines() {
         if let Some(rest) = line.strip_prefix("diff --git ") {
             let path = rest.rsplit_once(" b/").map_or(rest, |(_, path)| path);
@@ -127,11 +217,12 @@ pub(super) fn read_unified(text: &str) -> Vec<FilePatch<'_>> {
         let Some(file) = files.last_mut() else { continue };
         if let Some(rest) = line.strip_prefix("@@ ") {
             in_hunk = true;
-            let place = rest.split_once(" @@").map_or("", |(_, place)| place.trim());
-            if !place.is_empty() && file.places.last() != Some(&place) {
-                file.places.push(place);
-            }
+            definition = Definition::start(rest.split_once(" @@").map_or("", |(_, place)| place.trim()));
         } else if in_hunk {
+            let place = definition.read(line.get(1..).unwrap_or_default());
+            if let Some(place) = place.filter(|_| line.starts_with(['+', '-'])) {
+                file.add_place(place);
+            }
             file.take(line);
         } else if line.starts_with("new file mode") {
             file.file_action = FileAction::Created;
@@ -182,14 +273,32 @@ mod tests {
 
     #[test]
     fn unified_diff_is_parsed() {
-        let text = "commit 1\n\ndiff --git a/x.go b/x.go\nindex 1..2 100644\n--- a/x.go\n+++ b/x.go\n@@ -1,2 +1,3 @@ func main() {\n same\n-old\n+new\ndiff --git a/n b/n\nnew file mode 100644\n--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+x\n";
+        let text = "commit 1\n\ndiff --git a/x.go b/x.go\nindex 1..2 100644\n--- a/x.go\n+++ b/x.go\n@@ -1,2 +1,3 @@ func main() {\n \tsame\n-\told\n+\tnew\ndiff --git a/n b/n\nnew file mode 100644\n--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+x\n";
         let files = read_unified(text);
         assert_eq!((files[0].path, files[0].places.as_slice()), ("x.go", ["func main() {"].as_slice()));
         assert_eq!(
             (files[0].added.as_slice(), files[0].removed.as_slice()),
-            (["new"].as_slice(), ["old"].as_slice())
+            (["\tnew"].as_slice(), ["\told"].as_slice())
         );
         assert_eq!((files[1].path, files[1].file_action), ("n", FileAction::Created));
+    }
+
+    #[test]
+    fn changed_lines_of_a_diff_are_in_the_nearest_definition() {
+        let hunk = "diff --git a/x.go b/x.go\n@@ -10,9 +10,10 @@ func before() {\n \treturn nil\n }\n \n+// Save saves.\n func (s *Store) Save() {\n-\told()\n+\tnew()\n }\n \n+var limit = 3\n";
+        assert_eq!(read_unified(hunk)[0].places, ["func (s *Store) Save() {"]);
+        let python = "diff --git a/x.py b/x.py\n@@ -1,4 +1,4 @@ class A:\n     def one(self):\n         pass\n     def two(self):\n-        return 1\n+        return 2\n";
+        assert_eq!(read_unified(python)[0].places, ["def two(self):"]);
+    }
+
+    #[test]
+    fn a_line_on_both_sides_is_shown_on_both_or_on_none() {
+        let moved = changed_lines(&["a()", "keep()", "b()"], &["keep()", "a(1)", "b()"]);
+        assert_eq!(moved, ["- a()", "+ a(1)"]);
+        let more = changed_lines(&["x()"], &["x()", "x()"]);
+        assert_eq!(more, ["- x()", "+ x()", "+ x()"]);
+        assert_eq!(changed_lines(&["  a()"], &["a()"]), ["- a()", "+ a()"]);
+        assert_eq!(changed_lines(&[], &["}"]), ["+ }"]);
     }
 
     #[test]

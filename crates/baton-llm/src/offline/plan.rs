@@ -78,14 +78,32 @@ fn task_created(call: &Call<'_>) -> Draft {
 
 fn task_updated(call: &Call<'_>) -> Draft {
     let task = call.input_text(&["taskId", "task_id", "id"]).unwrap_or("?");
-    let status = call.input_text(&["status"]).unwrap_or("updated").replace('_', " ");
     let before = call.response.pointer("/statusChange/from").and_then(Value::as_str);
     let before = before.map(|before| format!(" (was {})", before.replace('_', " "))).unwrap_or_default();
-    Draft {
-        title: title(&format!("Mark task {task} {status}"), None),
-        summary: format!("Task {task} is now {status}{before}."),
-        ..Draft::default()
-    }
+    let status = call.input_text(&["status"]).map(|status| status.replace('_', " "));
+    let list = |name: &str| {
+        let ids = call.input.get(name).and_then(Value::as_array)?;
+        Some(join_within(&ids.iter().filter_map(Value::as_str).collect::<Vec<_>>(), 60))
+    };
+    let changes: Vec<String> = [
+        status.as_ref().map(|status| format!("is now {status}{before}")),
+        call.input_text(&["subject"]).map(|subject| format!("is now called \"{}\"", one_line(subject, 160))),
+        call.input_text(&["owner"]).map(|owner| format!("belongs to {}", one_line(owner, 60))),
+        list("addBlockedBy").map(|tasks| format!("is blocked by {tasks}")),
+        list("addBlocks").map(|tasks| format!("blocks {tasks}")),
+        call.input_text(&["description"])
+            .map(|text| format!("has a new description: {}", one_line(text, 400))),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let title = match (&status, changes.first()) {
+        (Some(status), _) => title(&format!("Mark task {task} {status}"), None),
+        (None, Some(change)) => title(&format!("Update task {task}"), Some(change)),
+        (None, None) => title(&format!("Update task {task}"), None),
+    };
+    let changes = if changes.is_empty() { "was updated".to_owned() } else { changes.join(", ") };
+    Draft { title, summary: format!("Task {task} {}.", changes.trim_end_matches('.')), ..Draft::default() }
 }
 
 fn plan_of<'a>(call: &Call<'a>) -> &'a str {
@@ -98,9 +116,10 @@ fn proposed(call: &Call<'_>, verdict: &str, said: &str) -> Draft {
     let title = title(&format!("Propose plan '{name}'"), Some(verdict));
     let body = plan.trim_start().split_once('\n').map_or("", |(_, body)| body);
     let gist = prose::gist(body, 300);
+    let gist = if gist.is_empty() { String::new() } else { format!(" The plan says: \"{gist}\"") };
     let summary = match verdict {
-        "approved" => format!("The user approved the plan \"{name}\".{said} {gist}"),
-        _ => format!("The user did not approve the plan \"{name}\".{said} {gist}"),
+        "approved" => format!("The user approved the plan \"{name}\".{said}{gist}"),
+        _ => format!("The user did not approve the plan \"{name}\".{said}{gist}"),
     };
     Draft::written(call, title, summary, plan, PROSE_BYTES)
 }

@@ -13,6 +13,9 @@ const MIN_PARAGRAPH: usize = 160;
 /// How many blocks of a text are read.
 const MAX_BLOCKS: usize = 2_000;
 
+/// Words of headings and labels of what a text concludes.
+const CONCLUSIONS: &[&str] = &["verdict", "root cause", "conclusion", "summary", "bottom line", "answer"];
+
 /// Words of headings above conclusions, decisions and goals.
 const CONCLUSIVE: &[&str] = &[
     "summary",
@@ -89,34 +92,39 @@ pub(super) fn fill(text: &str, cwd: Option<&str>, detail: &mut Detail) {
     detail.restore(whole);
     detail.line(&format!("[{left_out} of {} parts left out]", blocks.len()));
     let whole = detail.reserve(detail.left() / 2);
-    detail.list("Files", paths(text, cwd));
+    let files: Vec<&str> = paths(text, cwd).into_iter().filter(|path| !detail.has_said(path)).collect();
+    detail.list("Files", files);
     detail.restore(whole);
     detail.top_names("Names", &names(text));
 }
 
-/// What a text says first and what it concludes, for a summary.
+/// What a text says first and what it concludes, for a summary. A heading only if the text states nothing.
 pub(super) fn gist(text: &str, characters: usize) -> String {
     let blocks = blocks(text);
     let states = |block: &&Block| block.states_something() && !announces(&block.text);
-    // The opening paragraph, the name of the report, or the first statement of its lists.
     let opening = blocks.iter().take_while(|block| matches!(block.kind, Kind::Heading | Kind::Paragraph));
     let opening = opening.filter(|block| block.kind == Kind::Paragraph).find(states);
-    let named =
-        blocks.iter().find(|block| block.kind == Kind::Heading && block.text.split_whitespace().count() > 3);
-    let Some(first) = opening.or(named).or_else(|| blocks.iter().find(states)).or(blocks.first()) else {
+    let concluded = conclusion(&blocks, CONCLUSIONS).or_else(|| conclusion(&blocks, CONCLUSIVE));
+    let Some(first) = opening.or_else(|| blocks.iter().find(states)).or(blocks.first()) else {
         return String::new();
     };
-    let lead = first_sentence(bare(&first.text), characters);
-    // Reports conclude at their end.
-    let last = blocks.iter().rev().find(|block| states(block) && concludes(&blocks, block));
-    let section = last.and_then(|block| block.section);
-    let concluded =
-        blocks.iter().find(|block| states(block) && block.section == section && section.is_some());
+    let Some(concluded) = concluded.filter(|block| block.text != first.text) else {
+        return first_sentence(bare(&first.text), characters);
+    };
+    let lead = first_sentence(bare(&first.text), characters * 3 / 5);
     let room = characters.saturating_sub(lead.chars().count() + 1);
-    match concluded.filter(|block| block.text != first.text && room > 80) {
-        Some(block) => format!("{lead} {}", first_sentence(bare(&block.text), room)),
-        None => lead,
+    format!("{lead} {}", first_sentence(bare(&concluded.text), room))
+}
+
+/// Returns the first statement of the last section with one of these words in its heading, or the last statement with
+/// such a label. Reports conclude at their end.
+fn conclusion<'a>(blocks: &'a [Block], words: &[&str]) -> Option<&'a Block> {
+    let states = |block: &&Block| block.states_something() && !announces(&block.text);
+    let last = blocks.iter().rev().find(|block| states(block) && concludes(blocks, block, words))?;
+    if label(&last.text).is_some_and(|label| has_word(label, words)) {
+        return Some(last);
     }
+    blocks.iter().find(|block| states(block) && block.section == last.section)
 }
 
 /// The first heading of a text without its marks, or its first line.
@@ -160,14 +168,25 @@ fn announces(text: &str) -> bool {
     OPENINGS.iter().any(|opening| start.starts_with(opening))
 }
 
-/// Whether a block is below a heading of conclusions, or begins with a label like `**Goal:**`.
-fn concludes(blocks: &[Block], block: &Block) -> bool {
-    let label = block.text.strip_prefix("**").and_then(|rest| rest.split_once("**")).map(|(label, _)| label);
+/// Whether a block is below a heading with one of these words, or begins with such a label: `**Goal:**`, `Verdict:`.
+fn concludes(blocks: &[Block], block: &Block, words: &[&str]) -> bool {
     let heading = block.section.and_then(|at| blocks.get(at)).map(|heading| heading.text.as_str());
-    [label, heading].into_iter().flatten().any(|words| {
-        let words = words.to_lowercase();
-        CONCLUSIVE.iter().any(|word| words.contains(word))
-    })
+    [label(&block.text), heading].into_iter().flatten().any(|text| has_word(text, words))
+}
+
+/// The label at the start of a paragraph or list item.
+fn label(text: &str) -> Option<&str> {
+    let text = bare(text);
+    let label = match text.strip_prefix("**") {
+        Some(rest) => rest.split_once("**")?.0,
+        None => text.split_once(": ")?.0,
+    };
+    (label.split_whitespace().count() <= 4).then_some(label)
+}
+
+fn has_word(text: &str, words: &[&str]) -> bool {
+    let text = text.to_lowercase();
+    words.iter().any(|word| text.contains(word))
 }
 
 fn blocks(text: &str) -> Vec<Block> {
@@ -243,7 +262,7 @@ fn choose(blocks: &[Block], bytes: usize) -> Vec<(usize, String)> {
             }
             let is_wanted = block.kind != Kind::Heading
                 && match pass {
-                    0 => block.kind.is_text() && (index == 0 || concludes(blocks, block)),
+                    0 => block.kind.is_text() && (index == 0 || concludes(blocks, block, CONCLUSIVE)),
                     1 => block.kind.is_text() && is_first,
                     2 => block.kind.is_text(),
                     _ => true,
@@ -305,7 +324,13 @@ mod tests {
         let report = "Perfect! I have everything now, here we go.\n\n### Issues\n\n1. **`save` drops the error** of the second write.\n";
         assert_eq!(gist(report, 200), "**`save` drops the error** of the second write.");
         let long = "Great, I have it all.\n\n## Summary: how hooks are handled\n\n- **When**: a session starts in the morning\n\n### Risks\n\nTwo hooks can write the same file.\n";
-        assert_eq!(gist(long, 200), "Summary: how hooks are handled Two hooks can write the same file.");
+        assert_eq!(gist(long, 200), "**When**: a session starts in the morning");
+        let labelled = "## Review of the login page\n\nThe page was read from top to bottom.\n\n**Verdict:** two errors must be fixed before release.\n\n## Files\n\n- src/login.rs holds the whole page\n";
+        assert_eq!(
+            gist(labelled, 200),
+            "The page was read from top to bottom. **Verdict:** two errors must be fixed before release."
+        );
+        assert_eq!(gist("## Only a heading with many words", 200), "Only a heading with many words");
         assert_eq!(gist("", 200), "");
     }
 

@@ -5,21 +5,23 @@ use std::borrow::Cow;
 use baton_core::observation::count_lines;
 use serde_json::Value;
 
-use super::call::{Call, LARGE_BYTES};
+use super::call::Call;
 use super::code::{self, Symbol};
 use super::compressor::Draft;
-use super::facts::{Detail, names};
+use super::facts::{Detail, MAX_DETAIL_LINE, names};
 use super::language::{Kind, Language};
-use super::lines::informative_lines;
 use super::patch;
 use super::prose;
 use super::shell;
 use super::skeleton::WHOLE_BYTES;
 use super::structure;
-use super::text::{clean, counted, file_name, join_within, one_line, size_in_words};
+use super::text::{clean, counted, file_name, join_within, one_line, shorten, size_in_words};
 use super::title::title;
 
 const PATHS: &[&str] = &["file_path", "filePath", "path", "notebook_path", "absolute_path", "target_file"];
+
+/// How many lines Claude Code shows if the agent sets no limit.
+const DEFAULT_LIMIT: usize = 2_000;
 
 /// Describes the use of a tool that shows a file.
 pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
@@ -46,12 +48,16 @@ pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
         return Some(not_text(call, path, kind, file));
     }
     let (content, numbered_from) = without_line_numbers(&content);
-    let asked_from =
-        call.input.get("offset").and_then(Value::as_u64).and_then(|line| usize::try_from(line).ok());
+    let asked = |value: Option<&Value>| value.and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok());
+    let asked_range = call.input.get("view_range");
+    let asked_from = asked(call.input.get("offset").or_else(|| asked_range?.get(0)));
+    let limit = asked(call.input.get("limit")).unwrap_or(DEFAULT_LIMIT);
+    let is_limited = asked_range.is_some() || count_lines(&content) >= limit;
     let view = View {
         path: call.path(path),
         start: number("startLine").or(numbered_from).or(asked_from).unwrap_or(1).max(1),
-        total: number("totalLines"),
+        lines: number("numLines"),
+        total: number("totalLines").or(is_limited.then_some(usize::MAX)),
         content: &content,
     };
     Some(describe(call, &view))
@@ -61,6 +67,9 @@ pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
 pub(super) struct View<'a> {
     pub(super) path: String,
     pub(super) start: usize,
+    /// Number of visible lines, if the tool states it. It includes a blank line at the end.
+    pub(super) lines: Option<usize>,
+    /// Number of lines of the file; `usize::MAX` if only a part is visible and the number is not known.
     pub(super) total: Option<usize>,
     pub(super) content: &'a str,
 }
@@ -78,8 +87,9 @@ impl View<'_> {
     /// Returns the range of visible lines; `None` if the whole file is visible.
     fn range(&self) -> Option<String> {
         let lines = self.lines();
-        let end = self.start + lines.saturating_sub(1);
-        let is_all = self.start <= 1 && self.total.is_none_or(|total| lines + 1 >= total);
+        let end = self.start.saturating_add(self.lines.unwrap_or(lines).saturating_sub(1));
+        let is_all =
+            self.start <= 1 && self.total.is_none_or(|total| self.lines.unwrap_or(lines + 1) >= total);
         (!is_all).then(|| format!("lines {}-{end}", self.start))
     }
 }
@@ -134,7 +144,7 @@ pub(super) fn describe(call: &Call<'_>, view: &View<'_>) -> Draft {
     if symbols.is_empty() && Language::of_path(&view.path).is_none() {
         text_detail(call, view, &heads, &mut detail);
     } else {
-        code_detail(view, &symbols, &mut detail);
+        code_detail(view, &source, &symbols, &mut detail);
     }
     draft.with_detail(detail)
 }
@@ -159,8 +169,12 @@ fn summary(view: &View<'_>, symbols: &[Symbol], range: Option<&str>) -> String {
     if counts.is_empty() { format!("{seen}.") } else { format!("{seen}: {}.", counts.join(", ")) }
 }
 
-/// Types with their methods, functions, then the names that the source turns on.
-fn code_detail(view: &View<'_>, symbols: &[Symbol], detail: &mut Detail) {
+/// The lines if they are few. Otherwise types with their methods and functions; then the values of constants and the
+/// most frequent names of a file, or lines of a part of a file.
+fn code_detail(view: &View<'_>, source: &str, symbols: &[Symbol], detail: &mut Detail) {
+    if symbols.is_empty() || view.content.len() <= detail.left() {
+        return excerpt(view.content, detail);
+    }
     let whole = detail.reserve(detail.left() * 11 / 20);
     let place = |symbol: &Symbol| format!("{}:{}", symbol.name, symbol.line + view.start - 1);
     let of = |kind: Kind| symbols.iter().filter(move |symbol| symbol.kind == kind);
@@ -176,24 +190,51 @@ fn code_detail(view: &View<'_>, symbols: &[Symbol], detail: &mut Detail) {
         let methods = of(Kind::Function).filter(|symbol| symbol.owner.as_deref() == Some(owner));
         detail.list(&format!("{owner} methods"), methods.map(place));
     }
-    if view.range().is_none() {
-        detail.list("Constants", of(Kind::Constant).map(|symbol| symbol.name.as_str()));
-    }
     detail.restore(whole);
-    if symbols.is_empty() {
-        // Inside of a function only the lines themselves tell what they do.
-        let says = |line: &&str| line.chars().filter(char::is_ascii_alphanumeric).count() > 3;
-        return detail.lines(view.content.lines().map(str::trim).filter(says));
+    if view.range().is_some() {
+        return excerpt(view.content, detail);
     }
-    // Of a large file the names are all that is left of its bodies.
-    if view.content.len() > LARGE_BYTES {
-        detail.names("Uses", &names(view.content));
-    } else {
-        detail.top_names("Uses", &names(view.content));
+    let whole = detail.reserve(detail.left() / 3);
+    detail.list("Constants", of(Kind::Constant).map(|symbol| one_line(symbol.text(source), 60)));
+    detail.restore(whole);
+    detail.top_names("Uses", &names(view.content));
+}
+
+/// How many places of a text are shown if it does not fit.
+const EXCERPTS: usize = 4;
+
+/// Adds the lines of a text, or lines from several places of it and how many are left out between them.
+fn excerpt(text: &str, detail: &mut Detail) {
+    let lines: Vec<String> = text
+        .lines()
+        .map(|line| shorten(line.trim(), MAX_DETAIL_LINE))
+        .filter(|line| !line.is_empty())
+        .collect();
+    if lines.iter().map(|line| line.len() + 1).sum::<usize>() <= detail.left() {
+        return detail.lines(&lines);
+    }
+    let has_words = |line: &&str| line.chars().any(char::is_alphanumeric);
+    let lines: Vec<&str> = lines.iter().map(String::as_str).filter(has_words).collect();
+    let share = (detail.left() / EXCERPTS).saturating_sub(24);
+    for part in 0..EXCERPTS {
+        let (start, end) = (lines.len() * part / EXCERPTS, lines.len() * (part + 1) / EXCERPTS);
+        let part = lines.get(start..end).unwrap_or_default();
+        let mut room = share;
+        let fits = |line: &&str| {
+            let left = room.checked_sub(line.len() + 1);
+            room = left.unwrap_or(0);
+            left.is_some()
+        };
+        let shown: Vec<&str> = part.iter().copied().take_while(fits).collect();
+        let left_out = part.len() - shown.len();
+        detail.lines(shown);
+        if left_out > 0 {
+            detail.line(&format!("[{} left out]", counted(left_out, "line")));
+        }
     }
 }
 
-/// Adds headings, files and names, then the lines with the most facts.
+/// Adds the text, or its headings and parts of it.
 fn text_detail(call: &Call<'_>, view: &View<'_>, headings: &[&str], detail: &mut Detail) {
     if view.path.ends_with(".json") && structure::fill(view.content, detail) {
         return;
@@ -202,9 +243,8 @@ fn text_detail(call: &Call<'_>, view: &View<'_>, headings: &[&str], detail: &mut
     if !diff.is_empty() {
         return shell::fill_diff(call, &diff, detail);
     }
-    if view.content.len() <= detail.left().min(400) {
-        detail.lines(view.content.lines().map(str::trim_end));
-        return;
+    if view.content.len() <= detail.left() {
+        return excerpt(view.content, detail);
     }
     let whole = detail.reserve(detail.left() * 3 / 4);
     detail.list("Sections", headings.iter().map(|heading| join_within(&[heading], 60)));
@@ -212,7 +252,7 @@ fn text_detail(call: &Call<'_>, view: &View<'_>, headings: &[&str], detail: &mut
     if is_prose(&view.path) {
         return prose::fill(view.content, call.cwd, detail);
     }
-    detail.lines(informative_lines(view.content, detail.left()));
+    excerpt(view.content, detail);
 }
 
 /// Tells whether a file holds text for people.

@@ -40,7 +40,9 @@ pub(super) enum Ending {
 
 impl Run {
     pub(super) fn of(call: &Call<'_>) -> Self {
-        let command = match call.input.get("command").or_else(|| call.input.get("cmd")) {
+        // The response about a background command names it.
+        let named = call.input.get("command").or_else(|| call.input.get("cmd"));
+        let command = match named.or_else(|| call.response.get("command")) {
             Some(Value::String(command)) => command.clone(),
             // `["bash", "-lc", "the command"]`, or a program and its arguments.
             Some(Value::Array(words)) => {

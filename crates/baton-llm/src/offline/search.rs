@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::call::Call;
 use super::compressor::Draft;
-use super::facts::{Detail, names};
+use super::facts::Detail;
 use super::text::{counted, join_within, one_line, relative};
 use super::title::title;
 
@@ -46,25 +46,30 @@ fn grep(call: &Call<'_>) -> Draft {
         (None, Some(filter)) => format!(" in {filter} files"),
         (None, None) => String::new(),
     };
-    let listed = listed_files(call);
+    let is_limited = call.response.get("appliedLimit").is_some_and(|limit| !limit.is_null());
+    let listed = listed_files(call, &output);
     if !listed.is_empty() {
-        let outcome = counted(listed.len(), "file");
+        let first = if is_limited { "first " } else { "" };
+        let outcome = format!("{first}{}", counted(listed.len(), "file"));
         let title = title(&format!("Search for '{}'{places}", one_line(pattern, 60)), Some(&outcome));
         let summary = format!("Searched for `{}`{places}: found in {outcome}.", one_line(pattern, 200));
         let (draft, mut detail) = Draft::begin(call, title, summary);
         fill_files(&listed, &mut detail);
         return draft.with_detail(detail);
     }
-    describe(
-        call,
-        &Search {
-            pattern,
-            places: &places,
-            file: place.as_deref().filter(|place| is_file(place)),
-            purpose: None,
-        },
-        &output,
-    )
+    let is_count =
+        |value: &Value| value.get("mode").or_else(|| value.get("output_mode")) == Some(&"count".into());
+    let has_context = ["-A", "-B", "-C", "context"].iter().any(|name| call.input.get(name).is_some());
+    let format =
+        Format { has_context, is_count: is_count(call.response) || is_count(call.input), is_limited };
+    let search = Search {
+        pattern,
+        places: &places,
+        file: place.as_deref().filter(|place| is_file(place)),
+        purpose: None,
+        format,
+    };
+    describe(call, &search, &output)
 }
 
 /// The pattern and scope of a search.
@@ -75,6 +80,39 @@ pub(super) struct Search<'a> {
     /// The file that was searched, if it was a single one.
     pub(super) file: Option<&'a str>,
     pub(super) purpose: Option<&'a str>,
+    pub(super) format: Format,
+}
+
+/// What the lines of the output are.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Format {
+    /// Lines around the hits were requested.
+    pub(super) has_context: bool,
+    /// Each line is a file and its number of hits.
+    pub(super) is_count: bool,
+    /// The output ends after a given number of hits.
+    pub(super) is_limited: bool,
+}
+
+impl Format {
+    /// Returns the format that the flags of `grep`, `rg` and `ag` request; `None` if the lines are no hits.
+    pub(super) fn of_words(words: &[String]) -> Option<Self> {
+        // Several letters, the last of which may have a value: `-rnA3`.
+        let is_short = |word: &str, letters: &[char]| {
+            let flags = word.trim_end_matches(|letter: char| letter.is_ascii_digit());
+            let flags = flags.strip_prefix('-').unwrap_or_default();
+            flags.bytes().all(|byte| byte.is_ascii_alphabetic()) && flags.contains(letters)
+        };
+        let has = |letters: &[char], long: &[&str]| {
+            words.iter().any(|word| is_short(word, letters) || long.iter().any(|long| word.starts_with(long)))
+        };
+        let is_other = has(&['l', 'L', 'v'], &["--files", "--invert"]);
+        (!is_other).then(|| Self {
+            has_context: has(&['A', 'B', 'C'], &["--context", "--after", "--before"]),
+            is_count: has(&['c'], &["--count"]),
+            is_limited: has(&['m'], &["--max-count"]),
+        })
+    }
 }
 
 /// Returns true if a path looks like the path of a file.
@@ -84,12 +122,13 @@ pub(super) fn is_file(path: &str) -> bool {
 
 /// Describes the hits of a search.
 pub(super) fn describe(call: &Call<'_>, search: &Search<'_>, output: &str) -> Draft {
-    let files = hits(output, call.cwd, search.file);
-    let count: usize = files.iter().map(|file| file.hits.len()).sum();
+    let files = hits(output, call.cwd, search);
+    let count: usize = files.iter().map(|file| hits_of(file, search.format)).sum();
+    let first = if search.format.is_limited { "first " } else { "" };
     let outcome = match files.len() {
         0 => "no hits".to_owned(),
-        1 => counted(count, "hit"),
-        number => format!("{} in {}", counted(count, "hit"), counted(number, "file")),
+        1 => format!("{first}{}", counted(count, "hit")),
+        number => format!("{first}{} in {}", counted(count, "hit"), counted(number, "file")),
     };
     let title =
         title(&format!("Search for '{}'{}", one_line(search.pattern, 60), search.places), Some(&outcome));
@@ -100,83 +139,119 @@ pub(super) fn describe(call: &Call<'_>, search: &Search<'_>, output: &str) -> Dr
     let summary =
         format!("{purpose}earched for `{}`{}: {outcome}.", one_line(search.pattern, 200), search.places);
     let (draft, mut detail) = Draft::begin(call, title, summary);
-    fill_hits(&files, &mut detail);
+    fill_hits(by_folder(files), &mut detail);
     draft.with_detail(detail)
 }
 
-/// Adds the locations of the hits and, if they are few, their text; then the names in all of them.
-fn fill_hits(files: &[FileHits<'_>], detail: &mut Detail) {
+/// Returns the number of hits in a file: the lines of the file, or the number that is printed for it.
+fn hits_of(file: &FileHits<'_>, format: Format) -> usize {
+    let printed = |(_, text): &(Option<usize>, &str)| text.trim().parse::<usize>().unwrap_or(1);
+    if format.is_count { file.hits.iter().map(printed).sum() } else { file.hits.len() }
+}
+
+/// Returns files without a folder first, then the files of each folder together, in the order of their first hits.
+fn by_folder(mut files: Vec<FileHits<'_>>) -> Vec<FileHits<'_>> {
+    let mut order: std::collections::HashMap<&str, usize> = std::collections::HashMap::new();
+    order.insert("", 0);
+    for file in &files {
+        let next = order.len();
+        order.entry(folder_of(file.path)).or_insert(next);
+    }
+    files.sort_by_key(|file| order.get(folder_of(file.path)).copied());
+    files
+}
+
+fn folder_of(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
+/// Adds the locations of the hits and, if they are few, their text. States how many hits were left out.
+fn fill_hits(files: Vec<FileHits<'_>>, detail: &mut Detail) {
     let count: usize = files.iter().map(|file| file.hits.len()).sum();
     let size: usize = files
         .iter()
         .map(|file| {
-            file.path.len()
-                + 4
-                + file.hits.iter().map(|(_, text)| text.trim().len().min(200) + 8).sum::<usize>()
+            let hits = file.hits.iter().map(|(_, text)| text.trim().len().min(200) + 8);
+            file.path.len() + 4 + hits.sum::<usize>()
         })
         .sum();
     let is_whole = size <= detail.left();
-    let whole = detail.reserve(if is_whole { 0 } else { detail.left() * 2 / 5 });
-    let mut folder = "";
+    let room = if is_whole { 200 } else { (detail.left() / count.max(1)).clamp(40, 140) };
+    let mut lines: Vec<(usize, String)> = Vec::new();
     for (index, file) in files.iter().enumerate() {
-        let (of_file, name) = file.path.rsplit_once('/').unwrap_or(("", file.path));
-        let next =
-            files.get(index + 1).and_then(|next| next.path.rsplit_once('/')).map_or("", |(next, _)| next);
+        let folder = folder_of(file.path);
+        let is_same =
+            |other: Option<&FileHits<'_>>| other.is_some_and(|other| folder_of(other.path) == folder);
+        let is_after = is_same(index.checked_sub(1).and_then(|before| files.get(before)));
+        let is_before = is_same(files.get(index + 1));
         // A folder with several files is written once, before them.
-        if of_file != folder && of_file == next && !of_file.is_empty() {
-            detail.line(&format!("{of_file}/:"));
-            folder = of_file;
+        if is_before && !is_after && !folder.is_empty() {
+            lines.push((0, format!("{folder}/:")));
         }
-        let path = if of_file == folder && !folder.is_empty() { name } else { file.path };
+        let path = if is_before || is_after { super::text::file_name(file.path) } else { file.path };
         if is_whole || count <= 8 {
-            let room = if is_whole { 200 } else { (detail.left() / count.max(1)).clamp(40, 140) };
             if !path.is_empty() {
-                detail.line(&format!("{path}:"));
+                lines.push((0, format!("{path}:")));
             }
             let number = |line: Option<usize>| line.map(|line| format!("{line}: ")).unwrap_or_default();
-            detail.lines(
-                file.hits.iter().map(|(line, text)| format!("  {}{}", number(*line), one_line(text, room))),
-            );
-        } else {
-            let lines: Vec<String> =
-                file.hits.iter().filter_map(|(line, _)| line.map(|line| line.to_string())).collect();
-            let lines = if lines.is_empty() {
-                counted(file.hits.len(), "hit")
-            } else {
-                join_within(&lines, 220 - path.len().min(100))
-            };
-            detail.line(&format!("{}: {lines}", if path.is_empty() { "Lines" } else { path }));
+            let hits = file.hits.iter();
+            lines.extend(hits.map(|(line, text)| (1, format!("{}{}", number(*line), one_line(text, room)))));
+            continue;
         }
+        let numbers: Vec<String> =
+            file.hits.iter().filter_map(|(line, _)| line.map(|line| line.to_string())).collect();
+        let places = if numbers.is_empty() {
+            counted(file.hits.len(), "hit")
+        } else {
+            join_within(&numbers, 220 - path.len().min(100))
+        };
+        let path = if path.is_empty() { "Lines" } else { path };
+        lines.push((file.hits.len(), format!("{path}: {places}")));
     }
+    let whole = detail.reserve(if is_whole { 0 } else { 40 });
+    let shown = lines.iter().take_while(|(_, line)| detail.line(line)).map(|(hits, _)| hits).sum::<usize>();
     detail.restore(whole);
-    if is_whole {
-        // Few hits were shown with their lines; what was asked to stand around them comes after.
+    if shown < count {
+        detail.line(&format!("[{} of {count} hits left out]", count - shown));
+    } else {
+        // The lines around the hits come after the hits.
         let around = files.iter().flat_map(|file| &file.context).filter(|line| !line.trim().is_empty());
-        return detail.lines(around.map(|line| format!("| {}", line.trim_end())));
+        detail.lines(around.map(|line| format!("| {}", line.trim_end())));
     }
-    let hits: Vec<&str> = files.iter().flat_map(|file| file.hits.iter().map(|(_, text)| *text)).collect();
-    detail.names("Names", &names(&hits.join("\n")));
 }
 
 /// Groups the output of a search by file.
-fn hits<'a>(output: &'a str, cwd: Option<&str>, single: Option<&'a str>) -> Vec<FileHits<'a>> {
+fn hits<'a>(output: &'a str, cwd: Option<&str>, search: &Search<'a>) -> Vec<FileHits<'a>> {
+    let is_said = |line: &&str| {
+        let is_note = line.starts_with("[Showing results") || line.starts_with("Found 0 ");
+        !line.is_empty() && *line != "--" && !is_note
+    };
+    let lines: Vec<&str> = output.lines().take(MAX_HITS).filter(is_said).collect();
+    if lines
+        .first()
+        .is_none_or(|line| line.starts_with("No files found") || line.starts_with("No matches found"))
+    {
+        return Vec::new();
+    }
+    let single = search.file;
+    let has_context = search.format.has_context;
+    let split: Vec<Hit<'a>> = lines.iter().map(|line| split_hit(line, single.is_some())).collect();
+    // A context line belongs to a file that has a hit.
+    let with_hits: std::collections::HashSet<&str> = split.iter().filter_map(|hit| hit.path).collect();
     let mut files: Vec<FileHits<'a>> = Vec::new();
     let mut index: std::collections::HashMap<&'a str, usize> = std::collections::HashMap::new();
-    for line in output.lines().take(MAX_HITS).filter(|line| !line.is_empty() && *line != "--") {
-        if line.starts_with("No files found") || line.starts_with("No matches found") {
-            return Vec::new();
-        }
-        let hit = split_hit(line, single.is_some());
-        let path = hit.path.map_or(single.unwrap_or_default(), |path| relative(path, cwd));
+    for (line, hit) in lines.into_iter().zip(split) {
+        let context = (has_context && hit.line.is_none()).then(|| context_line(line, &with_hits)).flatten();
+        let path = context.map_or(hit.path, |(path, _)| path);
+        let path = path.map_or(single.unwrap_or_default(), |path| relative(path, cwd));
         let at = *index.entry(path).or_insert_with(|| {
             files.push(FileHits { path, ..FileHits::default() });
             files.len() - 1
         });
         let Some(file) = files.get_mut(at) else { continue };
-        if hit.is_context {
-            file.context.push(hit.text);
-        } else {
-            file.hits.push((hit.line, hit.text));
+        match context {
+            Some((_, text)) => file.context.push(text),
+            None => file.hits.push((hit.line, hit.text)),
         }
     }
     files.retain(|file| !file.hits.is_empty());
@@ -187,51 +262,67 @@ struct Hit<'a> {
     path: Option<&'a str>,
     line: Option<usize>,
     text: &'a str,
-    is_context: bool,
 }
 
-/// Parses `path:12:text`, context lines `path-12-text`, `12:text` for a single file, and `path:text` without line
-/// numbers.
+/// Parses `path:12:text`, `12:text` for a single file, and `path:text` without line numbers.
 fn split_hit(line: &str, is_single: bool) -> Hit<'_> {
-    for (mark, is_context) in [(':', false), ('-', true)] {
-        let digits = line.bytes().take_while(u8::is_ascii_digit).count();
-        if digits > 0 && line.as_bytes().get(digits).copied() == Some(mark as u8) {
-            let number = line.get(..digits).and_then(|number| number.parse().ok());
-            return Hit {
-                path: None,
-                line: number,
-                text: line.get(digits + 1..).unwrap_or_default(),
-                is_context,
-            };
+    if let Some((number, text)) = numbered(line, ':') {
+        return Hit { path: None, line: Some(number), text };
+    }
+    for (at, _) in line.match_indices(':').take(24) {
+        let (path, rest) = (line.get(..at).unwrap_or_default(), line.get(at + 1..).unwrap_or_default());
+        // After a quote or a bracket the line itself has begun, which may contain times such as 16:49:46.
+        if path.is_empty() || path.contains(['"', '{', '(', ' ']) {
+            break;
         }
-        for (at, _) in line.match_indices(mark).take(24) {
-            let rest = line.get(at + 1..).unwrap_or_default();
-            let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-            // Behind a quote or a bracket the line itself has begun, which may hold times like 16:49:46.
-            if line.get(..at).is_none_or(|path| path.contains(['"', '{', '(', ' '])) {
-                break;
-            }
-            if at > 0 && digits > 0 && rest.as_bytes().get(digits).copied() == Some(mark as u8) {
-                return Hit {
-                    path: line.get(..at),
-                    line: rest.get(..digits).and_then(|number| number.parse().ok()),
-                    text: rest.get(digits + 1..).unwrap_or_default(),
-                    is_context,
-                };
-            }
+        if let Some((number, text)) = numbered(rest, ':') {
+            return Hit { path: Some(path), line: Some(number), text };
         }
     }
     let named = line
         .split_once(':')
         .filter(|(path, _)| !is_single && !path.contains(' ') && path.contains(['/', '.']));
     match named {
-        Some((path, text)) => Hit { path: Some(path), line: None, text, is_context: false },
-        None => Hit { path: None, line: None, text: line, is_context: false },
+        Some((path, text)) => Hit { path: Some(path), line: None, text },
+        None => Hit { path: None, line: None, text: line },
     }
 }
 
-/// Returns the files that a tool listed.
-fn listed_files(call: &Call<'_>) -> Vec<String> {
+/// Parses the context lines `path-12-text` and `path-text` of known files, and `12-text` of a single file.
+fn context_line<'a>(
+    line: &'a str,
+    paths: &std::collections::HashSet<&str>,
+) -> Option<(Option<&'a str>, &'a str)> {
+    if let Some((_, text)) = numbered(line, '-') {
+        return Some((None, text));
+    }
+    line.match_indices('-').take(24).find_map(|(at, _)| {
+        let (path, rest) = (line.get(..at)?, line.get(at + 1..)?);
+        let text = numbered(rest, '-').map_or(rest, |(_, text)| text);
+        paths.contains(path).then_some((Some(path), text))
+    })
+}
+
+/// Splits `12:text` into number and text.
+fn numbered(line: &str, mark: char) -> Option<(usize, &str)> {
+    let (number, text) = line.split_once(mark)?;
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| number.parse().ok()).flatten().map(|number| (number, text))
+}
+
+/// Returns the files that a tool listed, in a member or as text below `Found 3 files`.
+fn listed_files(call: &Call<'_>, output: &str) -> Vec<String> {
+    if let Some((first, paths)) = output.split_once('\n')
+        && first.starts_with("Found ")
+        && first.split_whitespace().nth(2).is_some_and(|noun| matches!(noun, "file" | "files"))
+    {
+        return paths
+            .lines()
+            .filter(|line| !line.is_empty())
+            .map(|path| call.path(path))
+            .take(MAX_HITS)
+            .collect();
+    }
     let names = ["filenames", "files", "matches", "entries"]
         .iter()
         .find_map(|name| call.response.get(name).and_then(Value::as_array));
@@ -246,9 +337,9 @@ fn list(call: &Call<'_>) -> Draft {
     let place =
         call.input_text(&["path", "directory", "dir_path", "target_directory"]).map(|path| call.path(path));
     let place = place.filter(|place| place != ".");
-    let mut files = listed_files(call);
+    let output = call.output();
+    let mut files = listed_files(call, "");
     if files.is_empty() {
-        let output = call.output();
         files = output
             .lines()
             .map(|line| line.trim().trim_start_matches("- "))
@@ -263,10 +354,13 @@ fn list(call: &Call<'_>) -> Draft {
         (None, Some(place)) => format!("List folder {place}"),
         (None, None) => "List current folder".to_owned(),
     };
-    let outcome = if files.is_empty() { "none found".to_owned() } else { counted(files.len(), "entry") };
-    let cut = call.response.get("truncated").and_then(Value::as_bool) == Some(true);
-    let cut = if cut { ", cut short" } else { "" };
-    let summary = format!("{what}: {outcome}{cut}.");
+    let is_limited = call.response.get("truncated").and_then(Value::as_bool) == Some(true);
+    let first = if is_limited { "first " } else { "" };
+    let outcome = match files.len() {
+        0 => "none found".to_owned(),
+        number => format!("{first}{}", counted(number, "entry")),
+    };
+    let summary = format!("{what}: {outcome}.");
     let (draft, mut detail) = Draft::begin(call, title(&what, Some(&outcome)), summary);
     fill_files(&files, &mut detail);
     draft.with_detail(detail)
@@ -299,19 +393,49 @@ fn fill_files(files: &[String], detail: &mut Detail) {
 mod tests {
     use super::*;
 
+    fn found<'a>(output: &'a str, file: Option<&'a str>, has_context: bool) -> Vec<FileHits<'a>> {
+        let format = Format { has_context, ..Format::default() };
+        hits(output, Some("/w"), &Search { pattern: "x", places: "", file, purpose: None, format })
+    }
+
     #[test]
     fn hits_are_grouped_by_file() {
-        let output = "/w/a/x-1.go-11-before\n/w/a/x-1.go:12:\thit()\n--\nb.go:3:other\n";
-        let files = hits(output, Some("/w"), None);
+        let output = "/w/a/x-1-b.go-11-before\n/w/a/x-1-b.go:12:\thit()\n--\nb.go:3:other\n";
+        let files = found(output, None, true);
         assert_eq!(files.len(), 2);
         assert_eq!(
             (files[0].path, files[0].hits.as_slice()),
-            ("a/x-1.go", [(Some(12), "\thit()")].as_slice())
+            ("a/x-1-b.go", [(Some(12), "\thit()")].as_slice())
         );
         assert_eq!(files[0].context, ["before"]);
-        assert_eq!(hits("7:let x\n8-ctx\n", None, Some("a.rs"))[0].hits, [(Some(7), "let x")]);
-        assert!(hits("No matches found", None, None).is_empty());
-        let log = hits("a.log:{\"time\":\"16:49:46\"}\n", None, None);
+        assert_eq!(found("7:let x\n8-ctx\n", Some("a.rs"), true)[0].hits, [(Some(7), "let x")]);
+        assert!(found("No matches found", None, false).is_empty());
+        let log = found("a.log:{\"time\":\"16:49:46\"}\n", None, false);
         assert_eq!((log[0].path, log[0].hits[0].0), ("a.log", None));
+    }
+
+    #[test]
+    fn digits_between_dashes_are_no_context() {
+        let files =
+            found("logs/2026-01-20-run/a.log:TODO fix\nlogs/2026-01-20-run/b.log:TODO too\n", None, false);
+        assert_eq!(
+            files.iter().map(|file| file.path).collect::<Vec<_>>(),
+            ["logs/2026-01-20-run/a.log", "logs/2026-01-20-run/b.log"]
+        );
+        let without_numbers = found("src/a.rs:hit\nsrc/a.rs-after the hit\n", None, true);
+        assert_eq!(
+            (without_numbers[0].hits.len(), without_numbers[0].context.as_slice()),
+            (1, ["after the hit"].as_slice())
+        );
+    }
+
+    #[test]
+    fn flags_tell_the_format() {
+        let words = |command: &str| command.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let format = |command: &str| Format::of_words(&words(command)).unwrap();
+        assert!(format("grep -rnA3 x src").has_context && format("rg --context=2 x").has_context);
+        assert!(!format("grep -rn -e-A src").has_context);
+        assert!(format("grep -rc x src").is_count && !format("grep -rn x src").is_count);
+        assert!(Format::of_words(&words("grep -rl x src")).is_none());
     }
 }

@@ -1,10 +1,10 @@
 //! Shell commands: the command, its exit status, failures and output.
 
 use super::call::{Call, LARGE_BYTES};
-use super::code;
 use super::command::{CommandLine, Purpose, Step};
 use super::compressor::Draft;
-use super::facts::{Detail, names};
+use super::edit;
+use super::facts::Detail;
 use super::git::{self, StepResult};
 use super::github;
 use super::lines::{failure_line, informative_lines};
@@ -12,7 +12,7 @@ use super::patch::{self, FilePatch};
 use super::prose::PROSE_BYTES;
 use super::read::{self, View};
 use super::run::{Ending, Run};
-use super::search::{self, Search};
+use super::search::{self, Format, Search};
 use super::structure;
 use super::text::{counted, first_sentence, join_within, one_line};
 use super::title::title;
@@ -20,6 +20,9 @@ use super::verdict::Verdict;
 
 /// An output up to this size is kept as it is.
 const SHOWN_BYTES: usize = 700;
+
+/// Detail size of a diff that is not large.
+const DIFF_BYTES: usize = 2_000;
 
 /// Returns true if a tool is a shell.
 pub(super) fn is_shell(call: &Call<'_>) -> bool {
@@ -48,16 +51,21 @@ pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
     let run = Run::of(call);
     let line = CommandLine::read(&run.command);
     let steps = line.main_steps();
-    if let Some(draft) = describe_inspection(call, &run, &steps) {
+    if let Some(draft) = describe_inspection(call, &run, &line) {
         return Some(draft);
     }
     let only_inspects = !steps.is_empty() && steps.iter().all(|step| step.purpose() <= Purpose::Inspect);
     let checks = steps.iter().any(|step| step.purpose() >= Purpose::Check) || steps.is_empty();
-    let verdict = if checks || run.failed() { Verdict::of(&run) } else { Verdict::default() };
+    let verdict = if checks || run.failed() {
+        Verdict::of(&run, line.shown_output(&run.output))
+    } else {
+        Verdict::default()
+    };
     let ending = match run.ending(&line) {
-        // The runner said that all is well, or the output says that it is not.
+        // The runner printed that nothing failed, or the output says that something did.
         Ending::Unknown if verdict.is_clean => Ending::Succeeded,
         Ending::Succeeded if !only_inspects && failure_line(&run.output).is_some() => Ending::Unknown,
+        Ending::Succeeded if verdict.has_failed => Ending::Unknown,
         ending => ending,
     };
     Some(describe(call, &Report { run: &run, line: &line, verdict: &verdict, ending, only_inspects }))
@@ -73,31 +81,57 @@ struct Report<'a> {
 }
 
 /// Describes a search or a shown file in a shell like that of the specialized tools.
-fn describe_inspection(call: &Call<'_>, run: &Run, steps: &[&Step]) -> Option<Draft> {
-    let [step] = steps else { return None };
-    if run.failed() || run.is_silent() {
+fn describe_inspection(call: &Call<'_>, run: &Run, line: &CommandLine) -> Option<Draft> {
+    let mut steps = line.steps.iter().skip_while(|step| step.program() == "cd");
+    let step = steps.next()?;
+    let filters: Vec<&Step> = steps.collect();
+    if run.failed() || run.is_silent() || filters.iter().any(|step| !step.is_filter) {
         return None;
     }
     let arguments: Vec<&str> = step.arguments().collect();
-    match (step.program(), arguments.as_slice()) {
-        ("grep" | "rg" | "ag", [pattern, places @ ..]) if run.output.len() > SHOWN_BYTES => {
-            let in_words =
-                if places.is_empty() { String::new() } else { format!(" in {}", join_within(places, 60)) };
-            let file = places.first().filter(|place| places.len() == 1 && search::is_file(place)).copied();
-            let purpose = run.purpose.as_deref();
-            Some(search::describe(call, &Search { pattern, places: &in_words, file, purpose }, &run.output))
+    let lines = run.output.lines().count();
+    if matches!(step.program(), "grep" | "rg" | "ag") {
+        let (pattern, places) = step.pattern_and_places()?;
+        let mut format = Format::of_words(&step.words)?;
+        match filters.as_slice() {
+            [] => {}
+            [head] if head.program() == "head" && !format.is_count => {
+                format.is_limited |= lines >= head.line_limit()?;
+            }
+            _ => return None,
         }
-        ("cat" | "bat" | "nl" | "head" | "less", [path]) | ("head", [_, path]) if search::is_file(path) => {
-            let view = View { path: call.path(path), start: 1, total: None, content: &run.output };
-            Some(read::describe(call, &view))
+        if run.output.len() <= SHOWN_BYTES {
+            return None;
         }
-        ("sed", [range, path]) if step.purpose() == Purpose::Inspect && search::is_file(path) => {
-            let start = range.split(',').next().and_then(|start| start.parse().ok())?;
-            let view = View { path: call.path(path), start, total: Some(usize::MAX), content: &run.output };
-            Some(read::describe(call, &view))
-        }
-        _ => None,
+        let in_words =
+            if places.is_empty() { String::new() } else { format!(" in {}", join_within(&places, 60)) };
+        let file = places.first().filter(|place| places.len() == 1 && search::is_file(place)).copied();
+        let purpose = run.purpose.as_deref();
+        let search = Search { pattern, places: &in_words, file, purpose, format };
+        return Some(search::describe(call, &search, &run.output));
     }
+    if !filters.is_empty() {
+        return None;
+    }
+    let (start, is_part, path) = match (step.program(), arguments.as_slice()) {
+        ("cat" | "bat" | "less", [path]) => (1, false, path),
+        ("head", [path] | [_, path]) => (1, lines >= step.line_limit()?, path),
+        ("sed", [range, path]) if step.purpose() == Purpose::Inspect => {
+            let (start, end) = range.strip_suffix('p')?.split_once(',')?;
+            let is_end = end == "$" || end.parse::<usize>().is_ok();
+            (start.parse().ok().filter(|_| is_end)?, true, path)
+        }
+        _ => return None,
+    };
+    let folder = line.steps.iter().take_while(|step| step.program() == "cd").last();
+    let path = match folder.and_then(|step| step.arguments().next()) {
+        Some(folder) if !path.starts_with('/') => format!("{}/{path}", folder.trim_end_matches('/')),
+        _ => (*path).to_owned(),
+    };
+    // The length of a file of which a part was printed is not known.
+    let total = is_part.then_some(usize::MAX);
+    let view = View { path: call.path(&path), start, lines: None, total, content: &run.output };
+    search::is_file(&path).then(|| read::describe(call, &view))
 }
 
 fn describe(call: &Call<'_>, report: &Report<'_>) -> Draft {
@@ -116,7 +150,8 @@ fn describe(call: &Call<'_>, report: &Report<'_>) -> Draft {
     let purpose = run.purpose.as_deref().filter(|purpose| !done.starts_with(purpose));
     let summary = summary(report, known.as_ref(), purpose);
     let title = title(&done, outcome.as_deref());
-    if let Some(written) = known.as_ref().and_then(|known| known.written.as_deref()) {
+    let done = known.as_ref().filter(|known| known.is_done || !run.failed());
+    if let Some(written) = done.and_then(|known| known.written.as_deref()) {
         return Draft::written(call, title, summary, written, PROSE_BYTES);
     }
     let values = structure::read(&run.output);
@@ -125,11 +160,18 @@ fn describe(call: &Call<'_>, report: &Report<'_>) -> Draft {
     }
     let (mut draft, mut detail) = Draft::begin(call, title, summary);
     if !diff.is_empty() {
+        if run.output.len() <= LARGE_BYTES {
+            detail = Detail::new(DIFF_BYTES, &draft.title, &draft.summary);
+        }
         fill_diff(call, &diff, &mut detail);
     } else if steps.len() > 1 || known.as_ref().is_none_or(|known| !known.covers_output) {
-        if known.is_some() && !run.failed() {
+        if let Some(known) = known.as_ref().filter(|_| !run.failed()) {
             // The lists that git prints, such as commits and branches, are best in their order.
-            detail.lines(run.output.lines().map(str::trim_end));
+            let printed: Vec<&str> =
+                run.output.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+            let lines: Vec<&str> =
+                known.lines.iter().map(String::as_str).filter(|_| steps.len() == 1).collect();
+            detail.counted_lines(if lines.is_empty() { &printed } else { &lines });
         } else {
             fill(report, &mut detail);
         }
@@ -173,6 +215,7 @@ fn outcome(report: &Report<'_>, known: Option<&StepResult>, diff: &[FilePatch<'_
         Ending::Interrupted => Some("interrupted".to_owned()),
         Ending::Background => Some("in background".to_owned()),
         Ending::NoMatch => Some("no matches".to_owned()),
+        Ending::Failed(_) if known.is_some_and(|known| known.is_done) => known_outcome(),
         Ending::Failed(status) => {
             let status = status.map_or_else(|| "failed".to_owned(), |status| format!("exit {status}"));
             let error = verdict.errors.first().map(|error| format!("{status}, {}", one_line(error, 40)));
@@ -242,6 +285,14 @@ fn summary(report: &Report<'_>, known: Option<&StepResult>, purpose: Option<&str
     {
         return sentence.to_owned();
     }
+    if let Some(known) = known.filter(|known| known.is_done && run.failed()) {
+        let error = verdict.errors.first().map(|error| format!(": {}", first_sentence(error, 240)));
+        let sentence = sentence_of_step.map_or_else(|| format!("{}.", known.done), str::to_owned);
+        return format!(
+            "{sentence} A later step of the command failed{}",
+            error.unwrap_or_else(|| ".".into())
+        );
+    }
     let ended = match ending {
         Ending::Interrupted => "was interrupted".to_owned(),
         Ending::Background => "runs in the background".to_owned(),
@@ -249,9 +300,9 @@ fn summary(report: &Report<'_>, known: Option<&StepResult>, purpose: Option<&str
         Ending::Failed(None) => "failed".to_owned(),
         Ending::NoMatch => "found no matches".to_owned(),
         Ending::Succeeded if run.is_silent() => "succeeded without output".to_owned(),
-        Ending::Succeeded if verdict.failures.is_empty() => "succeeded".to_owned(),
-        Ending::Succeeded | Ending::Unknown if run.is_silent() => "ran without output".to_owned(),
-        Ending::Succeeded | Ending::Unknown => "ran".to_owned(),
+        Ending::Succeeded => "succeeded".to_owned(),
+        Ending::Unknown if run.is_silent() => "ran without output".to_owned(),
+        Ending::Unknown => "ran".to_owned(),
     };
     let command = if run.command.is_empty() {
         "It".to_owned()
@@ -279,8 +330,11 @@ fn summary(report: &Report<'_>, known: Option<&StepResult>, purpose: Option<&str
 fn fill(report: &Report<'_>, detail: &mut Detail) {
     let Report { run, verdict, only_inspects, .. } = report;
     let output = run.output.trim_end();
-    if verdict.is_clean {
+    if verdict.is_clean && !verdict.has_warnings {
         return detail.list("Passed", &verdict.passed);
+    }
+    if output.lines().count() == 1 && detail.title_ends_with(output.trim()) {
+        return;
     }
     if run.is_silent() || output.len() <= SHOWN_BYTES.min(detail.left()) && verdict.failures.is_empty() {
         return detail.lines(output.lines().map(str::trim_end));
@@ -301,36 +355,45 @@ fn fill(report: &Report<'_>, detail: &mut Detail) {
         detail.lines(output.lines().map(str::trim_end).filter(|line| !line.trim().is_empty()));
         detail.restore(whole);
     }
-    detail.lines(informative_lines(output, detail.left()));
+    detail.other_lines(informative_lines(output, detail.left()));
     if detail.is_empty() {
         detail.lines(output.lines().map(str::trim_end).filter(|line| !line.is_empty()));
     }
 }
 
-/// The files of a diff, with the functions that differ, then the names in its lines.
+/// The files of a diff with the definitions that the changed lines are in, then the changed lines.
 pub(super) fn fill_diff(call: &Call<'_>, files: &[FilePatch<'_>], detail: &mut Detail) {
-    let whole = detail.reserve(detail.left() * 2 / 5);
-    for file in files {
-        let mut functions: Vec<String> = code::compare(file.path, &file.before, &file.after)
-            .into_iter()
-            .map(|change| change.name)
-            .collect();
+    let head = |file: &FilePatch<'_>| {
+        let mut names: Vec<&str> = Vec::new();
         for name in file.places.iter().filter_map(|place| git::place_name(place)) {
-            if !functions.iter().any(|known| known.ends_with(name)) {
-                functions.push(name.to_owned());
+            if !names.contains(&name) {
+                names.push(name);
             }
         }
-        let functions =
-            if functions.is_empty() { String::new() } else { format!(": {}", join_within(&functions, 150)) };
-        detail.line(&format!(
-            "{} +{} -{}{functions}",
-            call.path(file.path),
-            file.added.len(),
-            file.removed.len()
-        ));
+        let places =
+            if names.is_empty() { String::new() } else { format!(", in {}", join_within(&names, 150)) };
+        format!("{} +{} -{}{places}", call.path(file.path), file.added.len(), file.removed.len())
+    };
+    let heads: Vec<String> = files.iter().map(head).collect();
+    let heads_size: usize = heads.iter().map(|line| line.len() + 1).sum();
+    let changed = files.iter().flat_map(|file| patch::changed_lines(&file.removed, &file.added));
+    if heads_size + changed.map(|line| line.len() + 1).sum::<usize>() <= detail.left() {
+        for (file, head) in files.iter().zip(heads) {
+            detail.line(&head);
+            edit::fill_changed(file, detail);
+        }
+        return;
     }
-    detail.restore(whole);
-    let changed: Vec<&str> =
-        files.iter().flat_map(|file| file.added.iter().chain(&file.removed)).copied().collect();
-    detail.names("Names", &names(&changed.join("\n")));
+    detail.counted_lines(&heads);
+    for (index, file) in files.iter().enumerate() {
+        // Each file has its share of the room; less than some lines is not worth showing.
+        let share = (detail.left() / (files.len() - index)).max(200);
+        if detail.left() < share {
+            break;
+        }
+        let whole = detail.reserve(detail.left() - share);
+        detail.line(&format!("{}:", call.path(file.path)));
+        edit::fill_changed(file, detail);
+        detail.restore(whole);
+    }
 }

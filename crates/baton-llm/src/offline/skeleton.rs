@@ -39,6 +39,8 @@ impl<'a> Source<'a> {
         let mut text = String::with_capacity(whole.len() / 3);
         let mut lines = Vec::new();
         let mut headers: Vec<Header> = Vec::new();
+        let mut strings = Strings::default();
+        let mut is_kept = false;
         let mut start = 0;
         for (number, with_end) in whole.split_inclusive('\n').enumerate() {
             let line = with_end.trim_end_matches(['\n', '\r']);
@@ -48,6 +50,16 @@ impl<'a> Source<'a> {
                 return None;
             }
             let bare = line.trim_start();
+            // The lines of a string are kept if its first line is.
+            if strings.read(language, line) {
+                if is_kept {
+                    text.push_str(line);
+                    text.push('\n');
+                    lines.push(place);
+                }
+                continue;
+            }
+            is_kept = false;
             if bare.is_empty() || bare.starts_with("//") || bare.starts_with('*') {
                 continue;
             }
@@ -58,6 +70,7 @@ impl<'a> Source<'a> {
                 let continues = bare.starts_with(['{', ')', '}', ']']) || bare.starts_with("where");
                 let is_open = if continues { same.unwrap_or(false) } else { is_container(language, bare) };
                 headers.push(Header { indent, is_open, has_body: false });
+                is_kept = true;
                 text.push_str(line);
                 text.push('\n');
                 lines.push(place);
@@ -91,6 +104,73 @@ impl<'a> Source<'a> {
         };
         (start.number, start.start..end)
     }
+}
+
+/// Finds the lines that are inside a string of several lines.
+#[derive(Default)]
+struct Strings {
+    /// What ends the string that is open.
+    open: Option<String>,
+}
+
+impl Strings {
+    /// Reads a line. Returns true if it begins inside a string.
+    fn read(&mut self, language: Language, line: &str) -> bool {
+        let is_inside = self.open.is_some();
+        let mut rest = line;
+        while !rest.is_empty() {
+            rest = match self.open.take() {
+                Some(end) => match rest.split_once(end.as_str()) {
+                    Some((_, after)) => after,
+                    None => {
+                        self.open = Some(end);
+                        return is_inside;
+                    }
+                },
+                None => self.skip_code(language, rest),
+            };
+        }
+        is_inside
+    }
+
+    /// Skips code up to the next string of several lines, a comment or the end. Returns the rest of the line.
+    fn skip_code<'a>(&mut self, language: Language, line: &'a str) -> &'a str {
+        let comment = if language == Language::Python { "#" } else { "//" };
+        let mut quote: Option<char> = None;
+        let mut letters = line.char_indices();
+        while let Some((at, letter)) = letters.next() {
+            let rest = line.get(at..).unwrap_or_default();
+            match quote {
+                Some(_) if letter == '\\' => drop(letters.next()),
+                Some(open) if letter == open => quote = None,
+                Some(_) => {}
+                None if rest.starts_with(comment) => return "",
+                None => {
+                    if let Some((opening, end)) = opening(language, rest) {
+                        self.open = Some(end);
+                        return rest.get(opening..).unwrap_or_default();
+                    }
+                    // An apostrophe in Rust is usually a lifetime.
+                    quote = (letter == '"' || letter == '\'' && language != Language::Rust).then_some(letter);
+                }
+            }
+        }
+        ""
+    }
+}
+
+/// Returns the length of the mark that opens a string of several lines, and what ends the string.
+fn opening(language: Language, rest: &str) -> Option<(usize, String)> {
+    let marks: &[&str] = match language {
+        Language::Python | Language::Java => &["\"\"\"", "'''"],
+        Language::Rust => {
+            let hashes = rest.strip_prefix('r')?.bytes().take_while(|byte| *byte == b'#').count();
+            let is_raw = rest.as_bytes().get(hashes + 1) == Some(&b'"');
+            return is_raw.then(|| (hashes + 2, format!("\"{}", "#".repeat(hashes))));
+        }
+        _ => &["`"],
+    };
+    marks.iter().find(|mark| rest.starts_with(**mark)).map(|mark| (mark.len(), (*mark).to_owned()))
 }
 
 struct Header {
@@ -161,6 +241,19 @@ mod tests {
             skeleton(Language::Python, python),
             "class A:\n    def one(self):\n        pass\n    def two(self): pass\ndef f():\n    pass\n"
         );
+    }
+
+    #[test]
+    fn text_in_a_string_of_several_lines_is_no_code() {
+        let go = "func One(t *testing.T) {\n\twrite(t, `package x\n\nfunc inside() {\n}\n`, \"a`b\")\n}\n\nvar page = `\nfunc shown() {\n`\n\nfunc Two() { // it's\n\twork()\n}";
+        assert_eq!(
+            skeleton(Language::Go, go),
+            "func One(t *testing.T) {\n}\nvar page = `\nfunc shown() {\n`\nfunc Two() { // it's\n}\n"
+        );
+        let python = "def one():\n    x = \"\"\"\ndef inside():\n\"\"\"\n    y()\n\ndef two():\n    z()";
+        assert_eq!(skeleton(Language::Python, python), "def one():\n    pass\ndef two():\n    pass\n");
+        let rust = "fn one<'a>() {\n    let x = r#\"\nfn inside() {\n\"#;\n}\nfn two() {\n    y()\n}";
+        assert_eq!(skeleton(Language::Rust, rust), "fn one<'a>() {\n}\nfn two() {\n}\n");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::call::Call;
+use super::call::{Call, encoded_data};
 use super::compressor::Draft;
 use super::facts::Detail;
 use super::prose::{self, PROSE_BYTES};
@@ -23,7 +23,7 @@ const WRITTEN_BYTES: usize = 400;
 const MAX_SCALARS: usize = 8;
 
 /// Members that name an entry, the most telling first.
-const NAMES: &[&str] = &["identifier", "number", "key", "title", "name", "path", "file", "subject"];
+const NAMES: &[&str] = &["identifier", "number", "key", "id", "title", "name", "path", "file", "subject"];
 /// Members that tell how it stands.
 const STATES: &[&str] = &["state", "status", "conclusion", "type", "level"];
 /// Members that are quotations of code.
@@ -63,6 +63,21 @@ pub(super) fn read(text: &str) -> Vec<Value> {
     let values: Vec<Value> = lines.iter().filter_map(|line| serde_json::from_str(line).ok()).collect();
     // The last line may be truncated.
     if values.is_empty() || values.len() + 2 < lines.len() { Vec::new() } else { values }
+}
+
+/// Returns the values of a response: the response itself, or the JSON in its text.
+pub(super) fn of_response(response: &Value, text: &str) -> Vec<Value> {
+    let is_part = |value: &Value| value.get("type").is_some() || value.is_string();
+    let is_text = match response {
+        Value::Array(elements) => elements.iter().all(is_part),
+        Value::Object(members) => members.get("content").is_some() || members.get("text").is_some(),
+        _ => true,
+    };
+    match response {
+        _ if is_text => read(text),
+        Value::Array(elements) => elements.clone(),
+        response => vec![response.clone()],
+    }
 }
 
 /// Adds entries, each with its share of the room.
@@ -165,7 +180,12 @@ pub(super) fn outcome(text: &str) -> Option<String> {
 
 /// `ENT-95 Explain the folders (Todo, by alice)`, `src/a.rs:12 (by bob)`.
 fn head_of(object: &Map<String, Value>) -> String {
-    let text = |name: &&str| object.get(*name).and_then(scalar).map(|text| one_line(&text, 160));
+    // A state may be an object with a name; a long id says nothing.
+    let text = |name: &&str| {
+        let value = object.get(*name)?;
+        let text = scalar(value).or_else(|| value.get("name").and_then(scalar))?;
+        (*name != "id" || is_short_id(&text)).then(|| one_line(&text, 160))
+    };
     let mut names: Vec<String> = NAMES.iter().filter_map(&text).take(3).collect();
     if let (Some(last), Some(line)) =
         (names.last_mut().filter(|_| object.contains_key("path")), text(&"line"))
@@ -184,6 +204,11 @@ fn head_of(object: &Map<String, Value>) -> String {
         (true, false) => marks.join(", "),
         (false, false) => format!("{} ({})", names.join(" "), marks.join(", ")),
     }
+}
+
+/// `6` and `ENT-241`, but not a long number or a hash.
+fn is_short_id(id: &str) -> bool {
+    id.len() <= if id.contains('-') { 16 } else { 6 }
 }
 
 fn person(value: &Value) -> Option<String> {
@@ -240,7 +265,9 @@ fn without_comments(text: &str) -> String {
 
 fn scalar(value: &Value) -> Option<String> {
     match value {
-        Value::String(text) if !text.trim().is_empty() => Some(text.clone()),
+        Value::String(text) if !text.trim().is_empty() => {
+            Some(encoded_data(text).unwrap_or_else(|| text.clone()))
+        }
         Value::Number(number) => Some(number.to_string()),
         Value::Bool(true) => Some("true".into()),
         _ => None,

@@ -55,7 +55,9 @@ fn close(mut title: String) -> String {
 /// Ensures the minimum and maximum number of words for any tool and input.
 pub(super) fn complete(title: &str, tool: &str) -> String {
     let words = title.split_whitespace().count();
-    if (MIN_WORDS..=MAX_WORDS).contains(&words) {
+    // The subject of a commit may be one word.
+    let is_commit = title.starts_with("Commit '") || title.starts_with("Amend '");
+    if (MIN_WORDS..=MAX_WORDS).contains(&words) || is_commit && words < MIN_WORDS {
         return title.to_owned();
     }
     let tool = one_line(&clean(tool), 40);
@@ -83,6 +85,7 @@ mod tests {
     fn titles_always_have_enough_words() {
         assert_eq!(complete("", "X"), "Use X tool");
         assert_eq!(complete("List", "LS"), "Use LS: List");
+        assert_eq!(complete("Commit 'Second'", "Bash"), "Commit 'Second'");
         assert_eq!(complete("", " "), "Use unnamed tool");
         assert_eq!(complete(&"w ".repeat(40), "X").split_whitespace().count(), MAX_WORDS);
     }

@@ -2,6 +2,7 @@
 
 use baton_core::task::qa::{QaFailure, QaRun, read_log};
 
+use super::command::Shown;
 use super::facts::is_path;
 use super::lines::{error_lines, failure_line};
 use super::run::Run;
@@ -26,13 +27,16 @@ pub(super) struct Verdict {
     pub(super) errors: Vec<String>,
     /// Names of passed tests.
     pub(super) passed: Vec<String>,
-    /// Whether nothing failed and the output confirms it.
+    /// Whether nothing failed and the output, which includes its end, confirms it.
     pub(super) is_clean: bool,
+    pub(super) has_warnings: bool,
+    /// Whether the output counts failures.
+    pub(super) has_failed: bool,
 }
 
 impl Verdict {
     /// Reads the output of a command that checks something or that failed.
-    pub(super) fn of(run: &Run) -> Self {
+    pub(super) fn of(run: &Run, shown: Shown) -> Self {
         let start = run.output.ceil_char_boundary(run.output.len().saturating_sub(MAX_LOG_BYTES));
         let log = run.output.get(start..).unwrap_or_default();
         let runs = read_log(log).runs;
@@ -45,27 +49,43 @@ impl Verdict {
             && failure.is_none()
             && failed_packages == 0
             && issues.unwrap_or(0) == 0;
-        let passed = runs.iter().map(|run| run.passed).max().unwrap_or(0);
+        let most = runs.iter().max_by_key(|run| run.passed);
+        let passed = most.map_or(0, |run| run.passed);
+        let warnings = runs.iter().map(|run| run.warnings).max().unwrap_or(0);
+        let has_warnings = warnings > 0 || log.lines().any(is_warning);
+        let at_least = if shown == Shown::All { "" } else { "at least " };
         let outcome = if let Some(failing) = failing {
-            Some(count_failures(failing))
+            Some(if is_total(failing, shown) {
+                count_failures(failing)
+            } else {
+                format!("at least {}", count_failures(&QaRun { passed: 0, ..failing.clone() }))
+            })
         } else if failed_packages > 0 {
-            Some(format!("{failed_packages} of {packages} packages failed"))
+            Some(match shown {
+                Shown::All => format!("{failed_packages} of {packages} packages failed"),
+                _ => format!("at least {} failed", counted(failed_packages, "package")),
+            })
         } else if let Some(issues) = issues.filter(|issues| *issues > 0) {
             Some(counted(issues, "issue"))
         } else if !is_clean {
             failure
                 .filter(|_| !run.failed())
                 .map(|line| if line == "FAIL" { "failed".to_owned() } else { one_line(line, 48) })
-        } else if passed > 0 {
-            Some(format!("{passed} passed"))
+        } else if let Some(most) = most.filter(|run| run.passed > 0) {
+            let at_least = if is_total(most, shown) { "" } else { "at least " };
+            Some(format!("{at_least}{passed} passed"))
         } else if packages > 0 {
-            Some(format!("{} ok", counted(packages, "package")))
+            Some(format!("{at_least}{} ok", counted(packages, "package")))
         } else if issues.is_some() {
             Some("no issues".to_owned())
+        } else if warnings > 0 {
+            Some(format!("{at_least}{}", counted(usize::try_from(warnings).unwrap_or(usize::MAX), "warning")))
+        } else if shown != Shown::All {
+            None
         } else if runs.iter().any(|run| run.no_tests) {
             Some("no tests ran".to_owned())
         } else {
-            runs.first().map(|_| "clean".to_owned())
+            runs.first().map(|_| if has_warnings { "warnings, no errors" } else { "clean" }.to_owned())
         };
         let all = || runs.iter().flat_map(|run| &run.failures);
         // A test that failed only because of its parts is told by them.
@@ -76,10 +96,14 @@ impl Verdict {
         let failures: Vec<String> =
             all().filter(|failure| !covers_output(failure)).map(format_failure).collect();
         let errors = if is_clean { Vec::new() } else { own_errors(log, &runs) };
+        let is_whole = runs.iter().all(|run| is_total(run, shown));
+        let limit = if is_whole { "" } else { " These are the counts in the printed part of the output." };
         Self {
             sentence: (passed > 0 || failing.is_some())
-                .then(|| runs.iter().map(format_run).collect::<Vec<_>>().join(" ")),
-            is_clean: is_clean && outcome.is_some(),
+                .then(|| runs.iter().map(format_run).collect::<Vec<_>>().join(" ") + limit),
+            is_clean: is_clean && outcome.is_some() && shown != Shown::Selected,
+            has_warnings,
+            has_failed: failing.is_some() || failed_packages > 0,
             passed: if passed > 0 { passed_tests(log) } else { Vec::new() },
             outcome,
             failures,
@@ -93,6 +117,19 @@ impl Verdict {
         let last = lines.len().saturating_sub(LAST_ERRORS).max(FIRST_ERRORS);
         lines.iter().take(FIRST_ERRORS).chain(lines.iter().skip(last)).map(String::as_str).collect()
     }
+}
+
+/// Whether the counts of a run are complete. Tools that print no total, or one per binary, are counted line by line: a part
+/// of their output has a part of the counts.
+fn is_total(run: &QaRun, shown: Shown) -> bool {
+    shown == Shown::All
+        || !matches!(run.tool.as_str(), "cargo-test" | "go-test" | "clippy" | "cargo-check" | "tsc")
+}
+
+/// `warning: unused variable`, `warning[E0001]: …`, `a.c:3: warning: …`.
+fn is_warning(line: &str) -> bool {
+    let line = line.trim_start();
+    line.starts_with("warning: ") || line.starts_with("warning[") || line.contains(": warning: ")
 }
 
 fn count_failures(run: &QaRun) -> String {

@@ -196,7 +196,7 @@ fn search_lists_files_and_lines() {
     let content = "/home/dev/app/src/a.rs:12:    handle_request(x);\n/home/dev/app/src/a.rs-13-    next();\n/home/dev/app/src/b.rs:3:fn handle_request() {\n";
     let seen = observe(
         "Grep",
-        json!({ "pattern": "handle_request", "path": "/home/dev/app/src", "output_mode": "content", "-n": true }),
+        json!({ "pattern": "handle_request", "path": "/home/dev/app/src", "output_mode": "content", "-n": true, "-A": 1 }),
         json!({ "mode": "content", "numFiles": 0, "filenames": [], "content": content, "numLines": 3 }),
     );
     assert_eq!(seen.title, "Search for 'handle_request' in src: 2 hits in 2 files");
@@ -257,8 +257,141 @@ fn definitions_of_a_large_file_are_not_counted() {
     let seen = observe(
         "Read",
         json!({ "file_path": "/home/dev/app/a.go" }),
-        json!({ "type": "text", "file": { "filePath": "/home/dev/app/a.go", "content": content, "startLine": 1 } }),
+        json!({ "type": "text", "file": { "filePath": "/home/dev/app/a.go", "content": content, "startLine": 1, "totalLines": 6000 } }),
     );
     assert_eq!(seen.title, "Read a.go: f0 and others");
     assert_eq!(seen.summary, "Read all 6000 lines of a.go.");
+}
+
+#[test]
+fn kept_lines_of_an_edit_are_not_shown_as_removed_or_added() {
+    let seen = observe(
+        "Edit",
+        json!({ "file_path": "/home/dev/app/a.txt", "old_string": "x", "new_string": "y" }),
+        json!({ "filePath": "/home/dev/app/a.txt", "structuredPatch": [{ "oldStart": 1, "newStart": 1, "lines": [
+            "-open the file", "-close the file", "+close the file"
+        ] }] }),
+    );
+    assert_eq!(detail(&seen), "- open the file");
+    let indented = observe(
+        "Edit",
+        json!({ "file_path": "/home/dev/app/a.txt", "old_string": "x", "new_string": "y" }),
+        json!({ "filePath": "/home/dev/app/a.txt", "structuredPatch": [{ "oldStart": 1, "newStart": 1, "lines": [
+            "-open the file", "-close the file", "+  open the file", "+  close the file"
+        ] }] }),
+    );
+    assert_eq!(detail(&indented), "- open the file\n- close the file\n+ open the file\n+ close the file");
+}
+
+#[test]
+fn large_edits_state_how_many_lines_are_left_out() {
+    let old: String =
+        (0..40).map(|line| format!("    step_{line}(first_argument, second_argument)\n")).collect();
+    let new = old.replace("first_argument", "other_argument").replace("step_3(", "def step_3(");
+    let seen = observe(
+        "Edit",
+        json!({ "file_path": "/home/dev/app/a.py", "old_string": old, "new_string": new }),
+        json!("ok"),
+    );
+    assert!(detail(&seen).contains("\n+ def step_3(other_argument"), "{seen:?}");
+    assert!(detail(&seen).contains("- step_0(first") && detail(&seen).contains("+ step_0(other"), "{seen:?}");
+    assert!(detail(&seen).ends_with("changed lines left out]"), "{seen:?}");
+}
+
+#[test]
+fn replaced_identifier_is_reported_with_its_places() {
+    let lines = ["-let a = oldName(1);", "-oldName(oldName)", "+let a = newName(1);", "+newName(newName)"];
+    let seen = observe(
+        "Edit",
+        json!({ "file_path": "/home/dev/app/a.js", "old_string": "oldName", "new_string": "newName", "replace_all": true }),
+        json!({ "filePath": "/home/dev/app/a.js", "structuredPatch": [{ "oldStart": 1, "newStart": 1, "lines": lines }] }),
+    );
+    assert_eq!(seen.title, "Replace oldName by newName in a.js (3 places)");
+    let text = observe(
+        "Edit",
+        json!({ "file_path": "/home/dev/app/a.js", "old_string": "Old text", "new_string": "New text", "replace_all": true }),
+        json!("ok"),
+    );
+    assert_eq!(text.title, "Replace 'Old text' by 'New text' in a.js");
+}
+
+#[test]
+fn limits_and_counts_of_a_search_are_stated() {
+    let grep = |input: serde_json::Value, response: serde_json::Value| observe("Grep", input, response).title;
+    let content = "src/a.ts:4:login()\nsrc/b.ts:11:login()\n";
+    assert_eq!(
+        grep(
+            json!({ "pattern": "login" }),
+            json!({ "mode": "content", "content": content, "appliedLimit": 2 })
+        ),
+        "Search for 'login': first 2 hits in 2 files"
+    );
+    assert_eq!(
+        grep(
+            json!({ "pattern": "login" }),
+            json!({ "mode": "files_with_matches", "filenames": ["src/a.ts"], "appliedLimit": 1 })
+        ),
+        "Search for 'login': first 1 file"
+    );
+    assert_eq!(
+        grep(
+            json!({ "pattern": "login" }),
+            json!({ "mode": "count", "content": "src/a.ts:4\nsrc/b.ts:11", "filenames": [] })
+        ),
+        "Search for 'login': 15 hits in 2 files"
+    );
+}
+
+#[test]
+fn hits_are_listed_below_their_own_folder() {
+    let content = "src/a.rs:1:x()\ndocs/b.rs:2:x()\nsrc/c.rs:3:x()\ndocs/d.rs:4:x()\ne.rs:5:x()\n";
+    let seen = observe("Grep", json!({ "pattern": "x" }), json!({ "mode": "content", "content": content }));
+    assert_eq!(
+        detail(&seen),
+        "e.rs:\n5: x()\nsrc/:\na.rs:\n1: x()\nc.rs:\n3: x()\ndocs/:\nb.rs:\n2: x()\nd.rs:\n4: x()"
+    );
+}
+
+#[test]
+fn part_of_a_file_is_shown_from_its_start_to_its_end() {
+    let body: String = (0..80).map(|line| format!("\tcall_number_{line}(argument)\n")).collect();
+    let content = format!("\"fmt\"\n{body}\tlast()\n");
+    let seen = observe(
+        "Read",
+        json!({ "file_path": "/home/dev/app/a.go", "offset": 150, "limit": 83 }),
+        json!({ "type": "text", "file": { "filePath": "/home/dev/app/a.go", "content": content, "numLines": 83, "startLine": 150, "totalLines": 400 } }),
+    );
+    assert_eq!(seen.title, "Read a.go lines 150-232");
+    let detail = detail(&seen);
+    assert!(detail.starts_with("\"fmt\"\ncall_number_0(argument)\n"), "{detail}");
+    assert!(detail.contains("call_number_40(argument)") && detail.contains("lines left out]"), "{detail}");
+}
+
+#[test]
+fn constants_are_shown_with_their_values() {
+    let rest: String = (0..60).map(|line| format!("\nfunc f{line}() {{\n\twork()\n}}\n")).collect();
+    let content = format!("package a\n\nconst maxRetries = 3\n{rest}");
+    let seen = observe(
+        "Read",
+        json!({ "file_path": "/home/dev/app/a.go" }),
+        json!({ "type": "text", "file": { "filePath": "/home/dev/app/a.go", "content": content, "startLine": 1 } }),
+    );
+    assert!(detail(&seen).contains("Constants: maxRetries = 3"), "{seen:?}");
+}
+
+#[test]
+fn file_that_is_read_up_to_a_limit_is_not_called_whole() {
+    let read = |limit: u32| {
+        observe(
+            "Read",
+            json!({ "file_path": "/home/dev/app/a.txt", "limit": limit }),
+            json!("     1→one\n     2→two\n"),
+        )
+        .summary
+    };
+    assert_eq!(read(2), "Read lines 1-2 of a.txt.");
+    assert_eq!(read(3), "Read all 2 lines of a.txt.");
+    let listed =
+        observe("Glob", json!({ "pattern": "*.rs" }), json!({ "filenames": ["a.rs"], "truncated": true }));
+    assert_eq!(listed.title, "List files matching '*.rs': first 1 entry");
 }

@@ -161,7 +161,7 @@ fn unknown_tools() {
         json!({ "name": "left widget", "count": 3 }),
         json!({ "status": "done", "items": [{ "name": "a" }, { "name": "b" }] }),
     );
-    assert_eq!(seen.title, "Use FrobnicateThings tool 'left widget'");
+    assert_eq!(seen.title, "Use FrobnicateThings tool 'left widget': done");
     assert!(
         seen.summary.starts_with("Used FrobnicateThings with count 3, name \"left widget\"."),
         "{}",
@@ -169,4 +169,56 @@ fn unknown_tools() {
     );
     let empty = observe("", json!(null), json!(null));
     assert_eq!(empty.title, "Use unnamed tool");
+}
+
+#[test]
+fn declined_and_cancelled_calls_keep_what_was_proposed() {
+    let edit =
+        json!({ "file_path": "/home/dev/app/a.sh", "old_string": "rm build", "new_string": "rm -rf build" });
+    let declined = "The user doesn't want to proceed with this tool use. The tool use was rejected.";
+    let seen = observe("Edit", edit, json!({ "is_error": true, "content": declined }));
+    assert_eq!(seen.title, "Edit a.sh: declined by user");
+    assert_eq!(seen.detail.as_deref(), Some("Proposed:\n- rm build\n+ rm -rf build"));
+    let cancelled =
+        json!({ "is_error": true, "content": "<tool_use_error>Sibling tool call errored</tool_use_error>" });
+    let seen = observe(
+        "Bash",
+        json!({ "command": "git count-objects -v", "description": "Count objects" }),
+        cancelled,
+    );
+    assert_eq!(seen.title, "Count objects: not run");
+    assert_eq!(seen.summary, "Bash was not run, because another call at the same time failed.");
+    assert_eq!(seen.detail.as_deref(), Some("Proposed:\ngit count-objects -v"));
+}
+
+#[test]
+fn structured_answers_of_other_tools_are_read() {
+    let updated = observe(
+        "mcp__linear__update_issue",
+        json!({ "id": "0f8fad5b-d9cb-469f-a165-70867728950e", "state": "Done" }),
+        json!([{ "type": "text", "text": "{\"id\":\"0f8fad5b-d9cb-469f-a165-70867728950e\",\"identifier\":\"ENT-241\",\"title\":\"Explain folders\",\"state\":{\"id\":\"x1\",\"name\":\"Done\"}}" }]),
+    );
+    assert_eq!(updated.title, "Update issue ENT-241 (state Done): Explain folders");
+    assert!(updated.detail.as_deref().unwrap_or_default().contains("(Done)"), "{updated:?}");
+    let created = observe(
+        "mcp__linear__create_issue",
+        json!({ "title": "Explain folders", "team": "Docs" }),
+        json!([{ "type": "text", "text": "{\"identifier\":\"ENT-241\",\"title\":\"Explain folders\"}" }]),
+    );
+    assert_eq!(created.title, "Create issue ENT-241: Explain folders");
+    let listed = observe(
+        "TaskList",
+        json!({}),
+        json!({ "tasks": [{ "id": "6", "subject": "Run all tests", "status": "pending" }, { "id": "1", "subject": "Write tests", "status": "completed" }] }),
+    );
+    assert_eq!(
+        listed.detail.as_deref(),
+        Some("tasks: 2 entries\n6 Run all tests (pending)\n1 Write tests (completed)")
+    );
+    let output = observe(
+        "BashOutput",
+        json!({ "bash_id": "ab12" }),
+        json!({ "shellId": "ab12", "command": "npm run dev", "status": "failed", "exitCode": 1, "stdout": "listening on 3000\n", "stderr": "Error: address already in use :::3000\n" }),
+    );
+    assert!(output.title.starts_with("Run npm run dev: exit 1"), "{}", output.title);
 }

@@ -161,10 +161,10 @@ fn git() {
     assert!(status.summary.ends_with("Changed: src/a.rs, src/b.rs.") && status.detail.is_none());
     let diff = bash(
         "git diff main",
-        "diff --git a/x.go b/x.go\n--- a/x.go\n+++ b/x.go\n@@ -1,2 +1,3 @@ func (s *Store) Save(ctx\n same\n-old\n+newName := makeThing()\n",
+        "diff --git a/x.go b/x.go\n--- a/x.go\n+++ b/x.go\n@@ -1,2 +1,3 @@ func (s *Store) Save(ctx\n \tsame\n-\told\n+\tnewName := makeThing()\n",
     );
     assert_eq!(diff.title, "Review git diff main: 1 file, +1 -1");
-    assert!(detail(&diff).contains("x.go +1 -1: Save\nNames: newName, makeThing"), "{diff:?}");
+    assert_eq!(detail(&diff), "x.go +1 -1, in Save\n- old\n+ newName := makeThing()");
     let log = bash("git log --oneline -2", "1234567 First thing\n89abcde Second thing\n");
     assert!(log.title.ends_with(": 2 commits") && detail(&log).contains("First thing"), "{log:?}");
     let push = bash("git push origin main", "To github.com:x/y.git\n   123..456  main -> main\n");
@@ -179,10 +179,11 @@ fn searches_and_files_in_a_shell() {
     assert_eq!(search.title, "Search for 'parse_header' in src: 39 hits");
     let file = bash("cat src/a.rs", "fn one() {}\nfn two() {}\n");
     assert_eq!(file.title, "Read src/a.rs: one and 1 more");
-    let part = bash("sed -n '10,12p' src/a.rs", "fn one() {\n}\nfn two() {}\n");
-    assert_eq!(part.title, "Read src/a.rs lines 10-12: one and 1 more");
-    assert_eq!(part.summary, "Read lines 10-12 of src/a.rs: 2 functions.");
-    assert!(detail(&part).contains("one:10, two:12"), "{part:?}");
+    let body = "    call(argument);\n".repeat(60);
+    let part = bash("sed -n '10,72p' src/a.rs", &format!("fn one() {{\n{body}}}\nfn two() {{}}\n"));
+    assert_eq!(part.title, "Read src/a.rs lines 10-72: one and 1 more");
+    assert_eq!(part.summary, "Read lines 10-72 of src/a.rs: 2 functions.");
+    assert!(detail(&part).contains("one:10, two:72"), "{part:?}");
 }
 
 #[test]
@@ -241,4 +242,124 @@ fn observation_of_a_large_output_is_ten_times_smaller() {
     let seen = bash("./serve", &lines);
     let size = seen.title.len() + seen.summary.len() + detail(&seen).len();
     assert!(size * 10 <= lines.len(), "{size} of {}", lines.len());
+}
+
+#[test]
+fn output_that_the_command_quotes_is_kept() {
+    let seen = bash("which dupl || echo \"dupl not found\"; ls dupl.toml", "dupl not found\ndupl.toml\n");
+    assert_eq!(detail(&seen), "dupl not found\ndupl.toml");
+}
+
+#[test]
+fn counts_of_a_part_of_the_output_are_lower_bounds() {
+    let ok = "ok  \texample.com/app/a\t0.1s\nok  \texample.com/app/b\t0.1s\n";
+    let end = bash("go test ./... 2>&1 | tail -2", ok);
+    assert_eq!(end.title, "Run go test ./...: at least 2 packages ok");
+    assert!(end.summary.contains("` succeeded."), "{}", end.summary);
+    let start = bash("go test ./... 2>&1 | head -2", ok);
+    assert!(start.summary.contains("` ran."), "{}", start.summary);
+    let failed = bash(
+        "cargo test 2>&1 | grep 'test result'",
+        "test result: ok. 12 passed; 0 failed; 0 ignored\ntest result: FAILED. 3 passed; 1 failed; 0 ignored\n",
+    );
+    assert_eq!(failed.title, "Run cargo test: at least 1 failed");
+    let total = bash("pytest -q 2>&1 | tail -1", "1 failed, 41 passed in 3.21s\n");
+    assert_eq!(total.title, "Run pytest: 1 of 42 failed");
+    let selected = bash("cargo check 2>&1 | head -1", "    Checking app v0.1.0\n");
+    assert!(!selected.title.contains("clean") && selected.summary.contains("` ran."), "{selected:?}");
+}
+
+#[test]
+fn counted_failures_are_no_success() {
+    let seen = bash("npm test; true", "Tests:       2 failed, 60 passed, 62 total\n");
+    assert_eq!(seen.title, "Run npm test: 2 of 62 failed");
+    assert!(!seen.summary.contains("succeeded"), "{}", seen.summary);
+}
+
+#[test]
+fn build_with_warnings_is_not_clean() {
+    let output = "   Compiling app v0.1.0\nwarning: unused variable: `x`\n --> src/a.rs:3:5\nwarning: `app` (lib) generated 1 warning\n    Finished `dev` profile in 2.1s\n";
+    let seen = bash("cargo build", output);
+    assert!(seen.title.contains("warning"), "{}", seen.title);
+    assert!(detail(&seen).contains("unused variable"), "{seen:?}");
+}
+
+#[test]
+fn filtered_search_is_not_counted_as_hits() {
+    let output: String =
+        (1..21).map(|line| format!("   {line} src/some/folder/module_{line}.rs:use crate::name\n")).collect();
+    let seen = bash("grep -r 'use crate' src | sort | uniq -c | head -20", &output);
+    assert!(!seen.title.contains("hit"), "{}", seen.title);
+    let hits: String =
+        (1..21).map(|line| format!("src/some/folder/a.rs:{line}:    use crate::name_{line};\n")).collect();
+    assert_eq!(
+        bash("grep -rn 'use crate' src | head -20", &hits).title,
+        "Search for 'use crate' in src: first 20 hits"
+    );
+    let dated: String =
+        (1..21).map(|line| format!("logs/2026-01-20-run/a.log:TODO fix me number {line} please\n")).collect();
+    assert_eq!(bash("grep -r TODO logs", &dated).title, "Search for 'TODO' in logs: 20 hits");
+}
+
+#[test]
+fn printed_part_of_a_file_is_not_called_the_whole_file() {
+    let ten = "x = 1\n".repeat(10);
+    assert_eq!(bash("head -10 src/a.py", &ten).summary, "Read lines 1-10 of src/a.py.");
+    assert_eq!(bash("head -20 src/a.py", &ten).summary, "Read all 10 lines of src/a.py.");
+    assert!(!bash("cat src/a.py | head -10", &ten).summary.contains("all"));
+    assert_eq!(bash("cd lib && cat a.py", &ten).summary, "Read all 10 lines of lib/a.py.");
+}
+
+#[test]
+fn commits_with_short_and_combined_flags() {
+    let short = bash("git commit -m Second", "[main 1a2b3c4] Second\n 1 file changed, 1 insertion(+)\n");
+    assert_eq!(short.title, "Commit 'Second'");
+    assert_eq!(bash("git add -A && git commit -qm 'Add login'", "").title, "Commit 'Add login'");
+    assert_eq!(
+        bash("git commit -qam 'Add login'; git log -1", "").title,
+        "Commit 'Add login': result unknown"
+    );
+    let amended = bash(
+        "git commit --amend --no-edit",
+        "[main 1a2b3c4] Add login page\n Date: today\n 1 file changed\n",
+    );
+    assert_eq!(amended.title, "Amend 'Add login page'");
+}
+
+#[test]
+fn commit_before_a_failed_push_is_a_commit() {
+    let command = "git add -A && git commit -m 'Add login' -m 'It was missing.' && git push";
+    let rejected = "To github.com:a/b.git\n ! [rejected]        main -> main (fetch first)\nerror: failed to push some refs to 'github.com:a/b.git'\n";
+    let seen =
+        failing(command, &format!("[main 1a2b3c4] Add login\n 1 file changed, 2 insertions(+)\n{rejected}"));
+    assert_eq!(seen.title, "Commit 'Add login'");
+    assert!(
+        seen.summary.starts_with("Commit 1a2b3c4 on main: \"Add login\" (1 file, +2 -0). Push: rejected."),
+        "{}",
+        seen.summary
+    );
+    assert!(seen.summary.contains("A later step of the command failed: "), "{}", seen.summary);
+    assert_eq!(failing("git commit -qm 'Add login' && git push", rejected).title, "Commit 'Add login'");
+    assert!(
+        failing("git commit -qm 'Add login' && git push", "ruff....Failed\n")
+            .title
+            .starts_with("Commit 'Add login': ")
+    );
+}
+
+#[test]
+fn git_log_lists_hash_and_subject() {
+    let commit = |hash: &str, body: &str| {
+        format!(
+            "commit {hash}1234567890123456789012345678901234567\nAuthor: A <a@b.c>\nDate:   Mon\n\n    Subject of {hash}\n\n{body}\n    Co-Authored-By: B <b@c.d>\n\n"
+        )
+    };
+    let few = bash("git log -2", &format!("{}{}", commit("aaa", "    Why it was done."), commit("bbb", "")));
+    assert_eq!(few.title, "List git log: 2 commits");
+    assert_eq!(detail(&few), "aaa123456 Subject of aaa\nWhy it was done.\nbbb123456 Subject of bbb");
+    let many: String =
+        (100..140).map(|hash| commit(&hash.to_string(), "    Words about the reason of it.")).collect();
+    let seen = bash("git log", &many);
+    assert!(detail(&seen).contains("\n101123456 Subject of 101"), "{seen:?}");
+    assert!(detail(&seen).ends_with("lines left out]") && !detail(&seen).contains("Words"), "{seen:?}");
 }

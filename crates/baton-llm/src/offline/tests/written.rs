@@ -70,7 +70,7 @@ fn plans_keep_goal_steps_and_decisions_whether_approved_or_not() {
         json!({ "is_error": true, "content": "The user doesn't want to proceed with this tool use. The tool use was rejected. To tell you how to proceed, the user said:\nuse the typed struct instead" }),
     );
     assert_eq!(declined.title, "Propose plan 'Keep unknown hooks': not approved");
-    assert!(declined.summary.starts_with("The user did not approve the plan \"Keep unknown hooks\". They said: \"use the typed struct instead\" Hooks that are not known"), "{}", declined.summary);
+    assert!(declined.summary.starts_with("The user did not approve the plan \"Keep unknown hooks\". They said: \"use the typed struct instead\" The plan says: \"Hooks that are not known"), "{}", declined.summary);
     for seen in [approved, declined] {
         assert!(
             detail(&seen).contains("1. Read the raw map in `load_hooks`.\n2. Write it back unchanged."),
