@@ -40,6 +40,12 @@ impl SummaryInput {
         self.stored.is_some() && self.covers.is_empty() && !self.has_newer_texts
     }
 
+    /// Returns true if the session has anything to summarize.
+    pub(super) fn has_content(&self) -> bool {
+        let SessionMaterial { turns, digests, notes, .. } = &self.session;
+        !(turns.is_empty() && digests.is_empty() && notes.is_empty())
+    }
+
     /// Returns the number of observations that the new summary covers, including those of the stored one.
     pub(super) fn observations(&self) -> u64 {
         self.stored.as_ref().map_or(0, |stored| stored.observations) + self.covers.len() as u64

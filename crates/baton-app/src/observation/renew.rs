@@ -17,20 +17,11 @@ pub(crate) fn renew_session_texts(
 ) -> Result<(), Fault> {
     if let Some(before) = tx.summary(session)? {
         tx.delete_summary(session)?;
-        let is_by_model = before.provenance.model.is_some();
-        loop {
-            let input = read_summary_input(tx, session)?;
-            if input.is_empty() {
-                break;
-            }
-            if is_by_model {
-                tx.request_summary(session, context.now, context.now)?;
-                break;
-            }
+        let input = read_summary_input(tx, session)?;
+        if before.provenance.model.is_some() {
+            tx.request_summary(session, context.now, context.now)?;
+        } else if input.has_content() {
             tx.keep_summary(session, &without_model(context, &input)?, None)?;
-            if !input.more {
-                break;
-            }
         }
     }
     replace_automatic_content(context.settings, tx, session)
