@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use baton_core::recall::{Candidate, Document, Nearby, Query, rank, snippet};
+use baton_core::recall::{Candidate, Document, Nearby, Query, Ranker, snippet};
 use baton_core::{SessionId, Timestamp, estimate_tokens};
 use baton_store::{MatchPlan, RecallFilter, StoreError, Tx};
 
@@ -91,10 +91,11 @@ pub(crate) fn rank_documents(
     };
     let unmerged = tx.unmerged_branches(&asked.filter.ventures)?;
     let nearby = Nearby { unmerged, ..asked.nearby.clone() };
-    let best = rank(&query, &corpus, &candidates, &nearby, BEST);
+    let mut ranker = Ranker::new(&query, &corpus, &nearby);
+    let best = ranker.best(&candidates, BEST);
     let best: Vec<usize> = best.iter().map(|ranked| ranked.index).collect();
     add_related(tx, &asked.filter, &best, &mut candidates)?;
-    let ranked = rank(&query, &corpus, &candidates, &nearby, asked.limit);
+    let ranked = ranker.best(&candidates, asked.limit);
     let ranked = ranked.into_iter().map(|ranked| RankedDocument {
         document: candidates[ranked.index].document.clone(),
         score: ranked.score,

@@ -112,57 +112,79 @@ const CHANGE: f64 = 1.3;
 /// Gain of pinned items.
 const PINNED: f64 = 2.0;
 
-/// Orders candidates by how well they answer a query, and returns the best `limit`.
-pub fn rank(
-    query: &Query,
-    corpus: &Corpus,
-    candidates: &[Candidate],
-    nearby: &Nearby,
-    limit: usize,
-) -> Vec<Ranked> {
-    let scorer = Scorer::new(query, corpus);
-    let matches: Vec<Matches> =
-        candidates.iter().map(|candidate| scorer.matches(&candidate.document.text)).collect();
-    let own = |(candidate, matches): (&Candidate, &Matches)| {
-        let covered = 1.0 + COVERAGE * scorer.coverage(matches);
-        scorer.score(matches) * covered * (1.0 + PHRASES * phrases_in(query, candidate))
-    };
-    let own: Vec<f64> = candidates.iter().zip(&matches).map(own).collect();
-    let mut scores = smoothed(candidates, &own);
-    add_group_scores(candidates, &matches, &scorer, &mut scores);
-    let clues = Clues {
-        query,
-        nearby,
-        author: only_author(query, candidates),
-        best: scores.iter().copied().fold(0.0, f64::max),
-    };
-    let mut ranked: Vec<Ranked> = Vec::with_capacity(candidates.len());
-    for (index, candidate) in candidates.iter().enumerate() {
-        let mut why = explain_terms(query, &matches[index]);
-        if why.is_empty() && scores[index] > 0.0 {
-            let is_talk = candidate.place.is_some();
-            let near = if is_talk {
-                "next to matching parts of the conversation"
-            } else {
-                "part of a matching turn"
-            };
-            why.push(near.to_owned());
+/// Orders candidates by how well they answer a query.
+pub struct Ranker<'a> {
+    query: &'a Query,
+    nearby: &'a Nearby,
+    scorer: Scorer<'a>,
+    /// Occurrences of the terms in the candidates of earlier calls, which are the most expensive part.
+    matches: Vec<Matches>,
+}
+
+impl<'a> Ranker<'a> {
+    /// Creates the ranking of a query.
+    pub fn new(query: &'a Query, corpus: &Corpus, nearby: &'a Nearby) -> Self {
+        Self { query, nearby, scorer: Scorer::new(query, corpus), matches: Vec::new() }
+    }
+
+    /// Returns the best `limit` candidates. A later call must get the same candidates, and may get more after them.
+    pub fn best(&mut self, candidates: &[Candidate], limit: usize) -> Vec<Ranked> {
+        let new = candidates.iter().skip(self.matches.len());
+        self.matches.extend(new.map(|candidate| self.scorer.matches(&candidate.document.text)));
+        let Self { query, nearby, scorer, matches } = &*self;
+        let own = |(candidate, matches): (&Candidate, &Matches)| {
+            let covered = 1.0 + COVERAGE * scorer.coverage(matches);
+            scorer.score(matches) * covered * (1.0 + PHRASES * phrases_in(query, candidate))
+        };
+        let own: Vec<f64> = candidates.iter().zip(matches).map(own).collect();
+        let mut scores = smoothed(candidates, &own);
+        add_group_scores(candidates, matches, scorer, &mut scores);
+        let clues = Clues {
+            query,
+            nearby,
+            author: only_author(query, candidates),
+            best: scores.iter().copied().fold(0.0, f64::max),
+        };
+        let mut ranked: Vec<(usize, f64)> = Vec::with_capacity(candidates.len());
+        for (index, candidate) in candidates.iter().enumerate() {
+            let score = clues.apply(candidate, scores[index], &mut Reasons::default());
+            if score > 0.0 {
+                ranked.push((index, score));
+            }
         }
-        let score = clues.apply(candidate, scores[index], &mut why);
-        if score > 0.0 {
-            let closeness =
-                if matches[index].frequencies.len() < 2 { 0.0 } else { scorer.coverage(&matches[index]) };
-            ranked.push(Ranked { index, score, closeness, why: why.join("; ") });
+        ranked.sort_by(|(left, left_score), (right, right_score)| {
+            let key = |index: usize| {
+                let document = &candidates[index].document;
+                (Reverse(document.created_at), document.kind, document.item.as_str())
+            };
+            right_score.total_cmp(left_score).then_with(|| key(*left).cmp(&key(*right)))
+        });
+        let explained = |(index, score): (usize, f64)| {
+            let (candidate, matches) = (&candidates[index], &matches[index]);
+            let mut why = Reasons(Some(explain_terms(query, matches)));
+            if matches.frequencies.is_empty() && scores[index] > 0.0 {
+                let is_talk = candidate.place.is_some();
+                let talk = "next to matching parts of the conversation";
+                why.add(|| if is_talk { talk } else { "part of a matching turn" }.to_owned());
+            }
+            clues.apply(candidate, scores[index], &mut why);
+            let closeness = if matches.frequencies.len() < 2 { 0.0 } else { scorer.coverage(matches) };
+            Ranked { index, score, closeness, why: why.0.unwrap_or_default().join("; ") }
+        };
+        select(ranked, candidates, limit).into_iter().map(explained).collect()
+    }
+}
+
+/// Reasons for a score. They are written only for results.
+#[derive(Default)]
+struct Reasons(Option<Vec<String>>);
+
+impl Reasons {
+    fn add(&mut self, reason: impl FnOnce() -> String) {
+        if let Some(reasons) = &mut self.0 {
+            reasons.push(reason());
         }
     }
-    ranked.sort_by(|left, right| {
-        let key = |ranked: &Ranked| {
-            let document = &candidates[ranked.index].document;
-            (Reverse(document.created_at), document.kind, document.item.as_str())
-        };
-        right.score.total_cmp(&left.score).then_with(|| key(left).cmp(&key(right)))
-    });
-    select(ranked, candidates, limit)
 }
 
 /// What the ranking knows about a document besides its words.
@@ -176,7 +198,7 @@ struct Clues<'a> {
 
 impl Clues<'_> {
     /// Changes the score of a document by what it is, and adds the reasons.
-    fn apply(&self, candidate: &Candidate, mut score: f64, why: &mut Vec<String>) -> f64 {
+    fn apply(&self, candidate: &Candidate, mut score: f64, why: &mut Reasons) -> f64 {
         let (document, query) = (&candidate.document, self.query);
         score *= match (document.kind, document.files.is_empty()) {
             (ItemKind::Turn, false) => OF_TURN,
@@ -186,44 +208,44 @@ impl Clues<'_> {
         };
         if document.changes_files && score > 0.0 {
             score *= CHANGE;
-            why.push("changed files".to_owned());
+            why.add(|| "changed files".to_owned());
         }
         if document.is_pinned && score > 0.0 {
             score *= PINNED;
-            why.push("pinned".to_owned());
+            why.add(|| "pinned".to_owned());
         }
         if let Some(file) = named_file(&document.files, &query.files) {
             score += self.best * FILE;
-            why.push(format!("the query names {file}"));
+            why.add(|| format!("the query names {file}"));
         } else if let Some(file) = named_file(&document.files, &self.nearby.files) {
             score += self.best * FILE;
-            why.push(format!("{file} is changed now"));
+            why.add(|| format!("{file} is changed now"));
         }
         if let Some(author) =
             document.author.as_deref().filter(|author| self.author.as_deref() == Some(author))
         {
             score *= NAMED;
-            why.push(format!("said by {author}"));
+            why.add(|| format!("said by {author}"));
         }
         if let Some(agent) =
             document.agent.as_deref().filter(|agent| query.words.contains(&agent.to_lowercase()))
         {
             score *= NAMED;
-            why.push(format!("work of {agent}"));
+            why.add(|| format!("work of {agent}"));
         }
         if let Some(period) = query.periods.iter().find(|period| period.contains(document.created_at)) {
             score = (score + PERIOD_ALONE) * PERIOD;
-            why.push(format!("from the time of \"{}\"", period.words));
+            why.add(|| format!("from the time of \"{}\"", period.words));
         }
         if let Some(branch) = matching_branch(query, self.nearby, document.branch.as_deref()) {
             score *= BRANCH;
-            why.push(format!("on branch {branch}"));
+            why.add(|| format!("on branch {branch}"));
         }
         if let Some(branch) = self.nearby.unmerged_branch(document.repo.as_ref(), document.branch.as_deref())
         {
             // Without a current branch, the caller may work on this one.
             score *= if self.nearby.branch.is_some() { UNMERGED } else { 1.0 };
-            why.push(format!("branch {branch} is not merged"));
+            why.add(|| format!("branch {branch} is not merged"));
         }
         score * (1.0 + RECENT * freshness(query.now, document.created_at))
     }

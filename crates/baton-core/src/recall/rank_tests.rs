@@ -64,7 +64,7 @@ fn ranked(query: &str, candidates: &[Candidate]) -> Vec<(i64, String)> {
 
 fn near(query: &str, candidates: &[Candidate], nearby: &Nearby) -> Vec<(i64, String)> {
     let query = Query::parse(query, NOW);
-    let found = rank(&query, &corpus(candidates), candidates, nearby, 100);
+    let found = Ranker::new(&query, &corpus(candidates), nearby).best(candidates, 100);
     found.into_iter().map(|one| (candidates[one.index].number, one.why)).collect()
 }
 
@@ -217,7 +217,7 @@ fn items_of_unmerged_branches_rank_lower_on_other_branches() {
     let ranked = |branch: Option<&str>| {
         let nearby =
             Nearby { branch: branch.map(str::to_owned), unmerged: unmerged.clone(), ..Nearby::default() };
-        rank(&query, &corpus(&candidates), &candidates, &nearby, 10)
+        Ranker::new(&query, &corpus(&candidates), &nearby).best(&candidates, 10)
     };
     let of_experiment = |ranked: &[Ranked]| ranked.iter().find(|one| one.index == 0).unwrap().clone();
     let elsewhere = ranked(Some("main"));
@@ -238,7 +238,7 @@ fn pinned_items_rank_higher() {
     for pinned in [0, 1] {
         candidates.iter_mut().enumerate().for_each(|(at, one)| one.document.is_pinned = at == pinned);
         let query = Query::parse("lease", NOW);
-        let ranked = rank(&query, &corpus(&candidates), &candidates, &Nearby::default(), 10);
+        let ranked = Ranker::new(&query, &corpus(&candidates), &Nearby::default()).best(&candidates, 10);
         assert_eq!(ranked[0].index, pinned);
         assert!(ranked[0].why.contains("pinned"), "{}", ranked[0].why);
     }

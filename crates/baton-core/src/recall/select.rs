@@ -3,17 +3,17 @@
 use std::collections::HashSet;
 
 use super::document::{Candidate, ItemKind};
-use super::rank::Ranked;
 
 /// Number of first results in which a file, and a turn without files, appears once.
 const DIVERSE: usize = 10;
 
-/// Moves results that repeat a file or a turn behind the first ten, and returns the first `limit`.
-pub(super) fn select(ranked: Vec<Ranked>, candidates: &[Candidate], limit: usize) -> Vec<Ranked> {
+/// Moves results that repeat a file or a turn behind the first ten, and returns the first `limit`. A result is the index
+/// of a candidate and its score.
+pub(super) fn select(ranked: Vec<(usize, f64)>, candidates: &[Candidate], limit: usize) -> Vec<(usize, f64)> {
     let mut seen: HashSet<(&str, &str)> = HashSet::new();
     let (mut first, mut repeated) = (Vec::new(), Vec::new());
     for one in ranked {
-        let is_new = key(&candidates[one.index]).is_none_or(|key| seen.insert(key));
+        let is_new = key(&candidates[one.0]).is_none_or(|key| seen.insert(key));
         if first.len() < DIVERSE && is_new {
             first.push(one);
         } else {
