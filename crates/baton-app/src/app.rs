@@ -128,7 +128,11 @@ impl App {
     }
 
     /// Returns 128 random bits.
-    pub(crate) fn random_bits(&self) -> Result<u128, Fault> {
+    ///
+    /// # Errors
+    ///
+    /// Fails if the system has no random numbers.
+    pub fn random_bits(&self) -> Result<u128, Fault> {
         self.shared.environment.entropy.bits()
     }
 

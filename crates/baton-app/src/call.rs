@@ -23,6 +23,8 @@ pub enum Face {
     Mcp,
     /// Command line, on the local store.
     Cli,
+    /// Read for a page of the dashboard. The page is logged instead of its successful reads.
+    Page,
     /// Scheduled call of Baton itself.
     Internal,
 }

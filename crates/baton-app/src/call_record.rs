@@ -80,6 +80,7 @@ pub(crate) fn blank_record(
         Face::Http { method, path } => (clip(path, 255), clip(method, 16)),
         Face::Mcp => (operation.to_owned(), "MCP".to_owned()),
         Face::Cli => (operation.to_owned(), "CLI".to_owned()),
+        Face::Page => (operation.to_owned(), "PAGE".to_owned()),
         Face::Internal => (operation.to_owned(), "INTERNAL".to_owned()),
     };
     RequestRecord {

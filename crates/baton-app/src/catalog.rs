@@ -17,7 +17,10 @@ use crate::observation::{
 };
 use crate::recall::{GetItems, Search, Timeline};
 use crate::request::ListRequests;
-use crate::session::{EndSession, Heartbeat, ListSessions, ShowSession, StartSession, UpdateSession};
+use crate::session::{
+    EndSession, Heartbeat, ListSessions, SessionActivity, SessionHistory, SessionOverview, ShowSession,
+    StartSession, UpdateSession,
+};
 use crate::task::{ListTasks, RecordTask};
 use crate::token::{CreateToken, ListTokens, RevokeToken};
 use crate::turn::{ListTurns, ShowTurn};
@@ -30,6 +33,9 @@ pub fn operations() -> Vec<&'static dyn AnyOperation> {
         operation::<UpdateSession>(),
         operation::<EndSession>(),
         operation::<ListSessions>(),
+        operation::<SessionHistory>(),
+        operation::<SessionOverview>(),
+        operation::<SessionActivity>(),
         operation::<ShowSession>(),
         operation::<LatestHandoff>(),
         operation::<ListHandoffs>(),

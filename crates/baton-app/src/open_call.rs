@@ -6,7 +6,7 @@ use baton_core::{Fault, RequestRecord, Timestamp};
 use serde_json::Value;
 
 use crate::any_operation::AnyOperation;
-use crate::call::{Call, Reply};
+use crate::call::{Call, Face, Reply};
 use crate::call_record::{add_session, record_of_call};
 use crate::effects::CallEffects;
 use crate::execution::Submission;
@@ -100,7 +100,11 @@ impl Drop for OpenCall {
         let Shared { store, log, clock, .. } = &*self.shared;
         record.duration_ms = (clock.now().as_millis() - self.started_at.as_millis()).max(0);
         add_session(&mut record, &self.effects);
-        if self.logging == RequestLogging::Counted && record.status_code == 200 {
+        let succeeded = record.status_code == 200;
+        if self.call.face == Face::Page && succeeded {
+            return;
+        }
+        if self.logging == RequestLogging::Counted && succeeded {
             log.record_repeated(store, None, record);
         } else {
             log.record(store, record);

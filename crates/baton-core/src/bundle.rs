@@ -77,7 +77,8 @@ impl Section {
         Self::Recent,
     ];
 
-    const fn heading(self) -> &'static str {
+    /// Returns the heading in the text.
+    pub const fn heading(self) -> &'static str {
         match self {
             Self::Pinned => "Pinned",
             Self::Goal => "Goal",
@@ -173,8 +174,8 @@ pub struct Bundle {
     pub text: String,
     /// Estimated number of tokens.
     pub tokens: usize,
-    /// Number of lines that were left out.
-    pub left_out: usize,
+    /// Lines that were left out.
+    pub omitted: Vec<BundleLine>,
 }
 
 /// Builds the text of a bundle.
@@ -218,7 +219,7 @@ pub fn lay_out(parts: &BundleParts, limits: BundleLimits) -> Bundle {
             }
         }
     }
-    let omitted: Vec<Section> = omitted_sections(parts, &chosen);
+    let omitted = omitted_lines(parts, &chosen);
     let mut text = introduction;
     for section in Section::ALL {
         let lines: Vec<&String> =
@@ -228,12 +229,13 @@ pub fn lay_out(parts: &BundleParts, limits: BundleLimits) -> Bundle {
             lines.into_iter().for_each(|line| text.push_str(line));
         }
     }
-    text.push_str(&left_out_line(&omitted));
+    let sections: Vec<Section> = omitted.iter().map(|line| line.section).collect();
+    text.push_str(&left_out_line(&sections));
     if has_more {
         text.push_str(&more);
     }
     let text = text.trim_end().to_owned();
-    Bundle { tokens: estimate_tokens(&text), left_out: omitted.len(), text }
+    Bundle { tokens: estimate_tokens(&text), omitted, text }
 }
 
 /// Places all blockers, shortened until they fit. If even their starts do not fit, one line counts them.
@@ -255,14 +257,14 @@ fn place_blockers(parts: &BundleParts, budget: &mut Budget, chosen: &mut BTreeMa
     chosen.insert((Section::Blocked, 0), counted);
 }
 
-/// Returns the sections of the lines that were not chosen. Blockers are always chosen.
-fn omitted_sections(parts: &BundleParts, chosen: &BTreeMap<(Section, usize), String>) -> Vec<Section> {
+/// Returns the lines that were not chosen. Blockers are always chosen.
+fn omitted_lines(parts: &BundleParts, chosen: &BTreeMap<(Section, usize), String>) -> Vec<BundleLine> {
     let mut places: BTreeMap<Section, usize> = BTreeMap::new();
     let mut omitted = Vec::new();
     for line in parts.lines.iter().filter(|line| line.section != Section::Blocked) {
         let place = places.entry(line.section).or_default();
         if !chosen.contains_key(&(line.section, *place)) {
-            omitted.push(line.section);
+            omitted.push(line.clone());
         }
         *place += 1;
     }
@@ -349,7 +351,7 @@ mod tests {
         lines.extend((0..500).map(|id| line(Section::Files, id, &format!("src/file_{id}.rs"))));
         let cut = lay_out(&parts(lines), BundleLimits::of(Some(300), None));
         assert!(cut.text.contains("\nLeft out: Files "), "{}", cut.text);
-        assert!(cut.left_out > 0 && cut.tokens <= 300);
+        assert!(!cut.omitted.is_empty() && cut.tokens <= 300);
     }
 
     #[test]

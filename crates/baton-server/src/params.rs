@@ -84,6 +84,35 @@ pub(crate) fn from_query(
     Ok(params)
 }
 
+/// Converts the fields of an HTML form. `a.b` is the member `b` of the object `a`, and `a[]` is a list with one element for
+/// each line. Empty fields are left out.
+pub(crate) fn form_params(
+    form: Map<String, Value>,
+    literals: &BTreeMap<String, Literal>,
+) -> Result<Map<String, Value>, Fault> {
+    let mut params = Map::new();
+    for (name, value) in form {
+        let Some(text) = value.as_str().map(str::trim).filter(|text| !text.is_empty()) else { continue };
+        let (path, is_list) = name.strip_suffix("[]").map_or((name.as_str(), false), |path| (path, true));
+        let (object, member) =
+            path.split_once('.').map_or((None, path), |(object, member)| (Some(object), member));
+        let target = match object {
+            None => &mut params,
+            Some(object) => {
+                let nested = params.entry(object).or_insert_with(|| Value::Object(Map::new()));
+                nested.as_object_mut().ok_or_else(|| Fault::invalid(object, "is given twice"))?
+            }
+        };
+        if is_list {
+            let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+            target.insert(member.to_owned(), lines.collect::<Vec<_>>().into());
+        } else {
+            insert(target, member.to_owned(), text.to_owned(), literals)?;
+        }
+    }
+    Ok(params)
+}
+
 /// Adds the parameters of the path. A parameter that is also given elsewhere is an error.
 pub(crate) fn add_path(
     params: &mut Map<String, Value>,

@@ -17,7 +17,10 @@ use baton_app::observation::{
 };
 use baton_app::recall::{GetItems, Search, Timeline};
 use baton_app::request::ListRequests;
-use baton_app::session::{EndSession, Heartbeat, ListSessions, ShowSession, StartSession, UpdateSession};
+use baton_app::session::{
+    EndSession, Heartbeat, ListSessions, SessionActivity, SessionHistory, SessionOverview, ShowSession,
+    StartSession, UpdateSession,
+};
 use baton_app::task::{ListTasks, RecordTask};
 use baton_app::turn::{ListTurns, ShowTurn};
 use baton_app::{AnyOperation, operation};
@@ -73,6 +76,9 @@ pub fn routes() -> Vec<Route> {
         post("/update", operation::<UpdateSession>()),
         post("/heartbeat", operation::<Heartbeat>()),
         get("/active", operation::<ListSessions>()),
+        get("/sessions", operation::<SessionHistory>()),
+        get("/api/overview", operation::<SessionOverview>()),
+        get("/api/activity", operation::<SessionActivity>()),
         get("/sessions/{session_id}", operation::<ShowSession>()),
         get("/handoffs/latest", operation::<LatestHandoff>()),
         get("/handoffs", operation::<ListHandoffs>()),

@@ -251,6 +251,8 @@ impl Home {
         std::thread::spawn(move || lines.for_each(drop));
         let agent = Agent::config_builder()
             .http_status_as_error(false)
+            .max_redirects(0)
+            .max_redirects_will_error(false)
             .timeout_global(Some(Duration::from_secs(60)))
             .build()
             .new_agent();

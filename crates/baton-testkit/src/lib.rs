@@ -3,6 +3,7 @@
 //! Used only by tests and benches; no released code depends on it.
 
 pub mod binary;
+pub mod browser;
 pub mod contract;
 pub mod crash;
 pub mod crash_jobs;

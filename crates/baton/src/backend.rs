@@ -347,18 +347,23 @@ fn call_local<O: Operation>(
     Ok(Received { status, error, body })
 }
 
+/// Returns a client that treats every status as an answer.
+pub(crate) fn http_agent(timeout: Duration) -> Agent {
+    let tls = ureq::tls::TlsConfig::builder()
+        .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::aws_lc_rs::default_provider()))
+        .build();
+    Agent::config_builder()
+        .http_status_as_error(false)
+        .timeout_global(Some(timeout))
+        .tls_config(tls)
+        .user_agent(concat!("baton/", env!("CARGO_PKG_VERSION")))
+        .build()
+        .new_agent()
+}
+
 impl Remote {
     fn new(url: &str, config: &Config, timeout: Duration) -> Self {
-        let tls = ureq::tls::TlsConfig::builder()
-            .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::aws_lc_rs::default_provider()))
-            .build();
-        let agent = Agent::config_builder()
-            .http_status_as_error(false)
-            .timeout_global(Some(timeout))
-            .tls_config(tls)
-            .user_agent(concat!("baton/", env!("CARGO_PKG_VERSION")))
-            .build()
-            .new_agent();
+        let agent = http_agent(timeout);
         let key = match &config.relay_key {
             Some(key) => Some(key.expose().to_owned()),
             None => DataDir::at(&config.data_dir).read_relay_key(),

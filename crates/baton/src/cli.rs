@@ -135,6 +135,9 @@ enum Command {
     /// Run the server: HTTP API, MCP over HTTP and background worker
     #[command(after_help = verbs::serve::EXAMPLES)]
     Serve(verbs::serve::ServeArgs),
+    /// Open the dashboard in the browser, and start the server if necessary
+    #[command(after_help = verbs::open::EXAMPLES)]
+    Open(verbs::open::OpenArgs),
     /// Connect coding agents: write their hooks, MCP server and instructions
     #[command(after_help = verbs::setup::EXAMPLES)]
     Setup(verbs::setup::SetupArgs),
@@ -278,6 +281,7 @@ fn dispatch(cli: Cli) -> Result<Answer, Failure> {
         Command::Export(args) => verbs::archive::export(&args, &config),
         Command::Import(command) => verbs::import::run(&command, &config),
         Command::Serve(args) => verbs::serve::run(&args, &config),
+        Command::Open(args) => verbs::open::run(&args, &config),
         Command::Setup(args) => verbs::setup::run(&args, cli.global.format, &config),
         Command::Mcp(args) => verbs::mcp::run(args, &config),
         Command::Demo(args) => verbs::demo::run(&args, cli.global.format),

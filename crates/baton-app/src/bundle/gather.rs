@@ -86,7 +86,7 @@ pub(crate) fn build(
     files::add(tx, request, &mut parts)?;
     remove_hidden(tx, &mut parts)?;
     if parts.lines.is_empty() {
-        return Ok(Bundle { text: String::new(), tokens: 0, left_out: 0 });
+        return Ok(Bundle { text: String::new(), tokens: 0, omitted: Vec::new() });
     }
     parts.more.push("turn show turn_N (about 300 tokens)".to_owned());
     Ok(lay_out(&parts, request.limits))

@@ -1,6 +1,7 @@
 //! `context.read`: context for a new chat.
 
-use baton_core::bundle::{BundleLimits, MAX_BUNDLE_TOKENS, MIN_BUNDLE_TOKENS};
+use baton_core::bundle::{BundleLimits, BundleLine, MAX_BUNDLE_TOKENS, MIN_BUNDLE_TOKENS};
+use baton_core::observation::one_line;
 use baton_core::{Agent, Fault, Label, Repo, SessionId, Track, Venture};
 use baton_store::Tx;
 use schemars::JsonSchema;
@@ -13,6 +14,10 @@ use crate::recall::index_before_reading;
 
 /// Maximum length of the request in bytes.
 const MAX_PROMPT_BYTES: usize = 100 * 1024;
+
+/// Maximum number of lines that were left out and are listed, and their length in characters.
+const MAX_OMITTED: usize = 50;
+const MAX_OMITTED_CHARS: usize = 160;
 
 /// Returns the context for a new chat.
 #[derive(Debug)]
@@ -61,6 +66,8 @@ pub struct ReadContextOutput {
     /// Number of lines that were left out.
     #[schemars(with = "i64")]
     pub left_out: u64,
+    /// The first 50 of these lines, each with its section.
+    pub omitted: Vec<String>,
 }
 
 impl Operation for ReadContext {
@@ -108,9 +115,15 @@ impl Operation for ReadContext {
         Ok(ReadContextOutput {
             context: bundle.text,
             tokens: bundle.tokens as u64,
-            left_out: bundle.left_out as u64,
+            left_out: bundle.omitted.len() as u64,
+            omitted: bundle.omitted.iter().take(MAX_OMITTED).map(describe).collect(),
         })
     }
+}
+
+/// Describes a line that was left out.
+fn describe(line: &BundleLine) -> String {
+    format!("{}: {} [{}]", line.section.heading(), one_line(&line.text, MAX_OMITTED_CHARS), line.id)
 }
 
 /// Checks a token budget and applies the limits of the client.

@@ -97,6 +97,6 @@ impl Operation for ListSessions {
 
 /// Returns the approximate size of a session in a response. `meta` is included twice, as an object and as text; the
 /// other fields are small.
-fn meta_size(session: &Session) -> usize {
+pub(super) fn meta_size(session: &Session) -> usize {
     session.meta.as_ref().map_or(0, |meta| serde_json::to_string(meta).map_or(0, |text| 2 * text.len()))
 }

@@ -1,17 +1,26 @@
 //! Operations on sessions, one file per verb.
 
+mod activity;
 mod end;
 mod heartbeat;
+mod history;
 mod list;
+mod overview;
 mod show;
 mod start;
 mod update;
 mod view;
 
+pub use activity::{ActiveDay, SessionActivity, SessionActivityOutput, SessionActivityParams};
 pub(crate) use end::new_handoff;
 pub use end::{EndSession, EndSessionOutput, EndSessionParams};
 pub use heartbeat::{Heartbeat, HeartbeatOutput, HeartbeatParams};
+pub use history::{SessionHistory, SessionHistoryOutput, SessionHistoryParams};
 pub use list::{ListSessions, ListSessionsOutput, ListSessionsParams};
+pub use overview::{
+    Attention, AttentionKind, LiveSession, SessionOverview, SessionOverviewOutput, SessionOverviewParams,
+    SharedFile,
+};
 pub use show::{ShowSession, ShowSessionOutput, ShowSessionParams};
 pub(crate) use start::{
     LatestHandoffs, find_or_create, latest_handoffs, lock_active_sessions, other_sessions, start_bundle,

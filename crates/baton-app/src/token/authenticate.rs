@@ -60,6 +60,11 @@ impl Authenticator {
         }
     }
 
+    /// Returns the actor of the shared key.
+    pub const fn holder(&self) -> &Actor {
+        &self.holder
+    }
+
     /// Returns true if a credential is a token that is not cached.
     pub fn needs_lookup(&self, credential: Option<&str>) -> bool {
         let presented = credential.and_then(PresentedToken::parse);

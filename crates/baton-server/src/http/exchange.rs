@@ -8,17 +8,19 @@ use axum::body::Body;
 use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::header::{AUTHORIZATION, HeaderName};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Request, Response};
+use axum::http::{HeaderMap, Method, Request, Response};
 use baton_app::observation::Report;
 use baton_app::token::Authenticator;
 use baton_app::{App, Attachment, Call, Face, RefusedCall, Reply};
 use baton_core::checkpoint::SavedContext;
 use baton_core::{Actor, CorrelationId, ErrorCode, Fault, IdempotencyKey};
+use baton_web::SignInCookie;
 use serde_json::{Map, Value};
 
 use crate::http::body::{discard, read_body};
 use crate::http::budget::{BodyBudget, Reservation};
 use crate::http::connections::{BusyConnection, Connection};
+use crate::http::dashboard::Dashboard;
 use crate::http::failures::FailedAuthentications;
 use crate::http::limit::Limiter;
 use crate::http::metrics::Metrics;
@@ -38,6 +40,7 @@ pub(super) struct Shared {
     pub(super) budget: BodyBudget,
     pub(super) metrics: Arc<Metrics>,
     pub(super) hosts: BTreeSet<String>,
+    pub(super) dashboard: Dashboard,
 }
 
 /// Creates the generator of correlation ids for answers that are not sent by a route.
@@ -242,6 +245,19 @@ impl Shared {
         }
     }
 
+    /// Returns true if requests need a credential.
+    pub(super) const fn needs_credential(&self) -> bool {
+        matches!(self.authentication, Authentication::Keys(_))
+    }
+
+    /// Returns true if an actor is the holder of the relay key.
+    pub(super) fn is_relay_key(&self, actor: &Actor) -> bool {
+        match &self.authentication {
+            Authentication::Keys(authenticator) => authenticator.holder().key_id == actor.key_id,
+            Authentication::Owner(_) => false,
+        }
+    }
+
     fn knows_origin(&self, origin: &str) -> bool {
         let rest = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
         rest.is_some_and(|host| self.knows_host(host))
@@ -262,17 +278,30 @@ impl Shared {
         Ok((actor, connection.map(Connection::start_request).transpose()?))
     }
 
-    /// Authenticates a request and checks the rate limit of the actor.
+    /// Authenticates a request and checks the rate limit of the actor. The cookie of the dashboard is accepted for
+    /// reading only, because a browser sends it without being asked.
     pub(super) async fn authenticate(&self, parts: &Parts) -> Result<Actor, Fault> {
-        let header = |name: HeaderName| parts.headers.get(name).and_then(|value| value.to_str().ok());
-        let relay_key = header(HeaderName::from_static("x-relay-key"));
-        let bearer = header(AUTHORIZATION).and_then(|value| {
-            let (scheme, token) = value.split_once(' ')?;
-            scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
-        });
-        let actor = match &self.authentication {
-            Authentication::Keys(authenticator) => {
-                let (peer, credential) = (peer(parts), relay_key.or(bearer));
+        let credential = presented(parts);
+        let cookie = match (credential, &parts.method) {
+            (None, &Method::GET | &Method::HEAD) => self.dashboard.cookie(parts, self.app.now()),
+            _ => None,
+        };
+        self.actor(parts, credential, cookie).await
+    }
+
+    /// Finds the actor of a credential, or else of a cookie, and checks the rate limit of the actor.
+    pub(super) async fn actor(
+        &self,
+        parts: &Parts,
+        credential: Option<&str>,
+        cookie: Option<SignInCookie>,
+    ) -> Result<Actor, Fault> {
+        let actor = match (&self.authentication, &cookie) {
+            (Authentication::Keys(authenticator), Some(SignInCookie::Local)) => {
+                authenticator.holder().clone()
+            }
+            (Authentication::Keys(authenticator), _) => {
+                let (peer, credential) = (peer(parts), credential.or(token_of(cookie.as_ref())));
                 if authenticator.needs_lookup(credential) {
                     self.failures.check_lookup(peer)?;
                 }
@@ -284,7 +313,7 @@ impl Shared {
                     actor => actor?,
                 }
             }
-            Authentication::Owner(used) => {
+            (Authentication::Owner(used), _) => {
                 used();
                 Actor::local()
             }
@@ -322,6 +351,26 @@ impl Shared {
         let reply: Reply = self.app.refuse(refused, &fault);
         let response = respond(reply);
         if method_matters { allow(response, methods) } else { response }
+    }
+}
+
+/// Returns the relay key or token in the headers of a request.
+pub(super) fn presented(parts: &Parts) -> Option<&str> {
+    let header = |name: HeaderName| {
+        parts.headers.get(name).and_then(|value| value.to_str().ok()).filter(|value| !value.is_empty())
+    };
+    let bearer = || {
+        let (scheme, token) = header(AUTHORIZATION)?.split_once(' ')?;
+        scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
+    };
+    header(HeaderName::from_static("x-relay-key")).or_else(bearer)
+}
+
+/// Returns the token in a cookie.
+fn token_of(cookie: Option<&SignInCookie>) -> Option<&str> {
+    match cookie {
+        Some(SignInCookie::Token(token)) => Some(token),
+        Some(SignInCookie::Local) | None => None,
     }
 }
 

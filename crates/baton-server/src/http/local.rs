@@ -16,6 +16,7 @@ use tokio::net::{UnixListener, UnixSocket};
 use crate::http::accept::Accepting;
 use crate::http::budget::BodyBudget;
 use crate::http::connections::Connections;
+use crate::http::dashboard::Dashboard;
 use crate::http::exchange::{Authentication, Shared, correlation_ids};
 use crate::http::failures::FailedAuthentications;
 use crate::http::limit::Limiter;
@@ -61,6 +62,8 @@ impl LocalServer {
             budget: BodyBudget::new(BODY_MEMORY_BYTES, metrics.clone()),
             metrics: metrics.clone(),
             hosts: BTreeSet::new(),
+            // The owner needs no cookie, so nothing is signed.
+            dashboard: Dashboard::new("", 0),
         });
         let accepting = Accepting {
             listener,

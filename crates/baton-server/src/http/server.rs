@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::future::Future;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,12 +14,13 @@ use axum::http::Request;
 use axum::routing::{MethodRouter, any, post};
 use baton_app::App;
 use baton_app::token::Authenticator;
-use baton_core::ErrorCode;
+use baton_core::{ErrorCode, Fault};
 use tokio::net::{TcpListener, TcpSocket, lookup_host};
 
 use crate::http::accept::Accepting;
 use crate::http::budget::BodyBudget;
 use crate::http::connections::Connections;
+use crate::http::dashboard::{self, Dashboard};
 use crate::http::exchange::{Authentication, Endpoint, Shared, correlation_ids};
 use crate::http::failures::FailedAuthentications;
 use crate::http::limit::Limiter;
@@ -86,6 +87,7 @@ async fn listen(name: &str) -> io::Result<TcpListener> {
 /// A server that listens on its address and starts to answer when it is run.
 pub struct Server {
     address: SocketAddr,
+    shared: Arc<Shared>,
     accepting: Accepting<TcpListener>,
 }
 
@@ -110,6 +112,7 @@ impl Server {
             budget: BodyBudget::new(config.body_memory_bytes, metrics.clone()),
             metrics: metrics.clone(),
             hosts: host_names(address, config.allowed_hosts.clone()),
+            dashboard: Dashboard::new(&config.relay_key, address.port()),
         });
         let accepting = Accepting {
             listener,
@@ -119,12 +122,28 @@ impl Server {
             correlation_ids: correlation_ids(&shared),
             drain_timeout: DRAIN_TIMEOUT,
         };
-        Ok(Self { address, accepting })
+        Ok(Self { address, shared, accepting })
     }
 
     /// Returns the address that the server listens on.
     pub const fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Returns a link that signs a browser in once.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the system has no random numbers.
+    pub fn sign_in_link(&self) -> Result<String, Fault> {
+        // A server that listens on all addresses is also reached through loopback.
+        let ip = match self.address.ip() {
+            ip if !ip.is_unspecified() => ip,
+            IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+            IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+        };
+        let host = SocketAddr::new(ip, self.address.port());
+        Ok(format!("http://{host}{}", self.shared.dashboard.sign_in_path(&self.shared.app)?))
     }
 
     /// Serves until `stop` completes, then finishes the requests in progress.
@@ -165,7 +184,7 @@ pub(super) fn router(shared: &Arc<Shared>, version: &str) -> Router {
         router = router.route(path, methods.fallback_service(other));
     }
     let outer = shared.clone();
-    service::add(router, shared).fallback(move |request: Request<Body>| {
+    dashboard::add(service::add(router, shared), shared).fallback(move |request: Request<Body>| {
         let shared = outer.clone();
         async move { shared.unrouted(request, ErrorCode::NotFound, "").await }
     })

@@ -13,7 +13,10 @@ use baton_app::memory::{RejectItem, SupersedeItem};
 use baton_app::note::{CreateNote, DeleteNote, ListNotes, ShowNote, UpdateNote};
 use baton_app::observation::{ListObservations, ShowObservation, SummarizeSession};
 use baton_app::recall::{GetItems, Search, Timeline};
-use baton_app::session::{EndSession, Heartbeat, ListSessions, ShowSession, StartSession, UpdateSession};
+use baton_app::session::{
+    EndSession, Heartbeat, ListSessions, SessionActivity, SessionHistory, SessionOverview, ShowSession,
+    StartSession, UpdateSession,
+};
 use baton_app::task::ListTasks;
 use baton_app::turn::{ListTurns, ShowTurn};
 use baton_app::{AnyOperation, Effect, operation};
@@ -64,6 +67,9 @@ pub fn tools() -> Vec<ToolBinding> {
             .filling(&[Filled::Session]),
         session("session_show", operation::<ShowSession>()).filling(&[Filled::Session]),
         session("active_sessions", operation::<ListSessions>()).filling(&[Filled::Scope]),
+        session("session_history", operation::<SessionHistory>()).filling(&[Filled::Scope]),
+        session("session_overview", operation::<SessionOverview>()),
+        session("session_activity", operation::<SessionActivity>()),
         session("handoff_latest", operation::<LatestHandoff>()).filling(&[Filled::Scope, Filled::Venture]),
         session("handoff_list", operation::<ListHandoffs>()).filling(&[Filled::Scope, Filled::Venture]),
         session("handoff_show", operation::<ShowHandoff>()),

@@ -9,7 +9,7 @@ use crate::error::StoreError;
 use crate::page::Page;
 use crate::sql::{Columns, Lock, QueryBuilder, RowReader, Sql};
 
-/// Filter for active sessions. Callers set at least one of venture, repo and agent.
+/// Filter for lists of sessions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionFilter {
     /// Venture of the session.
@@ -24,6 +24,41 @@ pub struct SessionFilter {
     pub agent: Option<Agent>,
     /// Earliest time of the last heartbeat.
     pub alive_since: Option<Timestamp>,
+}
+
+impl SessionFilter {
+    /// Adds the conditions of the filter, the order and the limit to a query that ends with a condition.
+    fn add_to<'a>(&'a self, query: &mut QueryBuilder<'a>, limit: u32) {
+        if let Some(venture) = &self.venture {
+            query.with(" AND venture = $?", venture.as_str());
+        }
+        if let Some(ventures) = &self.ventures {
+            query.text(" AND (1 = 0");
+            for venture in ventures {
+                query.with(" OR venture = $?", venture.as_str());
+            }
+            query.text(")");
+        }
+        if let Some(repo) = &self.repo {
+            query.with(" AND repo = $?", repo.as_str());
+        }
+        match self.track {
+            Some(TrackFilter::Track(track)) => {
+                query.with(" AND track = $?", track.number());
+            }
+            Some(TrackFilter::Untracked) => {
+                query.text(" AND track IS NULL");
+            }
+            None => {}
+        }
+        if let Some(agent) = &self.agent {
+            query.with(" AND agent = $?", agent.as_str());
+        }
+        if let Some(since) = self.alive_since {
+            query.with(" AND last_heartbeat_at >= $?", since);
+        }
+        query.with(" ORDER BY id DESC LIMIT $?", limit);
+    }
 }
 
 /// Numbers of sessions by status.
@@ -98,6 +133,32 @@ pub trait SessionRows {
     /// Lists active sessions, newest first.
     fn active_sessions(&mut self, filter: &SessionFilter, page: Page) -> Result<Vec<Session>, StoreError>;
 
+    /// Lists sessions of one status or of every status, newest first.
+    fn sessions(
+        &mut self,
+        status: Option<SessionStatus>,
+        filter: &SessionFilter,
+        page: Page,
+    ) -> Result<Vec<Session>, StoreError>;
+
+    /// Counts the sessions that started on each day since a time, of all ventures or of these. Days are numbered from
+    /// 1970-01-01.
+    fn sessions_by_day(
+        &mut self,
+        ventures: Option<&[Venture]>,
+        since: Timestamp,
+    ) -> Result<Vec<(i64, u64)>, StoreError>;
+
+    /// Counts the turns that started on each day, like `sessions_by_day`.
+    fn turns_by_day(
+        &mut self,
+        ventures: Option<&[Venture]>,
+        since: Timestamp,
+    ) -> Result<Vec<(i64, u64)>, StoreError>;
+
+    /// Lists the ventures that have sessions.
+    fn session_ventures(&mut self) -> Result<Vec<Venture>, StoreError>;
+
     /// Finds active sessions whose last heartbeat is before a time, oldest heartbeat first, and locks them.
     fn lock_silent_sessions(&mut self, before: Timestamp, limit: u32) -> Result<Vec<Session>, StoreError>;
 }
@@ -152,6 +213,11 @@ fn read(columns: &dyn Columns) -> Result<Session, StoreError> {
         creation_correlation_id: row.parsed(19)?,
         meta,
     })
+}
+
+fn read_day(columns: &dyn Columns) -> Result<(i64, u64), StoreError> {
+    let row = RowReader { table: "sessions", columns };
+    Ok((row.int(0)?, row.unsigned(1)?))
 }
 
 fn meta_json(session: &Session) -> Result<Option<String>, StoreError> {
@@ -384,36 +450,66 @@ impl<S: Sql> SessionRows for S {
         let below = page.below(SessionId::PREFIX);
         let mut query = QueryBuilder::new(select!("WHERE status = 'active'"));
         query.with(" AND id < $?", &below);
-        if let Some(venture) = &filter.venture {
-            query.with(" AND venture = $?", venture.as_str());
-        }
-        if let Some(ventures) = &filter.ventures {
-            query.text(" AND (1 = 0");
-            for venture in ventures {
-                query.with(" OR venture = $?", venture.as_str());
-            }
-            query.text(")");
-        }
-        if let Some(repo) = &filter.repo {
-            query.with(" AND repo = $?", repo.as_str());
-        }
-        match filter.track {
-            Some(TrackFilter::Track(track)) => {
-                query.with(" AND track = $?", track.number());
-            }
-            Some(TrackFilter::Untracked) => {
-                query.text(" AND track IS NULL");
-            }
-            None => {}
-        }
-        if let Some(agent) = &filter.agent {
-            query.with(" AND agent = $?", agent.as_str());
-        }
-        if let Some(since) = filter.alive_since {
-            query.with(" AND last_heartbeat_at >= $?", since);
-        }
-        query.with(" ORDER BY id DESC LIMIT $?", page.limit);
+        filter.add_to(&mut query, page.limit);
         self.query(query.sql(), query.params(), &mut read)
+    }
+
+    fn sessions(
+        &mut self,
+        status: Option<SessionStatus>,
+        filter: &SessionFilter,
+        page: Page,
+    ) -> Result<Vec<Session>, StoreError> {
+        let below = page.below(SessionId::PREFIX);
+        let mut query = QueryBuilder::new(select!("WHERE"));
+        query.with(" id < $?", &below);
+        if let Some(status) = status {
+            query.with(" AND status = $?", status.as_str());
+        }
+        filter.add_to(&mut query, page.limit);
+        self.query(query.sql(), query.params(), &mut read)
+    }
+
+    fn sessions_by_day(
+        &mut self,
+        ventures: Option<&[Venture]>,
+        since: Timestamp,
+    ) -> Result<Vec<(i64, u64)>, StoreError> {
+        let mut query = QueryBuilder::new("SELECT created_at / 86400000, count(*) FROM sessions WHERE");
+        query.with(" created_at >= $?", since);
+        if let Some(ventures) = ventures {
+            query.text(" AND ").among("venture", ventures.iter().map(Venture::as_str));
+        }
+        query.text(" GROUP BY 1");
+        self.query(query.sql(), query.params(), &mut read_day)
+    }
+
+    fn turns_by_day(
+        &mut self,
+        ventures: Option<&[Venture]>,
+        since: Timestamp,
+    ) -> Result<Vec<(i64, u64)>, StoreError> {
+        let mut query = QueryBuilder::new("SELECT started_at / 86400000, count(*) FROM chat_turns WHERE");
+        query.with(" started_at >= $?", since);
+        if let Some(ventures) = ventures {
+            query
+                .text(" AND session_id IN (SELECT id FROM sessions WHERE ")
+                .among("venture", ventures.iter().map(Venture::as_str))
+                .text(")");
+        }
+        query.text(" GROUP BY 1");
+        self.query(query.sql(), query.params(), &mut read_day)
+    }
+
+    fn session_ventures(&mut self) -> Result<Vec<Venture>, StoreError> {
+        // One index lookup for each venture.
+        self.query(
+            "WITH RECURSIVE known (venture) AS (SELECT min(venture) FROM sessions UNION ALL \
+             SELECT (SELECT min(venture) FROM sessions WHERE venture > known.venture) FROM known \
+             WHERE known.venture IS NOT NULL) SELECT venture FROM known WHERE venture IS NOT NULL",
+            &[],
+            &mut |columns| RowReader { table: "sessions", columns }.parsed(0),
+        )
     }
 
     fn lock_silent_sessions(&mut self, before: Timestamp, limit: u32) -> Result<Vec<Session>, StoreError> {

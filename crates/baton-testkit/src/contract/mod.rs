@@ -64,6 +64,9 @@ macro_rules! store_contract {
                 each_condition_filters,
                 conditions_combine,
                 pages_neither_skip_nor_repeat,
+                every_status_is_listed,
+                ventures_are_listed_once,
+                sessions_and_turns_are_counted_by_day,
                 silent_sessions_are_listed_longest_silent_first,
             }
             handoff {

@@ -99,6 +99,69 @@ fn assert_lists(store: &Store, filter: &SessionFilter, all: &[Session]) {
     assert_eq!(list_by_pages(store, filter, 7), expected, "by pages: {filter:?}");
 }
 
+/// Sessions of one status, or of every status, are listed newest first.
+pub fn every_status_is_listed(store: &TestStore) {
+    let mut dice = Dice::new(5);
+    let all = populate(store, &mut dice);
+    let statuses =
+        [None, Some(SessionStatus::Active), Some(SessionStatus::Ended), Some(SessionStatus::Abandoned)];
+    for status in statuses {
+        let filter =
+            SessionFilter { repo: dice.maybe(REPOS[0].parse().unwrap()), ..SessionFilter::default() };
+        let expected: Vec<SessionId> = all
+            .iter()
+            .filter(|session| status.is_none_or(|status| session.status == status))
+            .filter(|session| filter.repo.as_ref().is_none_or(|repo| *repo == session.tuple.repo))
+            .map(|session| session.id)
+            .collect();
+        let found = read(store, move |tx| tx.sessions(status, &filter, Page::first(1000)));
+        assert_eq!(found.iter().map(|session| session.id).collect::<Vec<_>>(), expected, "{status:?}");
+    }
+}
+
+/// Sessions and turns are counted by day and venture.
+pub fn sessions_and_turns_are_counted_by_day(store: &TestStore) {
+    const DAY: i64 = 86_400_000;
+    let today = NOW.as_millis() / DAY;
+    let mut made = Vec::new();
+    for (number, (venture, days_ago)) in
+        [("vc", 0), ("vc", 0), ("dfg", 0), ("vc", 3), ("vc", 40)].into_iter().enumerate()
+    {
+        let mut one = random_session(&mut Dice::new(number as u64), number);
+        one.tuple.venture = venture.parse().unwrap();
+        one.created_at = Timestamp::from_millis(NOW.as_millis() - days_ago * DAY);
+        made.push(one);
+    }
+    insert_all(store, &made);
+    let starts: Vec<_> = made.iter().map(|session| (session.id, session.created_at)).collect();
+    write(store, move |tx| starts.iter().try_for_each(|(id, at)| tx.start_turn(*id, "do it", *at)));
+    let since = Timestamp::from_millis((today - 30) * DAY);
+    let counted = |ventures: Option<&[&str]>| {
+        let ventures: Option<Vec<_>> =
+            ventures.map(|names| names.iter().map(|name| name.parse().unwrap()).collect());
+        let (also, of_turns) = (ventures.clone(), ventures);
+        let mut sessions = read(store, move |tx| tx.sessions_by_day(also.as_deref(), since));
+        let mut turns = read(store, move |tx| tx.turns_by_day(of_turns.as_deref(), since));
+        sessions.sort_unstable();
+        turns.sort_unstable();
+        assert_eq!(sessions, turns, "each session has one turn, which starts with it");
+        sessions
+    };
+    assert_eq!(counted(None), [(today - 3, 1), (today, 3)]);
+    assert_eq!(counted(Some(&["vc"])), [(today - 3, 1), (today, 2)]);
+    assert_eq!(counted(Some(&["dfg", "no"])), [(today, 1)]);
+}
+
+/// Every venture with a session is listed once.
+pub fn ventures_are_listed_once(store: &TestStore) {
+    assert!(read(store, |tx| tx.session_ventures()).is_empty());
+    populate(store, &mut Dice::new(6));
+    let mut found: Vec<String> =
+        read(store, |tx| tx.session_ventures()).into_iter().map(Into::into).collect();
+    found.sort();
+    assert_eq!(found, ["VC", "dfg", "vc"]);
+}
+
 /// Each filter alone returns the matching sessions, newest first, and never an ended one.
 pub fn each_condition_filters(store: &TestStore) {
     let all = populate(store, &mut Dice::new(1));

@@ -12,7 +12,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("baton-git", &["baton-core"]),
     ("baton-llm", &["baton-core"]),
     ("baton-app", &["baton-core", "baton-llm", "baton-store"]),
-    ("baton-server", &["baton-app", "baton-core"]),
+    ("baton-web", &["baton-app", "baton-core"]),
+    ("baton-server", &["baton-app", "baton-core", "baton-web"]),
     ("baton-worker", &["baton-app", "baton-core", "baton-llm", "baton-store"]),
     ("baton-task", &["baton-core"]),
     (
@@ -40,6 +41,7 @@ const LIBRARY_USERS: &[(&str, &[&str])] = &[
     ("axum", &["baton-server"]),
     ("hyper", &["baton-server"]),
     ("rmcp", &["baton-server"]),
+    ("maud", &["baton-web"]),
     ("clap", &["baton"]),
     ("tokio", &["baton-store", "baton-app", "baton-server", "baton"]),
     ("getrandom", &["baton-store", "baton-app", "baton-llm", "baton", "baton-testkit"]),

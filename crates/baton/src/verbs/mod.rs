@@ -19,6 +19,7 @@ pub(crate) mod mcp;
 pub(crate) mod memory;
 pub(crate) mod note;
 pub(crate) mod observation;
+pub(crate) mod open;
 pub(crate) mod pause;
 pub(crate) mod queue;
 pub(crate) mod recall;

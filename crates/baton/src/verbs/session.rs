@@ -1,8 +1,9 @@
 //! `baton session …`
 
 use baton_app::session::{
-    EndSession, EndSessionOutput, Heartbeat, ListSessions, SessionView, ShowSession, StartSession,
-    StartSessionOutput, StartStatus, UpdateSession,
+    ActiveDay, EndSession, EndSessionOutput, Heartbeat, ListSessions, SessionActivity, SessionHistory,
+    SessionOverview, SessionOverviewOutput, SessionView, ShowSession, StartSession, StartSessionOutput,
+    StartStatus, UpdateSession,
 };
 use baton_core::{Fault, HandoffFields, TrackFilter};
 use clap::{Args, Subcommand};
@@ -29,6 +30,18 @@ Examples:
       --decision 'Cookies instead of tokens: the proxy drops headers' --blocker 'The staging database is down'
   $ baton session end sess_01M7H6D3AHF4DP3YJEERGQ2KGT   # without a handoff";
 
+const HISTORY_EXAMPLES: &str = "\
+Examples:
+  $ baton session history --repo acme/webshop --status ended";
+
+const OVERVIEW_EXAMPLES: &str = "\
+Examples:
+  $ baton session overview --venture acme";
+
+const ACTIVITY_EXAMPLES: &str = "\
+Examples:
+  $ baton session activity --days 30";
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum SessionCommand {
     /// Start or resume a session and print the latest handoff
@@ -46,6 +59,15 @@ pub(crate) enum SessionCommand {
     /// List active sessions
     #[command(after_help = "Example:\n  $ baton session list --repo acme/webshop")]
     List(ListArgs),
+    /// List active and ended sessions, newest first
+    #[command(after_help = HISTORY_EXAMPLES)]
+    History(HistoryArgs),
+    /// Show active sessions, their last turns and what needs attention
+    #[command(after_help = OVERVIEW_EXAMPLES)]
+    Overview(OverviewArgs),
+    /// Count the sessions and turns of each day
+    #[command(after_help = ACTIVITY_EXAMPLES)]
+    Activity(ActivityArgs),
     /// Show a session, active or ended
     #[command(after_help = "Example:\n  $ baton session show sess_01M7H6D3AHF4DP3YJEERGQ2KGT")]
     Show(ShowArgs),
@@ -192,6 +214,45 @@ pub(crate) struct ListArgs {
     cursor: Option<String>,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct HistoryArgs {
+    /// Filter by venture [default: all]
+    #[arg(long)]
+    venture: Option<String>,
+    /// Filter by repository
+    #[arg(long, value_name = "OWNER/NAME")]
+    repo: Option<String>,
+    /// Filter by agent
+    #[arg(long)]
+    agent: Option<String>,
+    /// Filter by status: active, ended or abandoned
+    #[arg(long)]
+    status: Option<String>,
+    /// Maximum number of sessions, 1 to 200 [default: 50]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    limit: Option<i64>,
+    /// Continue after the previous page
+    #[arg(long)]
+    cursor: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ActivityArgs {
+    /// Venture to count [default: all]
+    #[arg(long)]
+    venture: Option<String>,
+    /// Number of days up to today (UTC), 1 to 1000 [default: 371]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    days: Option<i64>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OverviewArgs {
+    /// Venture to show [default: all]
+    #[arg(long)]
+    venture: Option<String>,
+}
+
 pub(crate) fn run(command: SessionCommand, config: &Config, backend: &Backend) -> Result<Answer, Failure> {
     match command {
         SessionCommand::Start(args) => start(&args, config, backend),
@@ -209,6 +270,22 @@ pub(crate) fn run(command: SessionCommand, config: &Config, backend: &Backend) -
         SessionCommand::Update(args) => update(&args, config, backend),
         SessionCommand::End(args) => end(&args, config, backend),
         SessionCommand::List(args) => list(&args, config, backend),
+        SessionCommand::History(args) => history(&args, backend),
+        SessionCommand::Overview(args) => {
+            let params = json!({ "venture": args.venture });
+            backend.answer::<SessionOverview>(&params, None, describe_overview)
+        }
+        SessionCommand::Activity(args) => backend.answer::<SessionActivity>(
+            &json!({ "venture": args.venture, "days": args.days }),
+            None,
+            |output| {
+                let describe = |day: &ActiveDay| {
+                    format!("{}  {:>6} sessions  {:>6} turns", day.day, day.sessions, day.turns)
+                };
+                let days: Vec<String> = output.days.iter().map(describe).collect();
+                if days.is_empty() { "no sessions".to_owned() } else { days.join("\n") }
+            },
+        ),
         SessionCommand::Show(args) => show(&args, config, backend),
     }
 }
@@ -406,4 +483,57 @@ fn describe_session(session: &SessionView) -> String {
         session.venture,
         when(session.last_heartbeat_at)
     )
+}
+
+fn history(args: &HistoryArgs, backend: &Backend) -> Result<Answer, Failure> {
+    let params = json!({
+        "venture": args.venture,
+        "repo": args.repo,
+        "agent": args.agent,
+        "status": args.status,
+        "limit": args.limit,
+        "cursor": args.cursor,
+    });
+    backend.answer::<SessionHistory>(&params, None, |output| {
+        if output.sessions.is_empty() {
+            return "no sessions".into();
+        }
+        let describe =
+            |session: &SessionView| format!("{}  {}", describe_session(session), session.status.as_str());
+        let header = ["SESSION", "AGENT", "REPOSITORY", "STATUS", "STARTED"];
+        let mut lines = list_items(&output.sessions, describe, header, |session| {
+            [
+                session.id.to_string(),
+                session.agent.to_string(),
+                session.repo.to_string(),
+                session.status.as_str().to_owned(),
+                when(session.created_at),
+            ]
+        });
+        if let Some(cursor) = &output.pagination.next_cursor {
+            lines.push(format!("more: --cursor {cursor}"));
+        }
+        lines.join("\n")
+    })
+}
+
+fn describe_overview(output: &SessionOverviewOutput) -> String {
+    let mut lines: Vec<String> =
+        output.attention.iter().map(|problem| format!("attention: {}", problem.text)).collect();
+    for session in &output.sessions {
+        let branch = session.branch.as_deref().map(|branch| format!(" on {branch}")).unwrap_or_default();
+        let stale = if session.is_stale { ", stale" } else { "" };
+        lines.push(format!("{}  {} in {}{branch}{stale}", session.id, session.agent, session.repo));
+        if let Some(turn) = &session.last_turn {
+            let said = turn.closing_message.as_deref().unwrap_or(&turn.prompt);
+            lines.push(format!("  {}", baton_core::observation::one_line(said, 120)));
+        }
+    }
+    for shared in &output.shared_files {
+        lines.push(format!("changed by {} sessions: {}", shared.session_ids.len(), shared.file));
+    }
+    if output.has_more {
+        lines.push("more: baton session history --status active".to_owned());
+    }
+    if lines.is_empty() { "no active sessions".to_owned() } else { lines.join("\n") }
 }

@@ -13,6 +13,8 @@ mod cli;
 mod concurrency_http;
 mod context;
 mod crash;
+mod dashboard_browser;
+mod dashboard_http;
 mod degraded;
 mod encryption;
 mod full_disk;

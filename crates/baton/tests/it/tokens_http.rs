@@ -174,7 +174,7 @@ fn requests(path: &str, method: &str, operation: &Value, records: &VentureRecord
     let queries = match path {
         "/active" => vec!["venture=b".into(), "repo=b/repo".into(), "agent=b-agent".into()],
         "/handoffs" | "/handoffs/latest" | "/api/workflows" | "/api/observations" | "/api/tasks"
-        | "/api/notes" | "/api/memory" => {
+        | "/api/notes" | "/api/memory" | "/sessions" | "/api/overview" | "/api/activity" => {
             vec!["venture=b".into()]
         }
         "/api/context" => vec!["venture=b&repo=b/repo".into()],

@@ -1,0 +1,100 @@
+//! `session.activity`: number of sessions and turns per day.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use baton_core::{Fault, Timestamp, Venture, VentureScope};
+use baton_store::Tx;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::context::Context;
+use crate::operation::{Effect, Operation};
+
+const DAY_MILLIS: i64 = 86_400_000;
+const DEFAULT_DAYS: i64 = 371;
+const MAX_DAYS: i64 = 1_000;
+
+/// Counts sessions and turns per day.
+#[derive(Debug)]
+pub struct SessionActivity;
+
+/// The period and venture.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+pub struct SessionActivityParams {
+    /// Venture. Defaults to all ventures you have access to.
+    #[serde(default)]
+    pub venture: Option<Venture>,
+    /// Number of days up to today (UTC), 1 to 1,000. Defaults to 371, which is 53 weeks.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 1_000))]
+    pub days: Option<i64>,
+}
+
+/// Work per day.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionActivityOutput {
+    /// Days with work, oldest first.
+    pub days: Vec<ActiveDay>,
+}
+
+/// Work of one day.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ActiveDay {
+    /// Day in UTC, for example `2026-11-15`.
+    pub day: String,
+    /// Number of sessions that started.
+    #[schemars(with = "i64")]
+    pub sessions: u64,
+    /// Number of turns that started.
+    #[schemars(with = "i64")]
+    pub turns: u64,
+}
+
+impl Operation for SessionActivity {
+    const NAME: &'static str = "session.activity";
+    const SUMMARY: &'static str = "Count the sessions and turns of each day.";
+    const EFFECT: Effect = Effect::Read;
+    type Params = SessionActivityParams;
+    type Input = (SessionActivityParams, i64);
+    type Output = SessionActivityOutput;
+
+    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+        let days = params.days.unwrap_or(DEFAULT_DAYS);
+        if !(1..=MAX_DAYS).contains(&days) {
+            return Err(Fault::invalid("days", format!("must be from 1 to {MAX_DAYS}")));
+        }
+        Ok((params, days))
+    }
+
+    fn run(
+        context: &Context<'_>,
+        tx: &mut dyn Tx,
+        (params, days): &Self::Input,
+    ) -> Result<Self::Output, Fault> {
+        let ventures = match (&params.venture, &context.actor.ventures) {
+            (Some(venture), _) => {
+                context.actor.require_venture(venture)?;
+                Some(vec![venture.clone()])
+            }
+            (None, VentureScope::Only(ventures)) => Some(ventures.clone()),
+            (None, VentureScope::All) => None,
+        };
+        let today = context.now.as_millis() / DAY_MILLIS * DAY_MILLIS;
+        let earlier = Duration::from_millis(u64::try_from((days - 1) * DAY_MILLIS).unwrap_or(0));
+        let since = Timestamp::from_millis(today).minus(earlier);
+        let mut found: BTreeMap<i64, (u64, u64)> = BTreeMap::new();
+        for (day, sessions) in tx.sessions_by_day(ventures.as_deref(), since)? {
+            found.entry(day).or_default().0 = sessions;
+        }
+        for (day, turns) in tx.turns_by_day(ventures.as_deref(), since)? {
+            found.entry(day).or_default().1 = turns;
+        }
+        let days = found.into_iter().map(|(day, (sessions, turns))| ActiveDay {
+            day: Timestamp::from_millis(day * DAY_MILLIS).day(),
+            sessions,
+            turns,
+        });
+        Ok(SessionActivityOutput { days: days.collect() })
+    }
+}

@@ -1,0 +1,91 @@
+//! `session.history`: lists sessions in any status.
+
+use baton_core::{Agent, Fault, Repo, SessionId, SessionStatus, Venture, VentureScope};
+use baton_store::{SessionFilter, Tx};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::list::meta_size;
+use crate::context::Context;
+use crate::operation::{Effect, Operation};
+use crate::page::{Pagination, RequestedPage, fitting, page_of, paginate};
+use crate::session::SessionView;
+
+const LIST: &str = "session history";
+const DEFAULT_LIMIT: u32 = 50;
+
+/// Lists sessions in any status.
+#[derive(Debug)]
+pub struct SessionHistory;
+
+/// Filters and page.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+pub struct SessionHistoryParams {
+    /// Filter by venture. Defaults to all ventures you have access to.
+    #[serde(default)]
+    pub venture: Option<Venture>,
+    /// Filter by repository, as owner/name.
+    #[serde(default)]
+    pub repo: Option<Repo>,
+    /// Filter by agent.
+    #[serde(default)]
+    pub agent: Option<Agent>,
+    /// Filter by status: `active`, `ended` or `abandoned`.
+    #[serde(default)]
+    pub status: Option<SessionStatus>,
+    /// Maximum number of sessions, 1 to 200. Defaults to 50.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 200))]
+    pub limit: Option<i64>,
+    /// `next_cursor` of the previous page.
+    #[serde(default)]
+    pub cursor: Option<String>,
+}
+
+/// One page of sessions, newest first.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct SessionHistoryOutput {
+    /// Sessions.
+    pub sessions: Vec<SessionView>,
+    /// Cursor of the next page.
+    pub pagination: Pagination,
+}
+
+impl Operation for SessionHistory {
+    const NAME: &'static str = "session.history";
+    const SUMMARY: &'static str = "List active and ended sessions, newest first. Call it to find an earlier session; \
+        turn.list shows what happened in it.";
+    const EFFECT: Effect = Effect::Read;
+    type Params = SessionHistoryParams;
+    type Input = (SessionHistoryParams, RequestedPage);
+    type Output = SessionHistoryOutput;
+
+    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+        let page = page_of(params.limit, params.cursor.as_deref(), DEFAULT_LIMIT, LIST)?;
+        Ok((params, page))
+    }
+
+    fn run(
+        context: &Context<'_>,
+        tx: &mut dyn Tx,
+        (params, requested): &Self::Input,
+    ) -> Result<Self::Output, Fault> {
+        if let Some(venture) = &params.venture {
+            context.actor.require_venture(venture)?;
+        }
+        let filter = SessionFilter {
+            venture: params.venture.clone(),
+            ventures: match &context.actor.ventures {
+                VentureScope::All => None,
+                VentureScope::Only(ventures) => Some(ventures.clone()),
+            },
+            repo: params.repo.clone(),
+            agent: params.agent.clone(),
+            ..SessionFilter::default()
+        };
+        let mut found = tx.sessions(params.status, &filter, requested.rows())?;
+        let limit = fitting(&found, requested.limit, meta_size);
+        let pagination = paginate(&mut found, limit, LIST, |session| SessionId::ulid(session.id));
+        Ok(SessionHistoryOutput { sessions: found.into_iter().map(Into::into).collect(), pagination })
+    }
+}

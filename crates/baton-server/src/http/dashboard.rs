@@ -1,0 +1,487 @@
+//! The dashboard over HTTP: pages, assets, sign-in, forms and the event stream.
+//!
+//! A form calls an operation of `baton_web::ACTIONS` on behalf of the browser's cookie. It must come from a page of this
+//! server and contain the token of the cookie.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{FromRequestParts, RawPathParams};
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, COOKIE, HOST, HeaderName, LOCATION, ORIGIN,
+    REFERRER_POLICY, SET_COOKIE, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+};
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, Request, Response, StatusCode};
+use axum::routing::{MethodRouter, get, post};
+use baton_app::{App, Call, Face, PageRequest, RefusedCall};
+use baton_core::{Actor, ErrorCode, Fault, IdempotencyKey, Timestamp};
+use baton_web::{ACTIONS, Page, Problem, Query, SignIn, SignInCookie, Theme, Visitor};
+use futures_util::stream;
+use serde_json::{Map, Value, json};
+use tokio::time::timeout;
+
+use crate::http::body::{discard, read_body};
+use crate::http::connections::Connection;
+use crate::http::exchange::{Admitted, Shared, peer, presented};
+use crate::http::live::LiveUpdates;
+use crate::http::respond::respond;
+use crate::params::{form_params, from_query, literal_params};
+
+const SIGN_IN: &str = "/ui/signin";
+const ASSETS: &str = "/ui/assets/";
+const EVENTS: &str = "/ui/events";
+const THEME_COOKIE: &str = "baton-theme";
+/// Maximum size of a form.
+const MAX_FORM_BYTES: usize = 1024 * 1024;
+/// How often something is sent on an event stream without events.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// Nothing inline, nothing from elsewhere, no frames.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
+                      form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+/// State of the dashboard of a server.
+pub(super) struct Dashboard {
+    sign_in: SignIn,
+    /// Contains the port, because browsers send the cookies of one server to the other ports of its host.
+    cookie_name: String,
+    live: Arc<LiveUpdates>,
+}
+
+impl Dashboard {
+    pub(super) fn new(relay_key: &str, port: u16) -> Self {
+        let live = Arc::new(LiveUpdates::new());
+        Self { sign_in: SignIn::new(relay_key), cookie_name: format!("baton-{port}"), live }
+    }
+
+    /// Returns the path that signs a browser in once.
+    pub(super) fn sign_in_path(&self, app: &App) -> Result<String, Fault> {
+        let random = [app.random_bits()?, app.random_bits()?];
+        Ok(format!("{SIGN_IN}?code={}", self.sign_in.add_code(random, app.now())))
+    }
+
+    /// Returns the valid cookie of a request.
+    pub(super) fn cookie(&self, parts: &Parts, now: Timestamp) -> Option<SignInCookie> {
+        self.sign_in.read_cookie(cookie(parts, &self.cookie_name)?, now)
+    }
+
+    fn csrf(&self, parts: &Parts) -> String {
+        cookie(parts, &self.cookie_name).map_or_else(String::new, |cookie| self.sign_in.csrf(cookie))
+    }
+
+    fn set_cookie(&self, value: &str, seconds: u64, parts: &Parts) -> Option<HeaderValue> {
+        let is_https = header(parts, ORIGIN).is_some_and(|origin| origin.starts_with("https://"));
+        let secure = if is_https { "; Secure" } else { "" };
+        let name = &self.cookie_name;
+        let text = format!("{name}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}{secure}");
+        HeaderValue::from_str(&text).ok()
+    }
+}
+
+/// Adds the routes of the dashboard.
+pub(super) fn add(mut router: Router, shared: &Arc<Shared>) -> Router {
+    for page in baton_web::pages() {
+        router = router
+            .route(page.path, reading(shared, move |shared, parts| Box::pin(show(shared, parts, page))));
+    }
+    router
+        .route("/ui/assets/{name}", reading(shared, |shared, parts| Box::pin(send_asset(shared, parts))))
+        .route(EVENTS, reading(shared, |shared, parts| Box::pin(send_events(shared, parts))))
+        .route(
+            SIGN_IN,
+            reading(shared, |shared, parts| Box::pin(async move { sign_in_form(&shared, &parts) }))
+                .merge(writing(shared, |shared, parts, form| Box::pin(sign_in(shared, parts, form)))),
+        )
+        .route("/ui/signin/link", writing(shared, |shared, parts, _| Box::pin(make_link(shared, parts))))
+        .route(
+            "/ui/signout",
+            writing(shared, |shared, parts, _| Box::pin(async move { sign_out(&shared, &parts) })),
+        )
+        .route("/ui/theme", writing(shared, |_, _, form| Box::pin(async move { choose_theme(&form) })))
+        .route(
+            "/ui/call/{operation}",
+            writing(shared, |shared, parts, form| Box::pin(call(shared, parts, form))),
+        )
+}
+
+type Answering = std::pin::Pin<Box<dyn Future<Output = Result<Response<Body>, Problem>> + Send>>;
+type Form = Map<String, Value>;
+
+/// Creates a route that answers GET requests.
+fn reading(
+    shared: &Arc<Shared>,
+    answer: impl Fn(Arc<Shared>, Parts) -> Answering + Clone + Send + Sync + 'static,
+) -> MethodRouter {
+    let shared = shared.clone();
+    get(move |request: Request<Body>| {
+        let (shared, answer) = (shared.clone(), answer.clone());
+        async move {
+            let (parts, body) = request.into_parts();
+            discard(&parts, body).await;
+            finish(&shared, parts, |parts| answer(shared.clone(), parts)).await
+        }
+    })
+}
+
+/// Creates a route that answers forms.
+fn writing(
+    shared: &Arc<Shared>,
+    answer: impl Fn(Arc<Shared>, Parts, Form) -> Answering + Clone + Send + Sync + 'static,
+) -> MethodRouter {
+    let shared = shared.clone();
+    post(move |request: Request<Body>| {
+        let (shared, answer) = (shared.clone(), answer.clone());
+        async move {
+            let (parts, body) = request.into_parts();
+            let received = read_body(&parts.headers, body, MAX_FORM_BYTES, &shared.budget).await;
+            let answering = |parts: Parts| -> Answering {
+                let form = received.and_then(|received| {
+                    let text = String::from_utf8(received.bytes)
+                        .map_err(|_| Fault::new(ErrorCode::InvalidRequest, "the form is not valid UTF-8"))?;
+                    from_query(&text, &BTreeMap::new())
+                });
+                match form {
+                    Ok(form) => answer(shared.clone(), parts, form),
+                    Err(fault) => Box::pin(async move { Err(problem(&fault)) }),
+                }
+            };
+            finish(&shared, parts, answering).await
+        }
+    })
+}
+
+/// Answers a request, and logs it and counts it.
+async fn finish(
+    shared: &Arc<Shared>,
+    parts: Parts,
+    answer: impl FnOnce(Parts) -> Answering,
+) -> Response<Body> {
+    let Admitted { correlation_id, face } = match shared.admit(&parts) {
+        Ok(admitted) => admitted,
+        Err(response) => return *response,
+    };
+    let (started, started_at, theme, peer) = (Instant::now(), shared.app.now(), theme(&parts), peer(&parts));
+    let path = parts.uri.path().to_owned();
+    let mut parts = parts;
+    parts.extensions.insert(correlation_id.clone());
+    let mut response = match answer(parts).await {
+        Ok(response) => response,
+        Err(problem) => {
+            let status =
+                StatusCode::from_u16(problem.code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+            html(status, baton_web::error_page(&problem, theme))
+        }
+    };
+    let status = response.status().as_u16();
+    shared.metrics.record(if path.starts_with("/ui") { "/ui" } else { "/" }, status, started.elapsed());
+    let page = PageRequest {
+        face,
+        correlation_id: correlation_id.clone(),
+        actor_key_id: response.extensions().get().cloned(),
+        peer: peer.0,
+        status,
+        started_at,
+    };
+    // A page loads its files and its event stream by itself.
+    if !path.starts_with(ASSETS) && path != EVENTS {
+        shared.app.log_page(page);
+    }
+    let headers = response.headers_mut();
+    if let Ok(id) = HeaderValue::from_str(correlation_id.as_str()) {
+        headers.insert(HeaderName::from_static("x-correlation-id"), id);
+    }
+    headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
+    // Not `no-referrer`, with which browsers send forms without their origin.
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));
+    headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    response
+}
+
+fn problem(fault: &Fault) -> Problem {
+    Problem { code: fault.code, message: fault.message.clone(), hint: fault.hint.clone() }
+}
+
+fn html(status: StatusCode, body: String) -> Response<Body> {
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+    response
+}
+
+fn redirect(to: &str) -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::SEE_OTHER;
+    let to = HeaderValue::from_str(to).unwrap_or(HeaderValue::from_static("/"));
+    response.headers_mut().insert(LOCATION, to);
+    response
+}
+
+fn header(parts: &Parts, name: HeaderName) -> Option<&str> {
+    parts.headers.get(name)?.to_str().ok()
+}
+
+/// Returns the value of a cookie.
+fn cookie<'a>(parts: &'a Parts, name: &str) -> Option<&'a str> {
+    let all = parts.headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
+    let mut pairs = all.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    pairs.find(|(found, _)| *found == name).map(|(_, value)| value)
+}
+
+fn theme(parts: &Parts) -> Theme {
+    cookie(parts, THEME_COOKIE).and_then(Theme::from_wire).unwrap_or_default()
+}
+
+/// Returns a path of this server to redirect to. Anything else becomes the start page.
+fn local_path(form: &Form, name: &str) -> String {
+    let path = form.get(name).and_then(Value::as_str).unwrap_or_default();
+    let is_local = path.starts_with('/') && !path.starts_with("//") && !path.contains(['\\', '\r', '\n']);
+    if is_local { path.to_owned() } else { "/".to_owned() }
+}
+
+async fn show(shared: Arc<Shared>, mut parts: Parts, page: &'static Page) -> Result<Response<Body>, Problem> {
+    let theme = theme(&parts);
+    let path = parts.uri.path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string);
+    let actor = match enter(&shared, &parts).await {
+        Ok(actor) => actor,
+        Err(fault) if fault.code == ErrorCode::Unauthorized => {
+            let had_cookie = cookie(&parts, &shared.dashboard.cookie_name).is_some();
+            let expired = had_cookie.then_some("Your sign-in has expired or was revoked.");
+            let form = baton_web::sign_in_page(&path, expired, theme);
+            return Ok(html(StatusCode::UNAUTHORIZED, form));
+        }
+        Err(fault) => return Err(problem(&fault)),
+    };
+    let query = query(&mut parts).await?;
+    let csrf = shared.dashboard.csrf(&parts);
+    let visitor = visitor(&shared, &parts, actor, csrf.clone())?;
+    let view = (page.render)(&visitor, &query).await?;
+    let mut response = html(StatusCode::OK, baton_web::page(&view, &path, theme, &csrf));
+    // For the request log.
+    response.extensions_mut().insert(visitor.actor.key_id);
+    Ok(response)
+}
+
+/// Authenticates the visitor of a page. A visitor without any credential is not a failed authentication.
+async fn enter(shared: &Shared, parts: &Parts) -> Result<Actor, Fault> {
+    if presented(parts).is_none()
+        && shared.needs_credential()
+        && shared.dashboard.cookie(parts, shared.app.now()).is_none()
+    {
+        return Err(Fault::new(ErrorCode::Unauthorized, "not signed in"));
+    }
+    shared.authenticate(parts).await
+}
+
+fn visitor(shared: &Shared, parts: &Parts, actor: Actor, csrf: String) -> Result<Visitor, Problem> {
+    let assigned = parts.extensions.get().cloned();
+    let correlation_id = match assigned {
+        Some(id) => id,
+        None => shared.app.correlation_id().map_err(|fault| problem(&fault))?,
+    };
+    Ok(Visitor { app: shared.app.clone(), actor, correlation_id, csrf, now: shared.app.now() })
+}
+
+/// Returns the parameters of the path and the query.
+async fn query(parts: &mut Parts) -> Result<Query, Problem> {
+    let given = from_query(parts.uri.query().unwrap_or_default(), &BTreeMap::new());
+    let mut all: BTreeMap<String, String> = given
+        .map_err(|fault| problem(&fault))?
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value.as_str()?.to_owned())))
+        .collect();
+    all.extend(path_params(parts).await?);
+    Ok(Query(all))
+}
+
+async fn path_params(parts: &mut Parts) -> Result<Vec<(String, String)>, Problem> {
+    let found = RawPathParams::from_request_parts(parts, &())
+        .await
+        .map_err(|_| problem(&Fault::new(ErrorCode::InvalidRequest, "the path is not valid UTF-8")))?;
+    Ok(found.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
+}
+
+async fn send_asset(_: Arc<Shared>, mut parts: Parts) -> Result<Response<Body>, Problem> {
+    let name = path_params(&mut parts).await?.into_iter().next().map(|(_, value)| value).unwrap_or_default();
+    let missing = || problem(&Fault::new(ErrorCode::NotFound, "there is no such file"));
+    let asset = baton_web::asset(&name).ok_or_else(missing)?;
+    let mut response = Response::new(Body::from(asset.body));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(asset.kind));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=31536000, immutable"));
+    Ok(response)
+}
+
+/// Answers with a stream that has a `change` event for each change of the store.
+async fn send_events(shared: Arc<Shared>, parts: Parts) -> Result<Response<Body>, Problem> {
+    enter(&shared, &parts).await.map_err(|fault| problem(&fault))?;
+    let changes = shared.dashboard.live.subscribe(&shared.app);
+    let connection = parts.extensions.get::<Arc<Connection>>().cloned();
+    let first = Some("retry: 1000\n\n");
+    let events =
+        stream::unfold((first, changes, connection), |(first, mut changes, connection)| async move {
+            let text = match first {
+                Some(first) => first,
+                None => match timeout(KEEP_ALIVE, changes.changed()).await {
+                    Ok(Ok(())) => "event: change\ndata:\n\n",
+                    Ok(Err(_)) => return None,
+                    Err(_) => ":\n\n",
+                },
+            };
+            if let Some(connection) = &connection {
+                // Otherwise the connection would be closed as idle.
+                connection.received_head();
+            }
+            Some((Ok::<_, Infallible>(text), (None, changes, connection)))
+        });
+    let mut response = Response::new(Body::from_stream(events));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    Ok(response)
+}
+
+/// Shows the sign-in form, or signs in with the one-time code of a link.
+fn sign_in_form(shared: &Shared, parts: &Parts) -> Result<Response<Body>, Problem> {
+    let given = from_query(parts.uri.query().unwrap_or_default(), &BTreeMap::new()).unwrap_or_default();
+    let (next, dashboard, now) = (local_path(&given, "next"), &shared.dashboard, shared.app.now());
+    let Some(code) = given.get("code").and_then(Value::as_str) else {
+        return Ok(html(StatusCode::OK, baton_web::sign_in_page(&next, None, theme(parts))));
+    };
+    if !dashboard.sign_in.redeem(code, now) {
+        let problem = "This link was already used or has expired. Run `baton open` for a new one.";
+        return Ok(html(
+            StatusCode::UNAUTHORIZED,
+            baton_web::sign_in_page(&next, Some(problem), theme(parts)),
+        ));
+    }
+    Ok(signed_in(shared, parts, &dashboard.sign_in.local_cookie(now), &next))
+}
+
+/// Sets the cookie and shows a page that leads on. A redirect would not send the cookie if another site linked here.
+fn signed_in(shared: &Shared, parts: &Parts, cookie: &str, next: &str) -> Response<Body> {
+    let mut response = html(StatusCode::OK, baton_web::signed_in_page(next, theme(parts)));
+    if let Some(cookie) = shared.dashboard.set_cookie(cookie, SignIn::cookie_seconds(), parts) {
+        response.headers_mut().append(SET_COOKIE, cookie);
+    }
+    response
+}
+
+/// Signs in with a token or the relay key.
+async fn sign_in(shared: Arc<Shared>, parts: Parts, form: Form) -> Result<Response<Body>, Problem> {
+    require_same_origin(&parts)?;
+    let next = local_path(&form, "next");
+    let credential = form.get("credential").and_then(Value::as_str).unwrap_or_default().trim();
+    match shared.actor(&parts, Some(credential), None).await {
+        Ok(_) if credential.starts_with("bt_") => Ok(signed_in(&shared, &parts, credential, &next)),
+        Ok(_) => {
+            let cookie = shared.dashboard.sign_in.local_cookie(shared.app.now());
+            Ok(signed_in(&shared, &parts, &cookie, &next))
+        }
+        Err(fault) if fault.code == ErrorCode::Unauthorized => {
+            let problem = "This token is unknown, expired or revoked.";
+            let form = baton_web::sign_in_page(&next, Some(problem), theme(&parts));
+            Ok(html(StatusCode::UNAUTHORIZED, form))
+        }
+        Err(fault) => Err(problem(&fault)),
+    }
+}
+
+/// Makes a sign-in link for the holder of the relay key.
+async fn make_link(shared: Arc<Shared>, parts: Parts) -> Result<Response<Body>, Problem> {
+    let made = async {
+        let actor = shared.authenticate(&parts).await?;
+        if shared.is_relay_key(&actor) {
+            return shared.dashboard.sign_in_path(&shared.app);
+        }
+        Err(Fault::new(ErrorCode::Forbidden, "cannot make a sign-in link: the relay key is required"))
+    };
+    match made.await {
+        Ok(path) => {
+            let mut response = Response::new(Body::from(json!({ "path": path }).to_string()));
+            response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            Ok(response)
+        }
+        Err(fault) => {
+            let Admitted { correlation_id, face } = match shared.admit(&parts) {
+                Ok(admitted) => admitted,
+                Err(response) => return Ok(*response),
+            };
+            let refused = RefusedCall { face, correlation_id, actor_key_id: None, peer: peer(&parts).0 };
+            Ok(respond(shared.app.refuse(refused, &fault)))
+        }
+    }
+}
+
+fn sign_out(shared: &Shared, parts: &Parts) -> Result<Response<Body>, Problem> {
+    require_same_origin(parts)?;
+    let mut response = redirect(SIGN_IN);
+    if let Some(cookie) = shared.dashboard.set_cookie("", 0, parts) {
+        response.headers_mut().append(SET_COOKIE, cookie);
+    }
+    Ok(response)
+}
+
+fn choose_theme(form: &Form) -> Result<Response<Body>, Problem> {
+    let chosen = form.get("theme").and_then(Value::as_str).and_then(Theme::from_wire).unwrap_or_default();
+    let mut response = redirect(&local_path(form, "back"));
+    let text =
+        format!("{THEME_COOKIE}={}; Path=/; HttpOnly; SameSite=Strict; Max-Age=31536000", chosen.as_str());
+    if let Ok(cookie) = HeaderValue::from_str(&text) {
+        response.headers_mut().append(SET_COOKIE, cookie);
+    }
+    Ok(response)
+}
+
+/// Calls an operation with the fields of a form, then shows the page that the form names.
+async fn call(shared: Arc<Shared>, mut parts: Parts, mut form: Form) -> Result<Response<Body>, Problem> {
+    require_same_origin(&parts)?;
+    let name = path_params(&mut parts).await?.into_iter().next().map(|(_, value)| value).unwrap_or_default();
+    let fault = |code, message: &str| problem(&Fault::new(code, message));
+    let operation = baton_app::find(&name)
+        .filter(|_| ACTIONS.contains(&name.as_str()))
+        .ok_or_else(|| fault(ErrorCode::NotFound, "there is no such form"))?;
+    let dashboard = &shared.dashboard;
+    let mut take = |name: &str| form.remove(name).and_then(|value| value.as_str().map(str::to_owned));
+    let (token, key) = (take("csrf").unwrap_or_default(), take("idempotency_key"));
+    let back = local_path(&form, "back");
+    form.remove("back");
+    let (raw, found) = (cookie(&parts, &dashboard.cookie_name), dashboard.cookie(&parts, shared.app.now()));
+    let is_own_form = raw.is_some_and(|cookie| dashboard.sign_in.is_csrf(cookie, &token));
+    if found.is_none() || !is_own_form {
+        return Err(Problem {
+            hint: Some("Load the page again and repeat the action.".to_owned()),
+            ..fault(ErrorCode::Forbidden, "the form is too old or does not come from this dashboard")
+        });
+    }
+    let actor = shared.actor(&parts, None, found).await.map_err(|fault| problem(&fault))?;
+    let params =
+        form_params(form, &literal_params(&operation.params_schema())).map_err(|fault| problem(&fault))?;
+    let Visitor { actor, correlation_id, .. } = visitor(&shared, &parts, actor, String::new())?;
+    let idempotency_key =
+        key.as_deref().map(IdempotencyKey::parse).transpose().map_err(|fault| problem(&fault))?;
+    let face = Face::Http { method: "POST".to_owned(), path: parts.uri.path().to_owned() };
+    let call = Call { actor, face, correlation_id, idempotency_key, attachment: None };
+    let reply = shared.app.call(operation, call, Value::Object(params)).await;
+    match reply.error {
+        Some(code) => Err(Problem::of_body(code, &reply.body)),
+        None => Ok(redirect(&back)),
+    }
+}
+
+/// Rejects a form that a page of another site sent.
+fn require_same_origin(parts: &Parts) -> Result<(), Problem> {
+    let is_same = match header(parts, HeaderName::from_static("sec-fetch-site")) {
+        Some(site) => site == "same-origin",
+        None => header(parts, ORIGIN)
+            .and_then(|origin| origin.split_once("://"))
+            .is_some_and(|(_, host)| header(parts, HOST).is_some_and(|own| own.eq_ignore_ascii_case(host))),
+    };
+    if is_same {
+        return Ok(());
+    }
+    Err(problem(&Fault::new(ErrorCode::Forbidden, "this form was not sent by a page of this server")))
+}

@@ -1,0 +1,159 @@
+//! *Handoffs*: the list, one handoff with its details, and a form to write one as a person.
+
+use baton_app::handoff::{HandoffView, ListHandoffs, ShowHandoff};
+use baton_app::session::{SessionHistory, SessionView};
+use baton_core::{HandoffFields, Timestamp};
+use maud::{Markup, html};
+use serde_json::{Value, json};
+
+use super::View;
+use crate::visitor::{Problem, Query, Visitor, url};
+use crate::widgets::{default_venture, empty, form_fields, id_link, line, list, prose, time};
+
+const LIMIT: i64 = 50;
+
+pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Problem> {
+    let venture = default_venture(visitor, query);
+    let mut params = query.pick(&["repo", "from_agent", "to_agent", "cursor"]);
+    params.insert("venture".to_owned(), venture.clone().into());
+    params.insert("limit".to_owned(), json!(LIMIT));
+    let found = visitor.ask::<ListHandoffs>(Value::Object(params)).await?;
+    let filters = [("venture", venture.as_str()), ("repo", query.get("repo").unwrap_or_default())];
+    let body = html! {
+        h1 { "Handoffs" }
+        form.filters method="get" action="/ui/handoffs" {
+            div { label for="repo" { "Repository" } input id="repo" name="repo" value=(query.get("repo").unwrap_or_default()) placeholder="owner/name" data-search; }
+            div { label for="venture" { "Venture" } input id="venture" name="venture" value=(venture); }
+            div { button { "Filter" } }
+        }
+        @if found.handoffs.is_empty() {
+            (empty("No handoffs", html! {
+                p { "An agent writes a handoff when its session ends. You can write one below, or:" }
+                pre { code { "baton handoff create --summary 'Login works' --next 'Add logout'" } }
+            }))
+        }
+        ul.rows { @for handoff in &found.handoffs { (row(handoff, visitor.now)) } }
+        @if let Some(cursor) = &found.pagination.next_cursor {
+            p.pager { a.button href=(url("/ui/handoffs", filters.into_iter().chain([("cursor", cursor.as_str())]))) { "Earlier handoffs" } }
+        }
+        (write_form(visitor).await?)
+    };
+    Ok(View::new("Handoffs", url("/handoffs", [("venture", venture.as_str())]), body))
+}
+
+fn row(handoff: &HandoffView, now: Timestamp) -> Markup {
+    let blockers = HandoffFields::of(&handoff.payload).blockers.len();
+    html! {
+        li data-row id=(handoff.id) {
+            a.title href=(format!("/ui/handoffs/{}", handoff.id)) { (line(&handoff.summary, 200)) }
+            p.meta {
+                (status(handoff))
+                @if blockers > 0 { span.label.bad { (blockers) " blocking" } }
+                span { (handoff.from_agent) @if let Some(to) = &handoff.to_agent { " to " (to) } }
+                span { (handoff.repo) }
+                (time(handoff.created_at, now))
+            }
+        }
+    }
+}
+
+fn status(handoff: &HandoffView) -> Markup {
+    let label = handoff.status_label.as_deref();
+    html! {
+        @if let Some(label) = label { span class=(if label == "blocked" { "label bad" } else { "label" }) { (label) } }
+        @if let Some(by) = &handoff.acknowledged_by { span.label.good { "taken by " (by) } }
+    }
+}
+
+/// The form for a handoff of a person, which belongs to an active session.
+async fn write_form(visitor: &Visitor) -> Result<Markup, Problem> {
+    let active = visitor.ask::<SessionHistory>(json!({ "status": "active", "limit": 50 })).await?.sessions;
+    let name = |session: &SessionView| format!("{} in {}", session.agent, session.repo);
+    let area = |name: &str, label: &str, hint: &str| {
+        html! { div { label for=(name) { (label) } textarea id=(name) name=(name) rows="2" placeholder=(hint) {} } }
+    };
+    Ok(html! {
+        details.panel id="write" {
+            summary { "Write a handoff" }
+            @if active.is_empty() {
+                p { "A handoff belongs to an active session, and there is none. Start one with " code { "baton session start --agent me" } "." }
+            } @else {
+                form.stack method="post" action="/ui/call/handoff.create" {
+                    (form_fields(visitor, "/ui/handoffs"))
+                    div {
+                        label for="session_id" { "Session" }
+                        select id="session_id" name="session_id" { @for session in &active { option value=(session.id) { (name(session)) } } }
+                    }
+                    div { label for="summary" { "Summary" } textarea id="summary" name="handoff.summary" rows="3" required placeholder="What was done and what the next agent must know" {} }
+                    div {
+                        label for="status_label" { "Status" }
+                        select id="status_label" name="handoff.status_label" {
+                            @for status in ["in-progress", "blocked", "ready", "done"] { option { (status) } }
+                        }
+                    }
+                    (area("handoff.blockers[]", "Blockers, one per line", "The staging database is down"))
+                    (area("handoff.next_actions[]", "Next actions, one per line", "Add logout"))
+                    button.primary { "Save the handoff" }
+                }
+            }
+        }
+    })
+}
+
+/// Renders one handoff.
+pub(super) async fn render_one(visitor: &Visitor, query: &Query) -> Result<View, Problem> {
+    let id = query.get("handoff_id").unwrap_or_default();
+    let handoff = visitor.ask::<ShowHandoff>(json!({ "handoff_id": id })).await?.handoff;
+    let page = format!("/ui/handoffs/{id}");
+    let fields = HandoffFields::of(&handoff.payload);
+    let body = html! {
+        p.meta { a href="/ui/handoffs" { "Handoffs" } }
+        h1 { "Handoff of " (handoff.from_agent) }
+        p.meta { (status(&handoff)) span { (handoff.repo) } (time(handoff.created_at, visitor.now)) @if handoff.incomplete { span.label.warn { "being completed" } } }
+        section.panel {
+            (prose(&handoff.summary))
+            (list("Blockers", &fields.blockers))
+            (list("Next actions", &fields.next_actions))
+            (list("Goal", &fields.goal.into_iter().collect::<Vec<_>>()))
+            (list("State", &fields.state.into_iter().collect::<Vec<_>>()))
+            (list("Done", &fields.work_completed))
+            (list("Decisions", &fields.decisions))
+            (list("Rejected approaches", &fields.rejected))
+            (list("Gotchas", &fields.gotchas))
+            (list("Constraints", &fields.constraints))
+            (list("Uncommitted files", &fields.references.uncommitted_files))
+        }
+        (facts(&handoff))
+        (ack_form(visitor, &handoff, &page))
+    };
+    Ok(View::new(format!("Handoff of {}", handoff.from_agent), format!("/handoffs/{id}"), body))
+}
+
+fn facts(handoff: &HandoffView) -> Markup {
+    html! {
+        dl.facts {
+            div { dt { "Session" } dd { (id_link(&handoff.session_id.to_string())) } }
+            @if let Some(to) = &handoff.to_agent { div { dt { "For" } dd { (to) } } }
+            @if let Some(branch) = &handoff.branch { div { dt { "Branch" } dd { code { (branch) } } } }
+            @if let Some(workflow) = &handoff.workflow_id { div { dt { "Workflow" } dd { (workflow) } } }
+            @if let Some(checkpoint) = &handoff.checkpoint_id { div { dt { "Checkpoint" } dd { (id_link(&checkpoint.to_string())) } } }
+            div { dt { "Id" } dd { span.id { (handoff.id) } } }
+        }
+    }
+}
+
+fn ack_form(visitor: &Visitor, handoff: &HandoffView, page: &str) -> Markup {
+    html! {
+        @match (&handoff.acknowledged_by, handoff.acknowledged_at) {
+            (Some(by), Some(at)) => p.notice { (by) " took over " (time(at, visitor.now)) },
+            _ => {
+                form.actions method="post" action="/ui/call/handoff.ack" {
+                    (form_fields(visitor, page))
+                    input type="hidden" name="handoff_id" value=(handoff.id);
+                    div { label for="agent" { "Acknowledge as" } input id="agent" name="agent" value="me" required; }
+                    button.primary { "Acknowledge" }
+                }
+            },
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! *Requests*: the request log, with a plot of response times.
+
+use baton_app::request::{ListRequests, RequestView};
+use baton_core::Timestamp;
+use maud::{Markup, html};
+use serde_json::{Value, json};
+
+use super::View;
+use crate::visitor::{Problem, Query, Visitor, url};
+use crate::widgets::{count, empty, line, time};
+
+const LIMIT: i64 = 100;
+
+pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Problem> {
+    let mut params = query.pick(&["status", "endpoint", "since"]);
+    params.insert("limit".to_owned(), json!(LIMIT));
+    if let Some(before) = query.get("before").and_then(|before| before.parse::<i64>().ok()) {
+        params.insert("before".to_owned(), before.into());
+    }
+    let found = visitor.ask::<ListRequests>(Value::Object(params)).await?;
+    let (requests, now) = (&found.requests, visitor.now);
+    let failed = requests.iter().filter(|request| request.status_code >= 400).count();
+    let body = html! {
+        h1 { "Requests" }
+        form.filters method="get" action="/ui/requests" {
+            div { label for="endpoint" { "Endpoint" } input id="endpoint" name="endpoint" value=(query.get("endpoint").unwrap_or_default()) placeholder="/sod" data-search; }
+            div {
+                label for="status" { "Status" }
+                select id="status" name="status" {
+                    option value="" { "Any" }
+                    @for status in ["2xx", "4xx", "5xx"] { option selected[query.get("status") == Some(status)] { (status) } }
+                }
+            }
+            div { button { "Filter" } }
+        }
+        @if requests.is_empty() {
+            (empty("No requests", html! { p { "Requests of agents and of the command line appear here." } }))
+        } @else {
+            p.meta { span { (count(requests.len(), "entry").replace("ys", "ies")) } span { (failed) " failed" } }
+            @if requests.len() > 1 { (plot(requests)) }
+            div.scroll { table {
+                thead { tr { th { "Time" } th { "Request" } th.number { "Status" } th.number { "Duration" } th { "By" } } }
+                tbody { @for request in requests { (row(request, now)) } }
+            } }
+        }
+        @if let Some(before) = found.next_before {
+            p.pager { a.button href=(url("/ui/requests", [("before", before.to_string().as_str())])) { "Earlier requests" } }
+        }
+    };
+    let view = View::new("Requests", query.url("/api/requests", &["status", "endpoint", "since"]), body);
+    Ok(View { has_plot: requests.len() > 1, ..view })
+}
+
+fn row(request: &RequestView, now: Timestamp) -> Markup {
+    let tone = if request.status_code >= 400 { "label bad" } else { "label good" };
+    html! {
+        tr {
+            td { (time(request.timestamp, now)) }
+            td {
+                code { (request.method) " " (request.endpoint) }
+                @if request.request_count > 1 { " " span.label { (request.request_count) " times" } }
+                @if let Some(error) = &request.error_message { p.failed { (line(error, 200)) } }
+            }
+            td.number { span class=(tone) { (request.status_code) } }
+            td.number { (request.duration_ms) " ms" }
+            td { @if let Some(by) = request.agent.as_ref().or(request.actor_key_id.as_ref()) { (by) } }
+        }
+    }
+}
+
+/// Response times, oldest first; failed requests are a second series.
+fn plot(requests: &[RequestView]) -> Markup {
+    let oldest_first = || requests.iter().rev();
+    let x: Vec<f64> = oldest_first().map(|one| one.timestamp.as_millis() as f64 / 1_000.0).collect();
+    let durations = |is_failed: bool| -> Vec<Option<i64>> {
+        oldest_first().map(|one| (is_failed == (one.status_code >= 400)).then_some(one.duration_ms)).collect()
+    };
+    let series = json!([
+        { "label": "Succeeded", "values": durations(false) },
+        { "label": "Failed", "values": durations(true) },
+    ]);
+    let plot = json!({ "x": x, "series": series, "unit": " ms", "points": true });
+    html! { figure.plot data-plot=(plot) aria-label="Response times" {} }
+}

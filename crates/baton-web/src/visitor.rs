@@ -1,0 +1,127 @@
+//! The signed-in visitor of a page, and calls of operations on its behalf.
+
+use std::collections::BTreeMap;
+
+use baton_app::{App, Call, Face, Operation, operation};
+use baton_core::{Actor, CorrelationId, ErrorCode, Timestamp};
+use serde_json::Value;
+
+/// A signed-in visitor.
+#[derive(Debug, Clone)]
+pub struct Visitor {
+    /// The application.
+    pub app: App,
+    /// Credential of the visitor.
+    pub actor: Actor,
+    /// Correlation id of the request.
+    pub correlation_id: CorrelationId,
+    /// Token that forms send back, as protection against requests that another site makes the browser send.
+    pub csrf: String,
+    /// Time of the request.
+    pub now: Timestamp,
+}
+
+impl Visitor {
+    /// Calls an operation that reads.
+    pub(crate) async fn ask<O: Operation>(&self, params: Value) -> Result<O::Output, Problem> {
+        let call = Call {
+            actor: self.actor.clone(),
+            face: Face::Page,
+            correlation_id: self.correlation_id.clone(),
+            idempotency_key: None,
+            attachment: None,
+        };
+        let reply = self.app.call(operation::<O>(), call, params).await;
+        if let Some(code) = reply.error {
+            return Err(Problem::of_body(code, &reply.body));
+        }
+        serde_json::from_str(&reply.body).map_err(|_| Problem {
+            code: ErrorCode::Internal,
+            message: "cannot read the answer of an operation".to_owned(),
+            hint: None,
+        })
+    }
+}
+
+/// Why a page cannot be shown.
+#[derive(Debug, Clone)]
+pub struct Problem {
+    /// Error code.
+    pub code: ErrorCode,
+    /// What failed.
+    pub message: String,
+    /// What to do next.
+    pub hint: Option<String>,
+}
+
+impl Problem {
+    /// Reads the error body of a reply.
+    pub fn of_body(code: ErrorCode, body: &str) -> Self {
+        let body: Value = serde_json::from_str(body).unwrap_or_default();
+        let text = |name: &str| body[name].as_str().map(str::to_owned);
+        Self { code, message: text("message").unwrap_or_default(), hint: text("hint") }
+    }
+
+    pub(crate) fn not_found(message: &str) -> Self {
+        Self { code: ErrorCode::NotFound, message: message.to_owned(), hint: None }
+    }
+}
+
+/// Parameters of a page from its path and query.
+#[derive(Debug, Clone, Default)]
+pub struct Query(pub BTreeMap<String, String>);
+
+impl Query {
+    /// Returns a parameter, unless it is missing or blank.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(|value| value.trim()).filter(|value| !value.is_empty())
+    }
+
+    /// Returns the parameters with these names as an object for an operation. Numbers are not converted.
+    pub(crate) fn pick(&self, names: &[&str]) -> serde_json::Map<String, Value> {
+        names.iter().filter_map(|name| Some(((*name).to_owned(), self.get(name)?.into()))).collect()
+    }
+
+    /// Returns a URL with these parameters, of which the missing ones are left out.
+    pub(crate) fn url(&self, path: &str, names: &[&str]) -> String {
+        let pairs = names.iter().filter_map(|name| Some((*name, self.get(name)?)));
+        url(path, pairs)
+    }
+}
+
+/// Returns a URL with a query.
+pub(crate) fn url<'a>(path: &str, pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
+    let mut url = path.to_owned();
+    for (index, (name, value)) in pairs.into_iter().enumerate() {
+        url.push(if index == 0 { '?' } else { '&' });
+        url.push_str(name);
+        url.push('=');
+        url.push_str(&encode(value));
+    }
+    url
+}
+
+/// Percent-encodes a part of a path or query.
+pub(crate) fn encode(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_in_urls_are_encoded() {
+        let pairs = [("q", "a b&c=<\"é"), ("repo", "o/r")];
+        assert_eq!(url("/x", pairs), "/x?q=a%20b%26c%3D%3C%22%C3%A9&repo=o%2Fr");
+        assert_eq!(url("/x", []), "/x");
+    }
+}

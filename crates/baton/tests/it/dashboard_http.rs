@@ -1,0 +1,336 @@
+//! The dashboard over HTTP: sign-in, access, protection of forms, headers, and text of agents in pages.
+
+use baton_testkit::binary::{Answer, RELAY_KEY, ServerProcess};
+use baton_testkit::processes::wait_until;
+use serde_json::json;
+
+use crate::served::{Served, id, who, with};
+
+/// A browser that is signed in.
+pub(crate) struct SignedIn {
+    pub(crate) cookie: String,
+}
+
+impl SignedIn {
+    /// Signs in with a one-time link.
+    pub(crate) fn new(server: &ServerProcess) -> Self {
+        let path = sign_in_path(server);
+        let answer = server.send("GET", &path, &[("x-relay-key", "")], b"");
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        Self { cookie: cookie_of(&answer) }
+    }
+
+    fn get(&self, server: &ServerProcess, path: &str) -> Answer {
+        server.send("GET", path, &[("cookie", &self.cookie), ("X-Relay-Key", "")], b"")
+    }
+
+    /// Sends a form as a browser does.
+    fn send(&self, server: &ServerProcess, path: &str, form: &str, headers: &[(&str, &str)]) -> Answer {
+        let kind = ("content-type", "application/x-www-form-urlencoded");
+        let all = [&[("cookie", self.cookie.as_str()), ("X-Relay-Key", ""), kind], headers].concat();
+        server.send("POST", path, &all, form.as_bytes())
+    }
+}
+
+/// Asks the server for a one-time link.
+pub(crate) fn sign_in_path(server: &ServerProcess) -> String {
+    let made = server.send("POST", "/ui/signin/link", &[("x-relay-key", RELAY_KEY)], b"");
+    assert_eq!(made.status, 200, "{}", made.text);
+    id(&made.json()["path"])
+}
+
+fn cookie_of(answer: &Answer) -> String {
+    let set = answer.header("set-cookie").unwrap();
+    assert!(set.contains("HttpOnly") && set.contains("SameSite=Strict") && set.contains("Path=/"), "{set}");
+    set.split(';').next().unwrap().to_owned()
+}
+
+/// Returns the value of a hidden field.
+fn hidden(page: &str, name: &str) -> String {
+    let from = page.find(&format!("name=\"{name}\" value=\"")).unwrap();
+    page[from..].split('"').nth(3).unwrap().to_owned()
+}
+
+const SAME_ORIGIN: (&str, &str) = ("sec-fetch-site", "same-origin");
+
+#[test]
+fn pages_need_a_sign_in_and_a_link_works_once() {
+    for served in Served::each() {
+        let path = sign_in_path(&served);
+        for page in ["/", "/ui/sessions", "/ui/next", "/ui/memory", "/ui/handoffs"] {
+            let answer = served.send("GET", page, &[("X-Relay-Key", "")], b"");
+            assert_eq!(answer.status, 401, "{page}");
+            assert!(answer.text.contains("Sign in to Baton"), "{page}: {}", answer.text);
+        }
+        let first = served.send("GET", &path, &[("X-Relay-Key", "")], b"");
+        let browser = SignedIn { cookie: cookie_of(&first) };
+        assert_eq!(browser.get(&served, "/").status, 200);
+        let second = served.send("GET", &path, &[("X-Relay-Key", "")], b"");
+        assert_eq!((second.status, second.header("set-cookie")), (401, None));
+        let expired = SignedIn { cookie: browser.cookie.replace("local.1", "local.2") };
+        let refused = expired.get(&served, "/ui/sessions");
+        assert_eq!(refused.status, 401);
+        assert!(refused.text.contains("expired"), "{}", refused.text);
+    }
+}
+
+#[test]
+fn every_page_has_a_strict_policy_and_a_json_equivalent() {
+    let served = Served::sqlite();
+    let browser = SignedIn::new(&served);
+    let (session, handoff) =
+        served.relay(&who("a"), &json!({ "summary": "half done", "blockers": ["no database"] }));
+    let pages = [
+        "/",
+        "/ui/sessions",
+        "/ui/next",
+        "/ui/memory",
+        "/ui/memory?q=half",
+        "/ui/handoffs?venture=v",
+        "/ui/workflows",
+        "/ui/tasks",
+        "/ui/worker",
+        "/ui/requests",
+        "/ui/activity",
+        "/ui/agents",
+    ];
+    let pages = pages.map(str::to_owned).into_iter();
+    for page in pages.chain([format!("/ui/sessions/{session}"), format!("/ui/handoffs/{handoff}")]) {
+        let answer = browser.get(&served, &page);
+        assert_eq!(answer.status, 200, "{page}: {}", answer.text);
+        let policy = answer.header("content-security-policy").unwrap();
+        assert!(policy.contains("default-src 'none'") && !policy.contains("unsafe"), "{policy}");
+        assert_eq!(answer.header("cache-control"), Some("no-store"), "{page}");
+        for forbidden in ["<style", "style=\"", "onclick", "javascript:", "http://", "https://"] {
+            assert!(!answer.text.contains(forbidden), "{page} contains {forbidden}");
+        }
+        let json = answer.text.split("<footer><a href=\"").nth(1).unwrap().split('"').next().unwrap();
+        let json = json.replace("&amp;", "&");
+        let data = browser.get(&served, &json);
+        assert_eq!(
+            (data.status, data.header("content-type")),
+            (200, Some("application/json")),
+            "{page}: {json}"
+        );
+    }
+    assert_eq!(browser.get(&served, "/ui/nothing").status, 404);
+    assert_eq!(browser.get(&served, "/ui/sessions/sess_01M7H6D3AHF4DP3YJEERGQ2KGT").status, 404);
+    assert_eq!(browser.get(&served, "/ui/sessions/%00%ff").status, 400);
+}
+
+#[test]
+fn the_cookie_is_accepted_for_reading_the_api_only() {
+    let served = Served::sqlite();
+    let browser = SignedIn::new(&served);
+    assert_eq!(browser.get(&served, "/active?venture=v").status, 200);
+    let headers = [("cookie", browser.cookie.as_str()), ("X-Relay-Key", ""), SAME_ORIGIN];
+    let written = served.send("POST", "/sod", &headers, who("a").to_string().as_bytes());
+    assert_eq!(written.status, 401, "{}", written.text);
+}
+
+#[test]
+fn a_form_needs_its_token_and_its_own_origin() {
+    for served in Served::each() {
+        let browser = SignedIn::new(&served);
+        let session = served.start("a");
+        let handoff = json!({ "session_id": session, "handoff": { "summary": "take over" } });
+        let handoff = id(&served.ok("/handoffs", &handoff)["handoff_id"]);
+        let page = browser.get(&served, &format!("/ui/handoffs/{handoff}")).text;
+        let (csrf, key) = (hidden(&page, "csrf"), hidden(&page, "idempotency_key"));
+        let path = "/ui/call/handoff.ack";
+        let form = |csrf: &str| {
+            format!("csrf={csrf}&back=%2Fui%2Fhandoffs&idempotency_key={key}&handoff_id={handoff}&agent=me")
+        };
+        let host = served.url().strip_prefix("http://").unwrap().to_owned();
+        let (own, other) = (format!("http://{host}"), "http://localhost:1".to_owned());
+        let refused: [(&str, &[(&str, &str)]); 5] = [
+            (&csrf, &[]),
+            (&csrf, &[("sec-fetch-site", "cross-site")]),
+            (&csrf, &[("sec-fetch-site", "same-site")]),
+            (&csrf, &[("origin", &other)]),
+            ("0000", &[SAME_ORIGIN]),
+        ];
+        for (token, headers) in refused {
+            let answer = browser.send(&served, path, &form(token), headers);
+            assert_eq!(answer.status, 403, "{token} {headers:?}: {}", answer.text);
+        }
+        let stranger = SignedIn { cookie: "baton-1=x".to_owned() };
+        assert_eq!(stranger.send(&served, path, &form(&csrf), &[SAME_ORIGIN]).status, 403);
+        let not_offered = browser.send(&served, "/ui/call/queue.purge", &form(&csrf), &[SAME_ORIGIN]);
+        assert_eq!(not_offered.status, 404, "{}", not_offered.text);
+        let acked = || served.found(&format!("/handoffs/{handoff}"))["handoff"]["acknowledged_by"].clone();
+        assert!(acked().is_null());
+        let sent = browser.send(&served, path, &form(&csrf), &[("origin", &own)]);
+        assert_eq!((sent.status, sent.header("location")), (303, Some("/ui/handoffs")), "{}", sent.text);
+        assert_eq!(acked(), "me");
+        let elsewhere = form(&csrf).replace("%2Fui%2Fhandoffs", "%2F%2Fevil.example");
+        let sent = browser.send(&served, path, &elsewhere, &[SAME_ORIGIN]);
+        assert_eq!((sent.status, sent.header("location")), (303, Some("/")), "{}", sent.text);
+    }
+}
+
+#[test]
+fn a_person_writes_a_handoff_with_a_form() {
+    let served = Served::sqlite();
+    let browser = SignedIn::new(&served);
+    let session = served.start("a");
+    let page = browser.get(&served, "/ui/handoffs?venture=v").text;
+    let form = format!(
+        "csrf={}&idempotency_key={}&back=/ui/handoffs&session_id={session}&handoff.summary=Half+done\
+         &handoff.status_label=blocked&handoff.blockers[]=No+database%0D%0ANo+key&handoff.next_actions[]=",
+        hidden(&page, "csrf"),
+        hidden(&page, "idempotency_key")
+    );
+    for _ in 0..2 {
+        assert_eq!(browser.send(&served, "/ui/call/handoff.create", &form, &[SAME_ORIGIN]).status, 303);
+    }
+    let listed = served.found("/handoffs?venture=v");
+    let written = listed["handoffs"].as_array().unwrap();
+    assert_eq!(written.len(), 1, "a form that is sent twice has one effect: {written:?}");
+    let handoff = &written[0];
+    assert_eq!((&handoff["summary"], &handoff["status_label"]), (&json!("Half done"), &json!("blocked")));
+    assert_eq!(handoff["payload"], json!({ "blockers": ["No database", "No key"] }));
+    let now = browser.get(&served, "/").text;
+    assert!(now.contains("a is blocked: No database"), "{now}");
+}
+
+#[test]
+fn a_token_of_one_venture_sees_only_that_venture() {
+    for served in Served::each() {
+        let mine = with(who("mine-agent"), json!({ "venture": "a", "repo": "mine/repo" }));
+        let other = with(who("other-agent"), json!({ "venture": "b", "repo": "other/repo" }));
+        served.ok("/sod", &mine);
+        let (session, handoff) =
+            served.relay(&other, &json!({ "summary": "other-summary", "blockers": ["other-blocker"] }));
+        served.ok("/sod", &other);
+        let made = served.home.run(&["token", "create", "--name", "x", "--venture", "a", "--format", "json"]);
+        let token = id(&made.json()["data"]["token"]);
+        let form = format!("credential={token}&next=%2Fui%2Fsessions");
+        let stranger = SignedIn { cookie: String::new() };
+        let answer = stranger.send(&served, "/ui/signin", &form, &[SAME_ORIGIN]);
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        let browser = SignedIn { cookie: cookie_of(&answer) };
+        for page in ["/", "/ui/sessions", "/ui/next", "/ui/memory?q=other-summary", "/ui/handoffs"] {
+            let shown = browser.get(&served, page);
+            assert_eq!(shown.status, 200, "{page}: {}", shown.text);
+            let text = shown.text.replace("value=\"other-summary\"", "").replace("q=other-summary", "");
+            assert!(!text.contains("other-") && !text.contains("other/repo"), "{page}: {text}");
+        }
+        for page in [
+            format!("/ui/sessions/{session}"),
+            format!("/ui/handoffs/{handoff}"),
+            format!("/ui/items/{handoff}"),
+            "/?venture=b".to_owned(),
+        ] {
+            let shown = browser.get(&served, &page);
+            assert!([403, 404].contains(&shown.status), "{page}: {}", shown.status);
+            assert!(!shown.text.contains("other-"), "{page}: {}", shown.text);
+        }
+        let token_id = id(&made.json()["data"]["info"]["id"]);
+        assert_eq!(served.home.run(&["token", "revoke", &token_id]).code, 0);
+        wait_until("the revoked token is refused", || browser.get(&served, "/").status == 401);
+        let again = stranger.send(&served, "/ui/signin", &form, &[SAME_ORIGIN]);
+        assert_eq!((again.status, again.header("set-cookie")), (401, None));
+    }
+}
+
+#[test]
+fn hostile_text_is_shown_as_text() {
+    let served = Served::sqlite();
+    let browser = SignedIn::new(&served);
+    let hostile = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>\u{202e}";
+    let start = json!({ "agent": "a", "venture": "v", "repo": "o/r", "branch": hostile, "host": hostile, "client": hostile });
+    let (session, handoff) = served.relay(
+        &start,
+        &json!({ "summary": hostile, "status_label": "x", "blockers": [hostile], "next_actions": [hostile] }),
+    );
+    served.ok("/sod", &start);
+    for page in [
+        "/".to_owned(),
+        "/ui/sessions".to_owned(),
+        format!("/ui/sessions/{session}"),
+        "/ui/handoffs?venture=v".to_owned(),
+        format!("/ui/handoffs/{handoff}"),
+        format!("/ui/items/{handoff}"),
+        "/ui/next?repo=o/r&venture=v".to_owned(),
+        "/ui/memory?q=%3Cscript%3Ealert(1)%3C/script%3E%22onload=%22x".to_owned(),
+        "/ui/sessions?agent=%22%3E%3Cscript%3Ealert(1)%3C/script%3E".to_owned(),
+    ] {
+        let shown = browser.get(&served, &page).text;
+        assert!(!shown.contains("<script>alert") && !shown.contains("<img src=x"), "{page}: {shown}");
+    }
+}
+
+#[test]
+fn a_change_is_announced_to_open_dashboards() {
+    use std::io::{BufRead, BufReader, Write};
+    for served in Served::each() {
+        let browser = SignedIn::new(&served);
+        let host = served.url().strip_prefix("http://").unwrap();
+        let mut stream = std::net::TcpStream::connect(host).unwrap();
+        stream.set_read_timeout(Some(std::time::Duration::from_secs(60))).unwrap();
+        write!(stream, "GET /ui/events HTTP/1.1\r\nhost: {host}\r\ncookie: {}\r\n\r\n", browser.cookie)
+            .unwrap();
+        let mut lines = BufReader::new(stream).lines().map(Result::unwrap);
+        assert_eq!(lines.next().unwrap(), "HTTP/1.1 200 OK");
+        assert!(lines.any(|line| line == "retry: 1000"));
+        served.start("a");
+        // Times on a page are renewed each minute, so an event alone does not show that the start was noticed.
+        assert!(lines.any(|line| line == "event: change"));
+        assert!(browser.get(&served, "/").text.contains("1 agent at work in 1 repository."));
+        let refused = served.send("GET", "/ui/events", &[("X-Relay-Key", "")], b"");
+        assert_eq!(refused.status, 401);
+    }
+}
+
+#[test]
+fn an_unavailable_store_is_explained() {
+    let Some(database) = baton_testkit::postgres::TestDatabase::create() else { return };
+    let home = baton_testkit::binary::Home::new(env!("CARGO_BIN_EXE_baton")).on_postgres(&database.url);
+    let server = home.serve();
+    let browser = SignedIn::new(&server);
+    assert_eq!(browser.get(&server, "/").status, 200);
+    drop(database);
+    wait_until("the store is unavailable", || browser.get(&server, "/").status == 503);
+    let shown = browser.get(&server, "/");
+    assert!(
+        shown.text.contains("The store is unavailable") && shown.text.contains("baton doctor"),
+        "{}",
+        shown.text
+    );
+}
+
+#[test]
+fn the_theme_is_kept_in_a_cookie() {
+    let served = Served::sqlite();
+    let mut browser = SignedIn::new(&served);
+    assert!(browser.get(&served, "/").text.contains("data-theme=\"system\""));
+    let chosen = browser.send(&served, "/ui/theme", "theme=dark&back=/ui/next", &[SAME_ORIGIN]);
+    assert_eq!((chosen.status, chosen.header("location")), (303, Some("/ui/next")));
+    browser.cookie = format!("{}; {}", browser.cookie, cookie_of(&chosen));
+    assert!(browser.get(&served, "/").text.contains("data-theme=\"dark\""));
+    let out = browser.send(&served, "/ui/signout", "", &[SAME_ORIGIN]);
+    assert!(out.header("set-cookie").unwrap().contains("Max-Age=0"), "{out:?}");
+}
+
+#[test]
+fn open_prints_a_link_and_starts_the_server_if_necessary() {
+    let served = Served::sqlite();
+    let opened = served.home.run(&["open", "--print", "--server", served.url(), "--format", "json"]);
+    assert_eq!(opened.code, 0, "{opened:?}");
+    let data = opened.json()["data"].clone();
+    assert_eq!((&data["started"], &data["opened"]), (&json!(false), &json!(false)));
+    let path = id(&data["url"]).strip_prefix(served.url()).unwrap().to_owned();
+    let answer = served.send("GET", &path, &[("X-Relay-Key", "")], b"");
+    assert_eq!(answer.status, 200, "{}", answer.text);
+
+    let wrong = served
+        .home
+        .command()
+        .args(["open", "--print", "--server", served.url()])
+        .env("BATON_RELAY_KEY", "wrong-key-0123456789")
+        .output()
+        .unwrap();
+    let text = String::from_utf8(wrong.stderr).unwrap();
+    assert!(!wrong.status.success() && text.contains("cannot open the dashboard"), "{text}");
+}
