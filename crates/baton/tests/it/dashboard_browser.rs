@@ -1,7 +1,6 @@
 //! The dashboard in real Chromium: live updates, search, keyboard, phone width, themes, hostile text, no script.
 //!
 //! Screenshots are written to `target/tmp/dashboard/`.
-#![expect(clippy::print_stdout, reason = "measured times are shown with the output of the test")]
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
