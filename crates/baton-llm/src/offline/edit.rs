@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::call::Call;
 use super::code::{self, Change};
 use super::compressor::Draft;
-use super::facts::{Detail, is_name};
+use super::facts::{Detail, is_name, names};
 use super::language::Kind;
 use super::patch::{self, FileAction, FilePatch};
 use super::prose::{self, PROSE_BYTES};
@@ -503,12 +503,14 @@ pub(super) fn fill_changed(patch: &FilePatch<'_>, detail: &mut Detail) {
     let size = |side: &[usize]| {
         side.iter().filter_map(|index| lines.get(*index)).map(|line| line.len() + 1).sum::<usize>()
     };
-    let room = detail.left().saturating_sub(40);
+    let room = (detail.left() * 3 / 4).saturating_sub(40);
     let first = size(&removed).min((room / 2).max(room.saturating_sub(size(&added))));
     let mut chosen = choose(&lines, &removed, first);
     chosen.extend(choose(&lines, &added, room - first));
     detail.lines(chosen.iter().filter_map(|index| lines.get(*index)));
     detail.line(&format!("[{} of {} changed lines left out]", lines.len() - chosen.len(), lines.len()));
+    // The names in the other lines make the change searchable.
+    detail.names("Names", &names(&lines.join("\n")));
 }
 
 /// Returns the lines of one side that fit into `room`, in their order, definitions first.

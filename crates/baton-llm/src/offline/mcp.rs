@@ -63,7 +63,7 @@ pub(super) fn describe(call: &Call<'_>, action: &str, server: Option<&str>) -> D
     if ["Update ", "Edit ", "Set ", "Save "].iter().any(|verb| action.starts_with(verb)) {
         about.push_str(&changed_members(call));
     }
-    let outcome = found.map(|found| one_line(&clean(found), 56));
+    let outcome = found.map(|found| one_line(&clean(found), 40));
     let title = title(&format!("{action}{about}{through}"), outcome.as_deref());
     let asked = inputs(call);
     let asked = if asked.is_empty() { String::new() } else { format!(" with {asked}") };

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use baton_core::observation::count_lines;
 use serde_json::Value;
 
-use super::call::Call;
+use super::call::{Call, LARGE_BYTES};
 use super::code::{self, Symbol};
 use super::compressor::Draft;
 use super::facts::{Detail, MAX_DETAIL_LINE, names};
@@ -52,7 +52,7 @@ pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
     let asked_range = call.input.get("view_range");
     let asked_from = asked(call.input.get("offset").or_else(|| asked_range?.get(0)));
     let limit = asked(call.input.get("limit")).unwrap_or(DEFAULT_LIMIT);
-    let is_limited = asked_range.is_some() || count_lines(&content) >= limit;
+    let is_limited = asked_range.is_some() || count_lines(&content) == limit;
     let view = View {
         path: call.path(path),
         start: number("startLine").or(numbered_from).or(asked_from).unwrap_or(1).max(1),
@@ -169,11 +169,11 @@ fn summary(view: &View<'_>, symbols: &[Symbol], range: Option<&str>) -> String {
     if counts.is_empty() { format!("{seen}.") } else { format!("{seen}: {}.", counts.join(", ")) }
 }
 
-/// The lines if they are few. Otherwise types with their methods and functions; then the values of constants and the
-/// most frequent names of a file, or lines of a part of a file.
+/// The lines if they are few. Otherwise types with their methods and functions, and the values of constants; then lines of
+/// the text, or of a large file the comments that document it and the names in it.
 fn code_detail(view: &View<'_>, source: &str, symbols: &[Symbol], detail: &mut Detail) {
     if symbols.is_empty() || view.content.len() <= detail.left() {
-        return excerpt(view.content, detail);
+        return text_excerpt(view.content, detail);
     }
     let whole = detail.reserve(detail.left() * 11 / 20);
     let place = |symbol: &Symbol| format!("{}:{}", symbol.name, symbol.line + view.start - 1);
@@ -191,17 +191,57 @@ fn code_detail(view: &View<'_>, source: &str, symbols: &[Symbol], detail: &mut D
         detail.list(&format!("{owner} methods"), methods.map(place));
     }
     detail.restore(whole);
-    if view.range().is_some() {
+    let is_large = view.content.len() > LARGE_BYTES;
+    let is_part = view.range().is_some();
+    if !is_part {
+        let whole = detail.reserve(detail.left() * 4 / 5);
+        detail.list("Constants", of(Kind::Constant).map(|symbol| one_line(symbol.text(source), 60)));
+        detail.restore(whole);
+    }
+    if !is_large {
         return excerpt(view.content, detail);
     }
-    let whole = detail.reserve(detail.left() / 3);
-    detail.list("Constants", of(Kind::Constant).map(|symbol| one_line(symbol.text(source), 60)));
+    let whole = detail.reserve(detail.left() * 5 / 6);
+    if is_part {
+        excerpt(view.content, detail);
+    } else {
+        detail.lines(documentation(view.content));
+    }
     detail.restore(whole);
-    detail.top_names("Uses", &names(view.content));
+    // The names make a large file searchable.
+    detail.names("Names", &names(view.content));
 }
 
-/// How many places of a text are shown if it does not fit.
-const EXCERPTS: usize = 4;
+/// Returns the first lines of the comments that document definitions.
+fn documentation(source: &str) -> Vec<&str> {
+    let is_comment = |line: &str| {
+        let bare = line.trim_start();
+        bare.starts_with("/// ") || line.starts_with("// ") || bare.starts_with("\"\"\"")
+    };
+    let mut is_first = true;
+    let mut lines = Vec::new();
+    for line in source.lines() {
+        if is_comment(line) && is_first && line.split_whitespace().count() > 4 {
+            lines.push(line.trim());
+        }
+        is_first = !is_comment(line);
+    }
+    lines
+}
+
+/// Maximum number of places of a text that are shown if it does not fit, and the room that each needs.
+const MAX_EXCERPTS: usize = 4;
+const EXCERPT_BYTES: usize = 150;
+
+/// Adds the lines of a text, or lines from several places of it; then, of a large text, the names in it.
+fn text_excerpt(text: &str, detail: &mut Detail) {
+    let whole = detail.reserve(if text.len() > LARGE_BYTES { detail.left() / 2 } else { 0 });
+    excerpt(text, detail);
+    detail.restore(whole);
+    if text.len() > LARGE_BYTES {
+        detail.names("Names", &names(text));
+    }
+}
 
 /// Adds the lines of a text, or lines from several places of it and how many are left out between them.
 fn excerpt(text: &str, detail: &mut Detail) {
@@ -215,9 +255,10 @@ fn excerpt(text: &str, detail: &mut Detail) {
     }
     let has_words = |line: &&str| line.chars().any(char::is_alphanumeric);
     let lines: Vec<&str> = lines.iter().map(String::as_str).filter(has_words).collect();
-    let share = (detail.left() / EXCERPTS).saturating_sub(24);
-    for part in 0..EXCERPTS {
-        let (start, end) = (lines.len() * part / EXCERPTS, lines.len() * (part + 1) / EXCERPTS);
+    let parts = (detail.left() / EXCERPT_BYTES).clamp(1, MAX_EXCERPTS);
+    let share = (detail.left() / parts).saturating_sub(24);
+    for part in 0..parts {
+        let (start, end) = (lines.len() * part / parts, lines.len() * (part + 1) / parts);
         let part = lines.get(start..end).unwrap_or_default();
         let mut room = share;
         let fits = |line: &&str| {
@@ -252,7 +293,7 @@ fn text_detail(call: &Call<'_>, view: &View<'_>, headings: &[&str], detail: &mut
     if is_prose(&view.path) {
         return prose::fill(view.content, call.cwd, detail);
     }
-    excerpt(view.content, detail);
+    text_excerpt(view.content, detail);
 }
 
 /// Tells whether a file holds text for people.

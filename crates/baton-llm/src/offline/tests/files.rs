@@ -155,20 +155,22 @@ fn unapplied_patch_touches_no_files() {
 #[test]
 fn read_file_is_outlined() {
     let source: String = (1..60).map(|i| format!("impl Store {{\n    pub fn save_{i}(&self, input_value: &InputValue) -> SavedRow {{ self.write_row(input_value) }}\n}}\n\n")).collect();
-    let content = format!("pub struct Store;\n\nfn free_function() {{}}\n\n{source}");
+    let content =
+        format!("pub struct Store;\n\n/// Frees what the store holds.\nfn free_function() {{}}\n\n{source}");
     let seen = observe(
         "Read",
         json!({ "file_path": "/home/dev/app/src/store.rs" }),
-        json!({ "type": "text", "file": { "filePath": "/home/dev/app/src/store.rs", "content": content, "numLines": 241, "startLine": 1, "totalLines": 241 } }),
+        json!({ "type": "text", "file": { "filePath": "/home/dev/app/src/store.rs", "content": content, "numLines": 242, "startLine": 1, "totalLines": 242 } }),
     );
     assert_eq!(seen.title, "Read src/store.rs: Store and 60 more");
-    assert_eq!(seen.summary, "Read all 240 lines of src/store.rs: 60 functions, 1 type.");
+    assert_eq!(seen.summary, "Read all 241 lines of src/store.rs: 60 functions, 1 type.");
     let detail = detail(&seen);
     assert!(
         detail
-            .starts_with("Types: Store:1\nFunctions: free_function:3\nStore methods: save_1:6, save_2:10, "),
+            .starts_with("Types: Store:1\nFunctions: free_function:4\nStore methods: save_1:7, save_2:11, "),
         "{detail}"
     );
+    assert!(detail.contains("\n/// Frees what the store holds.\n"), "{detail}");
     assert!(detail.contains("InputValue") && detail.contains("write_row"), "{detail}");
     assert!(seen.files_touched.is_empty());
     assert!((seen.title.len() + seen.summary.len() + detail.len()) * 10 <= content.len());
@@ -295,7 +297,7 @@ fn large_edits_state_how_many_lines_are_left_out() {
     );
     assert!(detail(&seen).contains("\n+ def step_3(other_argument"), "{seen:?}");
     assert!(detail(&seen).contains("- step_0(first") && detail(&seen).contains("+ step_0(other"), "{seen:?}");
-    assert!(detail(&seen).ends_with("changed lines left out]"), "{seen:?}");
+    assert!(detail(&seen).contains("changed lines left out]\nNames: "), "{seen:?}");
 }
 
 #[test]
