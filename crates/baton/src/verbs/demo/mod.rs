@@ -64,6 +64,14 @@ const TEST_RUN: &str = "running 2 tests\ntest logout::clears_cookie ... ok\ntest
     assertion failed: jar.is_empty()\n\n\
     test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 12 filtered out; finished in 0.02s\n";
 
+/// Standard input of a command: a made-up file name and its content.
+#[derive(Clone, Copy)]
+struct Input<'a> {
+    file: &'a str,
+    comment: &'a str,
+    value: &'a Value,
+}
+
 /// Runs commands in the checkout and prints them with their output.
 struct Demo {
     program: PathBuf,
@@ -130,10 +138,11 @@ fn first_agent(demo: &mut Demo) -> Result<(), Failure> {
     demo.say(
         "Agent A, Claude Code, starts a chat. Its hooks report the chat, the request and every tool use.",
     );
-    let claude =
-        |demo: &mut Demo, event: &str, report: Value| demo.hook("claude-code", "chat-a", event, report);
-    claude(demo, "session-start", json!({ "source": "startup" }))?;
-    claude(demo, "user-prompt-submit", json!({ "prompt": "Logout must clear the cookie." }))?;
+    let claude = |demo: &mut Demo, event: &str, what: &str, report: Value| {
+        demo.hook(&["hook", event, "--client", "claude-code"], "chat-a", what, report)
+    };
+    claude(demo, "session-start", "a new chat", json!({ "source": "startup" }))?;
+    claude(demo, "user-prompt-submit", "the request", json!({ "prompt": "Logout must clear the cookie." }))?;
     demo.task("init-context TASK-0007")?;
     demo.task("update-agent TASK-0007 --agent implementer --status in_progress")?;
     demo.write(CODE, CODE_OF_AGENT)?;
@@ -142,12 +151,14 @@ fn first_agent(demo: &mut Demo) -> Result<(), Failure> {
     claude(
         demo,
         "post-tool-use",
+        "an edit of src/logout.rs",
         json!({ "tool_name": "Edit", "tool_use_id": "toolu_1", "tool_input": edit,
                 "tool_response": { "filePath": CODE } }),
     )?;
     claude(
         demo,
         "post-tool-use",
+        "cargo test, one test fails",
         json!({ "tool_name": "Bash", "tool_use_id": "toolu_2", "tool_input": { "command": "cargo test logout" },
                 "tool_response": { "stdout": TEST_RUN, "stderr": "", "interrupted": false } }),
     )?;
@@ -156,7 +167,8 @@ fn first_agent(demo: &mut Demo) -> Result<(), Failure> {
         "goal": "Customers can log out", "plan": ["clear the cookie", "end the session on the server"],
         "lastTestRun": TEST_RUN,
     });
-    demo.baton_with_input(&["checkpoint", "save", "--session", "logout"], "context.json", &context)?;
+    let input = Input { file: "context.json", comment: "what the agent wants to keep", value: &context };
+    demo.step(&["checkpoint", "save", "--session", "logout"], Some(input), Exit::Ok)?;
     demo.task("snapshot-worktree TASK-0007 --agent implementer")?;
     demo.task("update-agent TASK-0007 --agent implementer --status done")?;
     demo.say("Agent A is blocked. It hands off and its chat ends.");
@@ -172,15 +184,17 @@ fn first_agent(demo: &mut Demo) -> Result<(), Failure> {
         "--next",
         "End the session on the server",
     ])?;
-    claude(demo, "session-end", json!({ "reason": "exit" }))?;
+    claude(demo, "session-end", "the end of the chat", json!({ "reason": "exit" }))?;
     demo.say("A worker turns the tool uses into observations, here without a model.");
     demo.baton(&["worker", "run", "--once"])
 }
 
 fn second_agent(demo: &mut Demo) -> Result<(), Failure> {
-    let codex = |demo: &mut Demo, event: &str, report: Value| demo.hook("codex", "chat-b", event, report);
+    let codex = |demo: &mut Demo, event: &str, what: &str, report: Value| {
+        demo.hook(&["hook", event, "--client", "codex"], "chat-b", what, report)
+    };
     demo.say("Agent B, Codex, starts a chat. It receives what agent A left, without asking for it.");
-    codex(demo, "session-start", json!({ "source": "startup" }))?;
+    codex(demo, "session-start", "a new chat", json!({ "source": "startup" }))?;
     demo.baton(&["checkpoint", "load", "--session", "logout", "--max-tokens", "60"])?;
     demo.say("Agent B takes the task as its reviewer. Baton notices the edit of the person and stops it.");
     demo.refused(
@@ -196,6 +210,7 @@ fn second_agent(demo: &mut Demo) -> Result<(), Failure> {
     codex(
         demo,
         "post-tool-use",
+        "an edit of src/logout.rs",
         json!({ "tool_name": "Edit", "tool_use_id": "call_1", "tool_input": edit,
                 "tool_response": { "filePath": CODE } }),
     )?;
@@ -204,6 +219,7 @@ fn second_agent(demo: &mut Demo) -> Result<(), Failure> {
     codex(
         demo,
         "stop",
+        "the closing message",
         json!({ "last_assistant_message": "Logout ends the session on the server as well." }),
     )?;
     demo.baton(&[
@@ -214,7 +230,7 @@ fn second_agent(demo: &mut Demo) -> Result<(), Failure> {
         "--status",
         "done",
     ])?;
-    codex(demo, "session-end", json!({ "reason": "exit" }))?;
+    codex(demo, "session-end", "the end of the chat", json!({ "reason": "exit" }))?;
     demo.baton(&["worker", "run", "--once"])
 }
 
@@ -237,7 +253,7 @@ impl Demo {
 
     fn say(&self, text: &str) {
         if self.format == Format::Human {
-            print(&format!("\n{text}"));
+            print(&format!("\n==> {text}"));
         }
     }
 
@@ -270,20 +286,17 @@ impl Demo {
         self.baton(&words)
     }
 
-    /// Sends a report of an agent's hook and prints the text that the agent receives.
-    fn hook(&mut self, client: &str, chat: &str, event: &str, report: Value) -> Result<(), Failure> {
+    /// Sends a report of an agent's hook, about `what`, and prints the text that the agent receives.
+    fn hook(&mut self, arguments: &[&str], chat: &str, what: &str, report: Value) -> Result<(), Failure> {
         let mut report = report;
         report["session_id"] = chat.into();
         report["cwd"] = json!(self.checkout());
-        self.step(&["hook", event, "--client", client], Some(("report.json", &report)), Exit::Ok)
+        let input = Input { file: "report.json", comment: what, value: &report };
+        self.step(arguments, Some(input), Exit::Ok)
     }
 
     fn baton(&mut self, arguments: &[&str]) -> Result<(), Failure> {
         self.step(arguments, None, Exit::Ok)
-    }
-
-    fn baton_with_input(&mut self, arguments: &[&str], file: &str, input: &Value) -> Result<(), Failure> {
-        self.step(arguments, Some((file, input)), Exit::Ok)
     }
 
     /// Runs a command that is expected to fail.
@@ -291,12 +304,12 @@ impl Demo {
         self.step(arguments, None, exit)
     }
 
-    fn step(&mut self, arguments: &[&str], input: Option<(&str, &Value)>, exit: Exit) -> Result<(), Failure> {
+    fn step(&mut self, arguments: &[&str], input: Option<Input<'_>>, exit: Exit) -> Result<(), Failure> {
         if self.stop.is_received() {
             return Err(Failure::new(Exit::Failure, "interrupted", "the demo was interrupted"));
         }
-        let command = shown(arguments, input.map(|(file, _)| file));
-        let output = self.execute(arguments, input.map(|(_, value)| value)).map_err(|error| {
+        let command = shown(arguments, input);
+        let output = self.execute(arguments, input.map(|input| input.value)).map_err(|error| {
             Failure::new(Exit::Failure, "internal", format!("cannot run {command}: {error}"))
         })?;
         let text = text_of(&output);
@@ -341,11 +354,11 @@ impl Demo {
 }
 
 /// Formats a command as it would be typed.
-fn shown(arguments: &[&str], file: Option<&str>) -> String {
+fn shown(arguments: &[&str], input: Option<Input<'_>>) -> String {
     let quoted = arguments
         .iter()
         .map(|word| if word.contains(' ') { format!("'{word}'") } else { (*word).to_owned() });
-    let input = file.map(|file| format!(" < {file}")).unwrap_or_default();
+    let input = input.map(|input| format!(" < {}   # {}", input.file, input.comment)).unwrap_or_default();
     format!("baton {}{input}", quoted.collect::<Vec<_>>().join(" "))
 }
 
