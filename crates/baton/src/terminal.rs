@@ -70,7 +70,7 @@ fn relative(time: Timestamp, now: Timestamp) -> String {
     }
     let seconds = age.as_secs();
     let text = match seconds {
-        0..=4 => return "now".to_owned(),
+        0..=4 => return "just now".to_owned(),
         5..=59 => format!("{seconds} s"),
         60..=3_599 => format!("{} min", seconds / 60),
         3_600..=172_799 => format!("{} h", seconds / 3_600),
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn relative_times_name_the_largest_unit() {
         let seconds = |seconds: i64| relative(Timestamp::from_millis(NOW.as_millis() - seconds * 1_000), NOW);
-        assert_eq!(seconds(2), "now");
+        assert_eq!(seconds(2), "just now");
         assert_eq!(seconds(59), "59 s ago");
         assert_eq!(seconds(60), "1 min ago");
         assert_eq!(seconds(3_600), "1 h ago");

@@ -6,6 +6,7 @@ use crate::config::Config;
 use crate::hooks::LastCaptured;
 use crate::output::Failure;
 use crate::setup::{Agent, Files, Place, Records, Scope, all, files_of, mcp_tools, trust_problem};
+use crate::terminal::when;
 use crate::verbs::setup::place;
 
 /// State of one connection.
@@ -40,7 +41,7 @@ pub(crate) fn connections(config: &Config) -> Result<Vec<Connection>, Failure> {
 
 fn connection(agent: &Agent, place: &Place, files: &Files, last: Option<Timestamp>) -> Connection {
     let scope = place.scope.as_str();
-    let last_event = last.map_or_else(|| "no event yet".to_owned(), |at| format!("last event {at}"));
+    let last_event = last.map_or_else(|| "no event yet".to_owned(), |at| format!("last event {}", when(at)));
     let message = format!("{} ({scope}), {last_event}", agent.name);
     let again = format!("baton setup {} --scope {scope}", agent.id);
     let (problem, fix) = match files {

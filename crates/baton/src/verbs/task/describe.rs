@@ -9,7 +9,7 @@ use baton_task::{
 };
 
 use super::view;
-use crate::terminal::at;
+use crate::terminal::{at, when};
 
 /// Maximum number of list items that are printed.
 const MAX_LISTED: usize = 10;
@@ -65,12 +65,14 @@ pub(super) fn drift(event: &DriftEvent) -> String {
     let resolved = event.resolution.as_ref().map_or_else(String::new, |resolution| {
         format!(
             "\n    resolved {} by {}: {}",
-            resolution.resolved_at, resolution.resolved_by, resolution.note
+            when(resolution.resolved_at),
+            resolution.resolved_by,
+            resolution.note
         )
     });
     format!(
         "found {} by {}: differs from snapshot {} of {}{}{more}{resolved}",
-        event.detected_at,
+        when(event.detected_at),
         event.detected_by,
         event.snapshot,
         event.expected_agent,
