@@ -4,14 +4,14 @@ use baton_app::observation::{ShowObservation, ShowObservationOutput};
 use baton_app::recall::{GetItems, ItemView, Timeline, TimelineEntry};
 use baton_core::Timestamp;
 use baton_core::observation::visible;
-use baton_core::recall::ItemKind;
+use baton_core::recall::{ItemKind, MarkKind};
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
 use super::View;
 use super::memory::item_page;
 use crate::visitor::{Problem, Query, Visitor, url};
-use crate::widgets::{id_link, line, prose, time};
+use crate::widgets::{form_fields, id_link, line, prose, time};
 
 /// Maximum length of raw text on the page in characters; all of it is in the JSON.
 const MAX_RAW_CHARS: usize = 60_000;
@@ -36,6 +36,7 @@ pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Pro
         h1 { (line(&item.title, 110)) }
         (facts(&item, visitor.now))
         section.panel { (prose(&item.text)) }
+        (corrections(visitor, &item))
         @if let Some(raw) = &raw { (raw_output(raw)) }
         @if around.len() > 1 {
             h2 { "Before and after" }
@@ -60,6 +61,54 @@ fn facts(item: &ItemView, now: Timestamp) -> Markup {
         }
         @if !item.files.is_empty() {
             p.files { @for file in item.files.iter().take(20) { a href=(url("/ui/memory", [("q", file.as_str())])) { code { (file) } } } }
+        }
+    }
+}
+
+/// Shows the mark of an item, and forms to change it or to delete the item.
+fn corrections(visitor: &Visitor, item: &ItemView) -> Markup {
+    let page = item_page(item.kind, &item.id);
+    let form = |action: &str, label: &str| {
+        html! {
+            form method="post" action=(format!("/ui/call/{action}")) {
+                (form_fields(visitor, &page))
+                input type="hidden" name="id" value=(item.id);
+                button { (label) }
+            }
+        }
+    };
+    html! {
+        @if let Some(mark) = &item.mark {
+            p.notice {
+                "This item is " (mark.kind.as_str())
+                @if let Some(by) = &mark.replaced_by { " by " (id_link(by)) }
+                ", " (time(mark.created_at, visitor.now)) "."
+                @if mark.kind != MarkKind::Pinned { " Search and new chats do not get it." }
+            }
+        }
+        div.actions {
+            @match &item.mark {
+                Some(mark) if mark.kind == MarkKind::Pinned => (form("memory.restore", "Unpin")),
+                Some(_) => (form("memory.restore", "Restore")),
+                None => { (form("memory.pin", "Pin")) (form("memory.reject", "Reject")) },
+            }
+        }
+        details id="correct" {
+            summary { "Replace or forget" }
+            div.panel {
+                form.stack method="post" action="/ui/call/memory.supersede" {
+                    (form_fields(visitor, &page))
+                    input type="hidden" name="id" value=(item.id);
+                    div { label for="by" { "Id of the item that replaces this one" } input id="by" name="by" required placeholder="note_…"; }
+                    button { "Replace" }
+                }
+                form.stack.field method="post" action="/ui/call/memory.forget" {
+                    (form_fields(visitor, "/ui/memory"))
+                    input type="hidden" name="id" value=(item.id);
+                    p.hint { "Forgetting deletes the item with its raw output. It cannot be undone." }
+                    button.danger { "Forget" }
+                }
+            }
         }
     }
 }

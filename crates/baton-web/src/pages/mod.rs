@@ -109,4 +109,13 @@ const fn below(path: &'static str, render: Render) -> Page {
 }
 
 /// Operations that forms may call, by wire name.
-pub const ACTIONS: &[&str] = &["handoff.ack", "handoff.create", "queue.retry"];
+pub const ACTIONS: &[&str] = &[
+    "handoff.ack",
+    "handoff.create",
+    "memory.forget",
+    "memory.pin",
+    "memory.reject",
+    "memory.restore",
+    "memory.supersede",
+    "queue.retry",
+];

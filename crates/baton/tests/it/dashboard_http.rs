@@ -195,6 +195,37 @@ fn a_person_writes_a_handoff_with_a_form() {
 }
 
 #[test]
+fn an_item_is_corrected_with_forms() {
+    let served = Served::sqlite();
+    let browser = SignedIn::new(&served);
+    let session = served.start("a");
+    let note = |text: &str| {
+        let made = json!({ "session_id": session, "kind": "decision", "text": text });
+        id(&served.ok("/api/notes", &made)["note"]["id"])
+    };
+    let (wrong, right) = (note("Tokens in the header"), note("Cookies: the proxy drops headers"));
+    let page = format!("/ui/items/{wrong}");
+    let act = |operation: &str, more: &str| {
+        let shown = browser.get(&served, &page).text;
+        let form = format!(
+            "csrf={}&idempotency_key={}&back={page}&id={wrong}{more}",
+            hidden(&shown, "csrf"),
+            hidden(&shown, "idempotency_key")
+        );
+        let sent = browser.send(&served, &format!("/ui/call/{operation}"), &form, &[SAME_ORIGIN]);
+        assert_eq!(sent.status, 303, "{operation}: {}", sent.text);
+        browser.get(&served, &page)
+    };
+    assert!(act("memory.pin", "").text.contains("This item is pinned"));
+    assert!(act("memory.restore", "").text.contains(">Reject</button>"));
+    assert!(act("memory.reject", "").text.contains("This item is rejected"));
+    act("memory.restore", "");
+    let replaced = act("memory.supersede", &format!("&by={right}")).text;
+    assert!(replaced.contains("This item is superseded") && replaced.contains(&right), "{replaced}");
+    assert_eq!(act("memory.forget", "").status, 404);
+}
+
+#[test]
 fn a_token_of_one_venture_sees_only_that_venture() {
     for served in Served::each() {
         let mine = with(who("mine-agent"), json!({ "venture": "a", "repo": "mine/repo" }));
