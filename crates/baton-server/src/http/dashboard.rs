@@ -269,7 +269,7 @@ async fn show(shared: Arc<Shared>, mut parts: Parts, page: &'static Page) -> Res
 
 /// Authenticates the visitor of a page. A visitor without any credential is not a failed authentication.
 async fn enter(shared: &Shared, parts: &Parts) -> Result<Actor, Fault> {
-    if presented(parts).is_none()
+    if presented(parts).is_none_or(str::is_empty)
         && shared.needs_credential()
         && shared.dashboard.cookie(parts, shared.app.now()).is_none()
     {

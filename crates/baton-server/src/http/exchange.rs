@@ -283,7 +283,7 @@ impl Shared {
     pub(super) async fn authenticate(&self, parts: &Parts) -> Result<Actor, Fault> {
         let credential = presented(parts);
         let cookie = match (credential, &parts.method) {
-            (None, &Method::GET | &Method::HEAD) => self.dashboard.cookie(parts, self.app.now()),
+            (None | Some(""), &Method::GET | &Method::HEAD) => self.dashboard.cookie(parts, self.app.now()),
             _ => None,
         };
         self.actor(parts, credential, cookie).await
@@ -301,7 +301,7 @@ impl Shared {
                 authenticator.holder().clone()
             }
             (Authentication::Keys(authenticator), _) => {
-                let (peer, credential) = (peer(parts), credential.or(token_of(cookie.as_ref())));
+                let (peer, credential) = (peer(parts), token_of(cookie.as_ref()).or(credential));
                 if authenticator.needs_lookup(credential) {
                     self.failures.check_lookup(peer)?;
                 }
@@ -354,11 +354,10 @@ impl Shared {
     }
 }
 
-/// Returns the relay key or token in the headers of a request.
+/// Returns the relay key or token in the headers of a request. An empty relay key is one, too: it is refused, and no
+/// other header replaces it.
 pub(super) fn presented(parts: &Parts) -> Option<&str> {
-    let header = |name: HeaderName| {
-        parts.headers.get(name).and_then(|value| value.to_str().ok()).filter(|value| !value.is_empty())
-    };
+    let header = |name: HeaderName| parts.headers.get(name).and_then(|value| value.to_str().ok());
     let bearer = || {
         let (scheme, token) = header(AUTHORIZATION)?.split_once(' ')?;
         scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
