@@ -1,7 +1,7 @@
 //! Sign-in: one-time codes for the local browser, the signed cookie, and the token of forms.
 //!
 //! The cookie holds an access token, or for the local browser an expiry time signed with the relay key. Nothing else is
-//! stored, so that any of several servers accepts it and a restart signs nobody out.
+//! stored, so that any of several servers accepts it, also after a restart.
 
 use std::collections::HashMap;
 use std::fmt;
