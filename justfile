@@ -1,10 +1,10 @@
-# Shorthand for the plain commands, which work without just.
+# Shorthands; the plain commands work without just.
 
 # List the recipes.
 default:
     @just --list
 
-# Play a whole relay on a throwaway store.
+# Run the demonstration on a temporary store.
 demo:
     cargo run --release --locked -p baton -- demo
 
@@ -24,6 +24,6 @@ dist *args:
 fmt:
     cargo fmt --all
 
-# Lint as strictly as the checks do.
+# Lint with warnings as errors.
 lint:
     cargo clippy --workspace --all-targets --locked -- -D warnings

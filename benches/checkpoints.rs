@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use baton_benches::{Timings, machine, release_binary, table};
+use baton_checkpoint::SavedContext;
+use baton_checkpoint::classify::{Classifier, Layer};
 use baton_core::Sha256Hash;
-use baton_core::checkpoint::SavedContext;
-use baton_core::classify::{Classifier, Layer};
 use baton_store::{Effort, Packing};
 use baton_testkit::binary::{Home, McpClient};
 use serde_json::{Map, Value, json};
@@ -255,8 +255,9 @@ fn single_contexts() {
 fn classification() {
     let mut rows = Vec::new();
     for part in ["tune", "held-out"] {
-        let folder =
-            Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/baton-core/tests/data/contexts").join(part);
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../crates/baton-checkpoint/tests/data/contexts")
+            .join(part);
         let (mut labels, mut right) = (0_usize, 0_usize);
         for entry in std::fs::read_dir(folder).expect("labelled contexts").flatten() {
             let text = std::fs::read(entry.path()).expect("a file");

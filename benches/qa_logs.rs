@@ -6,7 +6,7 @@
 
 use std::fs;
 
-use baton_core::task::qa::{QaStatus, read_log};
+use baton_qa::{QaStatus, read_log};
 
 fn main() {
     let Ok(folder) = std::env::var("BATON_QA_LOGS") else {

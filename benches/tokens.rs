@@ -11,8 +11,8 @@ use std::path::Path;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use baton_benches::{machine, table};
-use baton_core::checkpoint::{Budget, Level, SavedContext, View, ViewOptions};
-use baton_core::classify::Classifier;
+use baton_checkpoint::classify::Classifier;
+use baton_checkpoint::{Budget, Level, SavedContext, View, ViewOptions};
 use serde_json::{Map, Value, json};
 use tiktoken_rs::{CoreBPE, cl100k_base, o200k_base};
 

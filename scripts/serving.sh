@@ -1,9 +1,9 @@
-# For scripts that check a live server: the tools they use, the binary, and a server on a throwaway store.
-# Sourced; expects $KEY, a throwaway $folder, and `fail MESSAGE`, which ends the script.
+# For scripts that check a running server: their tools, the binary, and a server on a temporary store.
+# Sourced; requires $KEY, a temporary $folder, and `fail MESSAGE`, which ends the script.
 
 readonly START_TIMEOUT_SECONDS=20
 
-# Made anew when the requirements change; an interrupted installation leaves no stamp.
+# Recreated when the requirements change; an interrupted installation leaves no stamp.
 prepare_python() {
   local stamp
   python=${XDG_CACHE_HOME:-$HOME/.cache}/baton/checks
@@ -30,7 +30,7 @@ stop_server() {
   server=
 }
 
-# Starts `baton serve` with further environment variables and waits until it says where it listens.
+# Starts `baton serve` with additional environment variables and waits until it prints its address.
 start_server() {
   local log=$folder/server.log deadline=$((SECONDS + START_TIMEOUT_SECONDS))
   mkdir -p "$folder/home"

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, HashSet};
 
 use baton_benches::table;
-use baton_core::observation::{CompressedObservation, ToolUse};
-use baton_core::secrets::redact_json;
+use baton_core::observation::CompressedObservation;
 use baton_llm::{Compressor, Offline};
+use baton_observation::ToolUse;
+use baton_secrets::redact_json;
 
 use crate::checks::{self, Claim};
 use crate::measure::{all_text, percent, text_of};

@@ -5,7 +5,8 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use baton_core::observation::{CompressedObservation, FunctionAction, ToolUse};
+use baton_core::observation::{CompressedObservation, FunctionAction};
+use baton_observation::ToolUse;
 use regex::Regex;
 use serde_json::Value;
 
@@ -24,7 +25,7 @@ pub(crate) enum Claim {
     Success,
     /// "The user approved", "User chose" against the user's answer.
     Decision,
-    /// "N lines", "N files" of reads and searches against the numbers that the tool reported.
+    /// "N lines", "N files", "N hits" of reads and searches against what the tool reported and printed.
     Extent,
 }
 
@@ -49,7 +50,7 @@ impl Claim {
             Self::Counts => "counts of tests, packages and issues against the output",
             Self::Success => "success against exit status and failures in the output",
             Self::Decision => "decisions against the user's answer",
-            Self::Extent => "numbers of lines and files against the tool's own",
+            Self::Extent => "numbers of lines, files and hits against the tool's own",
         }
     }
 }
@@ -323,17 +324,35 @@ fn extents(tool_use: &ToolUse, observation: &CompressedObservation, statements: 
     let stated = match tool_use.tool_name.as_str() {
         "Read" => find(r"^Read all (\d+) lines?", &observation.summary).pop().zip(number("/file/numLines")),
         "Grep" if response.get("mode").and_then(Value::as_str) == Some("files_with_matches") => {
-            find(r"found in (?:first )?(\d+) files?", &observation.summary).pop().zip(number("/numFiles"))
+            let found = find(r"found in (?:first )?(\d+) files?|: (\d+) hits?", &observation.summary).pop();
+            found.or_else(|| Some("0".to_owned())).zip(number("/numFiles"))
+        }
+        "Grep" if response.get("mode").and_then(Value::as_str) == Some("content") => {
+            let found = find(r": (?:first )?(\d+) hits?(?: in \d+ files?)?$", &observation.title).pop();
+            found.or_else(|| Some("0".to_owned())).zip(hit_lines(tool_use))
         }
         "Glob" => find(r": (?:first )?(\d+) entr", &observation.summary).pop().zip(number("/numFiles")),
         _ => None,
     };
     if let Some((stated, actual)) = stated {
         // A line end at the end of a file counts as a line for some tools.
-        let is_near = stated.parse::<u64>().is_ok_and(|stated| stated.abs_diff(actual) <= 1);
+        let tolerance = u64::from(tool_use.tool_name == "Read");
+        let is_near = stated.parse::<u64>().is_ok_and(|stated| stated.abs_diff(actual) <= tolerance);
         let fault = (!is_near).then(|| format!("{stated} stated, {actual} reported"));
         statements.push(Statement { claim: Claim::Extent, fault });
     }
+}
+
+/// Number of lines that a search prints for hits: `path:12:text`, or all lines if no lines around the hits were requested.
+fn hit_lines(tool_use: &ToolUse) -> Option<u64> {
+    let content = tool_use.tool_response.get("content").and_then(Value::as_str)?;
+    let has_context =
+        ["-A", "-B", "-C", "context"].iter().any(|name| tool_use.tool_input.get(name).is_some());
+    let is_hit = |line: &&str| {
+        let is_text = !line.is_empty() && *line != "--" && !is_match(r"^\[Showing|^No matches found", line);
+        is_text && (!has_context || is_match(r"^(?:[^\s:]*:)?\d+:", line))
+    };
+    Some(content.lines().filter(is_hit).count() as u64)
 }
 
 fn command(tool_use: &ToolUse) -> String {

@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use baton_benches::{Timings, table};
-use baton_core::observation::ToolUse;
 use baton_llm::{Compressor, Offline};
+use baton_observation::ToolUse;
 use serde_json::{Value, json};
 
 const BYTES: usize = 100_000;

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use baton_benches::Timings;
-use baton_core::observation::{CompressedObservation, MAX_SUMMARY_CHARS, MAX_TITLE_CHARS, ToolUse};
+use baton_core::observation::{CompressedObservation, MAX_SUMMARY_CHARS, MAX_TITLE_CHARS};
 use baton_llm::{Compressor, Offline};
+use baton_observation::ToolUse;
 use serde_json::Value;
 
 use crate::facts::{self, Fact, Kind, ObservationText};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use baton_core::observation::ToolUse;
+use baton_observation::ToolUse;
 use serde_json::Value;
 
 /// The events of one session.

@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use baton_core::observation::ToolUse;
+use baton_observation::ToolUse;
 use serde_json::Value;
 
 use crate::facts::{self, Fact};

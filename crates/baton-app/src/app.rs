@@ -167,14 +167,15 @@ impl App {
         })
     }
 
-    /// Calls an operation and blocks until its durable answer is there. Not for use inside an async runtime.
+    /// Calls an operation and blocks until its durable response is there. Not for use inside an async
+    /// runtime.
     pub fn call_blocking(&self, operation: &'static dyn AnyOperation, call: Call, params: Value) -> Reply {
         let mut open = OpenCall::new(self.shared.clone(), call, operation, &params);
         open.log_in_transaction();
         block_on(self.answer(operation, open, params))
     }
 
-    /// Calls an operation and returns its durable answer.
+    /// Calls an operation and returns its durable response.
     pub async fn call(&self, operation: &'static dyn AnyOperation, call: Call, params: Value) -> Reply {
         let open = OpenCall::new(self.shared.clone(), call, operation, &params);
         self.answer(operation, open, params).await
@@ -371,9 +372,9 @@ async fn submit(
     if !operation.request().is_slow {
         return operation.submit(submission, params);
     }
-    on_thread(move || operation.submit(submission, params)).await.unwrap_or_else(|| {
-        Err(Fault::new(ErrorCode::Internal, "something failed inside baton; nothing was stored"))
-    })
+    on_thread(move || operation.submit(submission, params))
+        .await
+        .unwrap_or_else(|| Err(Fault::new(ErrorCode::Internal, "internal error; nothing was stored")))
 }
 
 /// Answers a call that failed because the store is unavailable. A full disk does not count: nothing else can be written

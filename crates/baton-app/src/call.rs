@@ -1,6 +1,6 @@
 //! Calls and replies of operations.
 
-use baton_core::checkpoint::SavedContext;
+use baton_checkpoint::SavedContext;
 use baton_core::{Actor, CheckpointId, CorrelationId, ErrorCode, Fault, IdempotencyKey, NoteId, Timestamp};
 use serde::Serialize;
 use serde_json::Value;

@@ -1,11 +1,11 @@
 //! The record of a call in the request log: what is known of the call when it arrives, and the session that it concerns.
 //!
-//! Owns which fields of a call are logged. Writing records is the part of `request_log`.
+//! Owns which fields of a call are logged. Records are written by `request_log`.
 
 use std::net::IpAddr;
 
-use baton_core::observation::without_private;
-use baton_core::{ActorKeyId, CorrelationId, RequestRecord, Timestamp, secrets};
+use baton_core::{ActorKeyId, CorrelationId, RequestRecord, Timestamp};
+use baton_observation::without_private;
 use serde_json::Value;
 
 use crate::any_operation::AnyOperation;
@@ -28,7 +28,7 @@ pub struct PageRequest {
     pub actor_key_id: Option<ActorKeyId>,
     /// The address of the client, where there is one.
     pub peer: Option<IpAddr>,
-    /// The status of the answer.
+    /// The status of the response.
     pub status: u16,
     /// When the request arrived.
     pub started_at: Timestamp,
@@ -106,5 +106,5 @@ pub(crate) fn blank_record(
 
 /// Removes secrets from a name: it was not validated yet and may be any text.
 fn without_secrets(name: &str) -> String {
-    clip(&secrets::redact(&without_private(name)), 257)
+    clip(&baton_secrets::redact(&without_private(name)), 257)
 }

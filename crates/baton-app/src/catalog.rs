@@ -1,5 +1,6 @@
 //! List of all operations.
 
+use crate::agent::ListAgents;
 use crate::any_operation::{AnyOperation, operation};
 use crate::bundle::ReadContext;
 use crate::checkpoint::{
@@ -21,7 +22,7 @@ use crate::session::{
     EndSession, Heartbeat, ListSessions, SessionActivity, SessionHistory, SessionOverview, ShowSession,
     StartSession, UpdateSession,
 };
-use crate::task::{ListTasks, RecordTask};
+use crate::task::{ListTasks, RecordTask, ShowTask};
 use crate::token::{CreateToken, ListTokens, RevokeToken};
 use crate::turn::{ListTurns, ShowTurn};
 
@@ -82,6 +83,8 @@ pub fn operations() -> Vec<&'static dyn AnyOperation> {
         operation::<Forget>(),
         operation::<RecordTask>(),
         operation::<ListTasks>(),
+        operation::<ShowTask>(),
+        operation::<ListAgents>(),
         operation::<CreateToken>(),
         operation::<ListTokens>(),
         operation::<RevokeToken>(),

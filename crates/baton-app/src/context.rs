@@ -13,8 +13,8 @@ use crate::clock::Entropy;
 use crate::effects::CallEffects;
 use crate::settings::Settings;
 
-/// What all calls of a process use. Work that is queued in the store holds this and not the application, so that the store
-/// never keeps itself alive.
+/// State shared by all calls of a process. Work that is queued in the store holds this and not the
+/// application, so that the store never keeps itself alive.
 pub(crate) struct Environment {
     pub(crate) settings: Settings,
     pub(crate) entropy: Box<dyn Entropy>,
@@ -99,28 +99,28 @@ impl Context<'_> {
         self.environment.entropy.bits()
     }
 
-    /// Makes the id of a new session. It sorts after the stored ones, even if the clock was set back or the clock of another
-    /// server is ahead.
+    /// Creates the id of a new session. It sorts after the stored ones, even if the clock was set back or the
+    /// clock of another server is ahead.
     pub fn session_id(&self, tx: &mut dyn Tx) -> Result<SessionId, Fault> {
         self.next_ulid(tx.newest_session_id()?.map(SessionId::ulid)).map(SessionId::new)
     }
 
-    /// Makes the id of a new handoff. It sorts after the stored ones, like that of a session.
+    /// Creates the id of a new handoff. It sorts after the stored ones, like the id of a session.
     pub fn handoff_id(&self, tx: &mut dyn Tx) -> Result<HandoffId, Fault> {
         self.next_ulid(tx.newest_handoff_id()?.map(HandoffId::ulid)).map(HandoffId::new)
     }
 
-    /// Makes the id of a new note. It sorts after the stored ones, like that of a session.
+    /// Creates the id of a new note. It sorts after the stored ones, like the id of a session.
     pub fn note_id(&self, tx: &mut dyn Tx) -> Result<NoteId, Fault> {
         self.next_ulid(tx.newest_note_id()?.map(NoteId::ulid)).map(NoteId::new)
     }
 
-    /// Makes the id of a note that is recorded in the outbox.
+    /// Creates the id of a note that is recorded in the outbox.
     pub fn note_id_without_store(&self) -> Result<NoteId, Fault> {
         self.next_ulid(None).map(NoteId::new)
     }
 
-    /// Makes the id of a new checkpoint. Checkpoints are ordered by their place in the workflow, not by id.
+    /// Creates the id of a new checkpoint. Checkpoints are ordered by their place in the workflow, not by id.
     pub fn checkpoint_id(&self) -> Result<CheckpointId, Fault> {
         self.next_ulid(None).map(CheckpointId::new)
     }

@@ -99,8 +99,9 @@ impl CallEffects {
     /// Logs what was deleted and removes the blobs that no row refers to, after the transaction has ended. Returns
     /// `None` if there is nothing to remove.
     ///
-    /// The rows decide, whatever the outcome was, and they are read in a transaction that excludes other writers, so a blob
-    /// that another process is about to refer to is not removed. Blobs left by a crash are removed by the next cleanup.
+    /// A blob is removed only if no row refers to it, regardless of the outcome of the call. The rows are
+    /// read in a transaction that excludes other writers, so a blob that another process is about to refer to
+    /// is not removed. Blobs left by a crash are removed by the next cleanup.
     pub(crate) fn finish(
         &self,
         is_committed: bool,
@@ -117,7 +118,7 @@ impl CallEffects {
         for (checkpoint, workflow) in deleted {
             tracing::info!(%checkpoint, %workflow, "deleted a checkpoint");
         }
-        // A committed run refers to the blob that it wrote; others are of runs that were rolled back.
+        // A committed run refers to the blob that it wrote; other blobs belong to runs that were rolled back.
         let are_all_used = is_committed && unreferenced.is_empty() && written.len() <= 1;
         let names = if are_all_used { Vec::new() } else { [written, unreferenced].concat() };
         let blobs = blobs.filter(|_| !names.is_empty())?.clone();

@@ -5,6 +5,7 @@
 //! idempotency, the transaction and the request log. This crate does not depend on HTTP, MCP, the command line, SQL or
 //! git.
 
+pub mod agent;
 mod any_operation;
 mod app;
 pub mod bundle;
@@ -18,6 +19,7 @@ mod effects;
 mod execution;
 pub mod handoff;
 pub mod id;
+mod machine;
 pub mod maintenance;
 pub mod memory;
 pub mod note;
@@ -47,6 +49,7 @@ pub use call_record::PageRequest;
 pub use catalog::{find, operations};
 pub use clock::{Clock, Entropy, SystemClock, SystemEntropy};
 pub use context::Context;
+pub use machine::Machine;
 pub use operation::{Effect, KeyUse, Operation, Privacy, RequestFormat, RequestLogging};
 pub use page::Pagination;
 pub use request_log::RequestLog;

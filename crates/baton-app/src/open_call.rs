@@ -1,4 +1,4 @@
-//! A call between its start and its answer. It is logged however it ends, also when the client disconnects.
+//! A call between its start and its response. It is logged however it ends, also when the client disconnects.
 
 use std::sync::Arc;
 
@@ -47,8 +47,8 @@ impl OpenCall {
         }
     }
 
-    /// Lets the transaction of the call write its record, if that saves a commit. Only for callers that wait for the answer:
-    /// the call of a client that disconnects is logged in any case.
+    /// Lets the transaction of the call write its record, if that saves a commit. Only for callers that wait
+    /// for the response: the call of a client that disconnects is logged in any case.
     pub(crate) fn log_in_transaction(&mut self) {
         self.logs_in_transaction = self.shared.log.is_written_with_calls();
     }
@@ -65,7 +65,7 @@ impl OpenCall {
         }
     }
 
-    /// Ends the call with its answer.
+    /// Ends the call with its response.
     pub(crate) fn close(mut self, answer: Result<Stored, Fault>) -> Reply {
         self.effects.write_deferred(&self.shared.store);
         let correlation_id = self.call.correlation_id.clone();
@@ -77,7 +77,7 @@ impl OpenCall {
             }
             Err(fault) => {
                 self.shared.store_errors.count(&fault);
-                // A failed replay is repeated; the call that was spooled logged the cause.
+                // A failed replay is repeated; the call that was saved to the outbox logged the cause.
                 if fault.code.status() >= 500 && !self.call.is_replay() {
                     let source = fault.source.as_ref().map(|source| format!("{source:?}"));
                     tracing::error!(%correlation_id, code = %fault.code, message = %fault.message, source, "a call failed");

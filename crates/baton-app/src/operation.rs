@@ -1,4 +1,4 @@
-//! The trait of an operation: what one thing that Baton can do consists of.
+//! The trait of an operation: its wire name, parameters, output, effect and implementation.
 
 use baton_core::Fault;
 use baton_store::Tx;
@@ -28,7 +28,8 @@ impl Effect {
         !matches!(self, Self::Read)
     }
 
-    /// Returns true if repeating the call with the same parameters changes nothing more and gives the same answer.
+    /// Returns true if repeating the call with the same parameters changes nothing more and gives the same
+    /// response.
     pub const fn is_idempotent(self) -> bool {
         matches!(self, Self::Read | Self::Write)
     }
@@ -66,7 +67,7 @@ pub struct RequestFormat {
     pub context_param: Option<&'static str>,
     /// How secrets are handled.
     pub privacy: Privacy,
-    /// Boolean parameter with which the caller asks to redact secrets instead of having the request rejected.
+    /// Boolean parameter that requests redaction of secrets instead of rejection of the request.
     pub redact_param: Option<&'static str>,
     /// Repairs parameters of the wrong type instead of rejecting them, for requests that come from third-party agents.
     pub repair: Option<fn(&mut Value)>,
@@ -147,3 +148,18 @@ pub trait Operation: Send + Sync + 'static {
         Value::Object(serde_json::Map::new())
     }
 }
+
+/// Declares that an operation needs no preparation: it runs on its parameters.
+macro_rules! params_as_input {
+    () => {
+        type Input = Self::Params;
+
+        fn prepare(
+            _: &$crate::context::Context<'_>,
+            params: Self::Params,
+        ) -> Result<Self::Input, baton_core::Fault> {
+            Ok(params)
+        }
+    };
+}
+pub(crate) use params_as_input;

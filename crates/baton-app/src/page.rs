@@ -19,13 +19,14 @@ pub struct Pagination {
 
 /// Validates a `limit`.
 pub(crate) fn limit_of(limit: Option<i64>, default: u32) -> Result<u32, Fault> {
-    match limit {
-        None => Ok(default),
-        Some(limit) => u32::try_from(limit)
-            .ok()
-            .filter(|limit| (1..=MAX_LIMIT).contains(limit))
-            .ok_or_else(|| Fault::invalid("limit", format!("must be from 1 to {MAX_LIMIT}"))),
-    }
+    limit_within(limit, default, MAX_LIMIT)
+}
+
+/// Validates a `limit` with its own maximum.
+pub(crate) fn limit_within(limit: Option<i64>, default: u32, max: u32) -> Result<u32, Fault> {
+    let Some(limit) = limit else { return Ok(default) };
+    let limit = u32::try_from(limit).ok().filter(|limit| (1..=max).contains(limit));
+    limit.ok_or_else(|| Fault::invalid("limit", format!("must be from 1 to {max}")))
 }
 
 /// Page of a list by offset.
@@ -41,15 +42,11 @@ impl Window {
 
     /// Validates `limit` and `offset`.
     pub(crate) fn of(limit: Option<i64>, offset: Option<i64>) -> Result<Self, Fault> {
-        let limit = match limit {
-            None => Self::DEFAULT_LIMIT,
-            Some(limit) => u32::try_from(limit)
-                .ok()
-                .filter(|limit| (1..=Self::MAX_LIMIT).contains(limit))
-                .ok_or_else(|| Fault::invalid("limit", format!("must be from 1 to {}", Self::MAX_LIMIT)))?,
-        };
-        let offset = u32::try_from(offset.unwrap_or(0))
-            .map_err(|_| Fault::invalid("offset", "must be a whole number from 0"))?;
+        let (limit, offset) = Fault::both(
+            limit_within(limit, Self::DEFAULT_LIMIT, Self::MAX_LIMIT),
+            u32::try_from(offset.unwrap_or(0))
+                .map_err(|_| Fault::invalid("offset", "must be a whole number from 0")),
+        )?;
         Ok(Self { limit, offset })
     }
 }

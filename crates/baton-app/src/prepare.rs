@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use baton_core::{
     Access, Canonical, ErrorCode, Fault, KeyScope, Sha256Hash, Venture, params_schema, read_params,
-    require_no_nul, secrets,
+    require_no_nul,
 };
 use serde_json::{Value, json};
 
@@ -37,10 +37,11 @@ pub(crate) fn prepare<O: Operation>(
     if let Some(repair) = O::REQUEST.repair {
         repair(&mut params);
     }
-    require_schema_version(&params)?;
-    if let (Value::Object(members), Privacy::Refuse) = (&params, O::REQUEST.privacy) {
-        require_no_nul(members, O::REQUEST.context_param)?;
-    }
+    let text = match (&params, O::REQUEST.privacy) {
+        (Value::Object(members), Privacy::Refuse) => require_no_nul(members, O::REQUEST.context_param),
+        _ => Ok(()),
+    };
+    let checked = Fault::all([require_schema_version(&params), text]);
     if is_write {
         match O::REQUEST.privacy {
             Privacy::Refuse => check_secrets::<O>(&mut params, context)?,
@@ -49,9 +50,11 @@ pub(crate) fn prepare<O: Operation>(
         if O::KEY == KeyUse::Required && call.idempotency_key.is_none() {
             return Err(Fault::new(
                 ErrorCode::MissingIdempotencyKey,
-                format!("{} needs an idempotency key", O::NAME),
+                format!("{} requires an idempotency key", O::NAME),
             )
-            .hint("send a fresh UUID in the Idempotency-Key header, and the same one when you repeat the request"));
+            .hint(
+                "send a new UUID in the Idempotency-Key header, and the same UUID when you retry the request",
+            ));
         }
     }
     let key = match &call.idempotency_key {
@@ -62,14 +65,25 @@ pub(crate) fn prepare<O: Operation>(
         }
         _ => None,
     };
-    if let Some(venture) = call.actor.only_venture() {
+    let default = takes_default(&mut params).then_some(&context.settings.default_venture);
+    if let Some(venture) = call.actor.only_venture().or(default) {
         add_venture::<O>(&mut params, venture);
     }
-    let input = O::prepare(context, read_params(params)?)?;
+    let has_context = context.attachment.and_then(Attachment::context).is_some();
+    let attached = O::REQUEST.context_param.filter(|_| has_context);
+    let ((), params) = Fault::both(checked, read_params(params, attached))?;
+    let input = O::prepare(context, params)?;
     Ok(Prepared { input, key })
 }
 
-/// Sets `venture` for a token with access to one venture, if the operation has this parameter and the call omits it.
+/// Removes `default_venture`, by which a call selects the default venture where the operation has none. Returns true if it
+/// was set.
+fn takes_default(params: &mut Value) -> bool {
+    let removed = params.as_object_mut().and_then(|members| members.remove("default_venture"));
+    removed.is_some_and(|flag| flag == true || flag == "true")
+}
+
+/// Sets `venture` if the operation has this parameter and the call omits it.
 fn add_venture<O: Operation>(params: &mut Value, venture: &Venture) {
     static TAKES_VENTURE: Mutex<BTreeMap<&str, bool>> = Mutex::new(BTreeMap::new());
     let Value::Object(members) = params else { return };
@@ -89,7 +103,8 @@ fn add_venture<O: Operation>(params: &mut Value, venture: &Venture) {
 /// Combines the hash of the parameters with the hash of the attachment, if there is one.
 fn hash_with_attachment(params: Sha256Hash, context: &Context<'_>) -> Result<Sha256Hash, Fault> {
     let attached = match context.attachment {
-        // A replayed note has the hash of the original request, so that a retry of that request gets its answer.
+        // A replayed note has the hash of the original request, so that a retry of that request gets its
+        // response.
         None | Some(Attachment::SpooledNote(_)) => return Ok(params),
         Some(Attachment::Output(output)) => output.hash(context.settings.checkpoints.vault.blobs())?,
         Some(Attachment::Context(context)) => context.hash(),
@@ -119,7 +134,7 @@ fn require_schema_version(params: &Value) -> Result<(), Fault> {
             ErrorCode::UnsupportedSchemaVersion,
             format!("schema_version `{}` is not supported", clip(version, 32)),
         )
-        .hint("send one of `supported`, or leave it out")
+        .hint("send one of the versions in `supported`, or omit schema_version")
         .details(json!({ "supported": SCHEMA_VERSIONS }))),
         Some(_) => Err(Fault::invalid("schema_version", "must be a string, like \"1.0\"")),
     }
@@ -128,17 +143,17 @@ fn require_schema_version(params: &Value) -> Result<(), Fault> {
 /// Rejects parameters that contain a secret, or redacts them if the caller requested that. The operation redacts an
 /// attached context itself.
 fn check_secrets<O: Operation>(params: &mut Value, context: &Context<'_>) -> Result<(), Fault> {
-    let mut findings = secrets::scan_json(params);
+    let mut findings = baton_secrets::scan_json(params);
     if O::REQUEST.redact_param.is_some_and(|name| params[name] == true) {
         if !findings.is_empty() {
-            secrets::redact_json(params);
+            baton_secrets::redact_json(params);
         }
         return Ok(());
     }
     if let (Some(attached), Some(name)) =
         (context.attachment.and_then(Attachment::context), O::REQUEST.context_param)
     {
-        let found = secrets::scan_json_text(name, attached.text()).map_err(|error| {
+        let found = baton_secrets::scan_json_text(name, attached.text()).map_err(|error| {
             Fault::new(ErrorCode::Internal, "cannot read the context that was sent").caused_by(error)
         })?;
         findings.extend(found);

@@ -220,7 +220,8 @@ fn lock(counted: &Mutex<CountedCalls>) -> MutexGuard<'_, CountedCalls> {
 struct CallKind {
     peer: Option<IpAddr>,
     status_code: u16,
-    /// Credential and endpoint of repeated calls; `None` for calls without a valid credential, whatever their path.
+    /// Credential and endpoint of repeated calls; `None` for calls without a valid credential, regardless of
+    /// their path.
     source: Option<(Option<ActorKeyId>, String)>,
 }
 

@@ -4,13 +4,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use baton_core::classify::Classifier;
-use baton_core::observation::Price;
+use baton_checkpoint::classify::Classifier;
 use baton_core::{Fault, HeartbeatPolicy, Liveness, Timestamp, Venture};
-use baton_llm::Compressor;
+use baton_llm::{Compressor, Price};
 use baton_store::Outbox;
 
 use crate::checkpoint::Vault;
+use crate::machine::Machine;
 use crate::observation::{ModelTroubles, ReadClosing, WorkerActivity};
 
 /// Settings of operations. The binary reads them from files, environment and flags.
@@ -32,6 +32,8 @@ pub struct Settings {
     pub checkpoints: CheckpointSettings,
     /// Settings of observations.
     pub observations: ObservationSettings,
+    /// The machine of the server; `None` in processes that do not answer for one.
+    pub machine: Option<Arc<dyn Machine>>,
     /// Start time of the process.
     pub started_at: Timestamp,
 }

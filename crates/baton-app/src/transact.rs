@@ -1,4 +1,4 @@
-//! The transaction of a call: claim its key, run the operation, store the answer for the key.
+//! The transaction of a call: claim its key, run the operation, store the response for the key.
 
 use baton_core::{CorrelationId, ErrorCode, Fault, KeyClaim, KeyRecord, RequestRecord, Sha256Hash};
 use baton_store::{Outcome, Tx};
@@ -11,7 +11,7 @@ use crate::operation::Operation;
 use crate::prepare::Prepared;
 use crate::request_log::{MAX_MESSAGE, clip};
 
-/// The answer to a call after its transaction.
+/// The response to a call after its transaction.
 #[derive(Debug)]
 pub struct Stored {
     pub(crate) status: u16,
@@ -23,7 +23,8 @@ pub struct Stored {
     pub(crate) is_logged: bool,
 }
 
-/// Runs the transaction. Fails if nothing was stored; an error that is stored for the key of the call is an answer.
+/// Runs the transaction. Fails if nothing was stored; an error that is stored for the key of the call is a
+/// response.
 pub(crate) fn transact<O: Operation>(
     context: &Context<'_>,
     prepared: &Prepared<O::Input>,
@@ -48,7 +49,7 @@ pub(crate) fn transact<O: Operation>(
     let output = result.unwrap_or_else(|| Err(Fault::new(ErrorCode::Internal, "the operation did not run")));
     let (stored, compact) = match output {
         Ok(output) => (Stored::ok(body_of(&output)?), Some(O::compact(&output))),
-        // An internal error is not an answer to replay.
+        // An internal error is not a response to replay.
         Err(fault) if fault.code.status() >= 500 => return Err(fault),
         Err(fault) => {
             context.effects.roll_back();
@@ -130,5 +131,5 @@ impl Stored {
 
 pub(crate) fn body_of(output: &impl Serialize) -> Result<String, Fault> {
     serde_json::to_string(output)
-        .map_err(|error| Fault::new(ErrorCode::Internal, "cannot write the answer").caused_by(error))
+        .map_err(|error| Fault::new(ErrorCode::Internal, "cannot serialize the response").caused_by(error))
 }

@@ -156,7 +156,7 @@ impl Actor {
         match self.ventures {
             VentureScope::All => Ok(()),
             VentureScope::Only(_) => {
-                Err(Fault::new(ErrorCode::Forbidden, "this operation needs access to all ventures")
+                Err(Fault::new(ErrorCode::Forbidden, "this operation requires access to all ventures")
                     .hint("use the relay key or a token with access to all ventures"))
             }
         }

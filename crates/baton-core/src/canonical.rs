@@ -100,7 +100,7 @@ fn write_value(text: &mut String, value: &Value) -> Result<(), RoundedInteger> {
 }
 
 /// Writes a string with the escapes of RFC 8785.
-pub(crate) fn write_string(text: &mut String, string: &str) {
+pub fn write_string(text: &mut String, string: &str) {
     text.push('"');
     let mut rest = string;
     loop {
@@ -147,7 +147,7 @@ pub(crate) fn write_number(text: &mut String, number: &Number) -> Result<(), Rou
 }
 
 /// Compares two keys by their UTF-16 units, as RFC 8785 orders them.
-pub(crate) fn compare_keys(one: &str, other: &str) -> Ordering {
+pub fn compare_keys(one: &str, other: &str) -> Ordering {
     if is_below_surrogates(one) && is_below_surrogates(other) {
         one.cmp(other)
     } else {
@@ -301,7 +301,7 @@ impl Canonical {
     }
 
     /// Hashes text that is already canonical.
-    pub(crate) fn of_text(text: String) -> Self {
+    pub fn of_text(text: String) -> Self {
         let hash = Sha256Hash::of(text.as_bytes());
         Self { text, hash }
     }
@@ -339,4 +339,4 @@ impl fmt::Debug for Canonical {
 
 #[cfg(test)]
 #[path = "canonical_tests.rs"]
-mod tests;
+pub(crate) mod tests;

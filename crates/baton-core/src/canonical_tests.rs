@@ -191,7 +191,7 @@ fn finite() -> impl Strategy<Value = f64> {
     prop_oneof![any_finite, 9e15..2e21_f64, -2e21..-9e15_f64]
 }
 
-fn any_value() -> impl Strategy<Value = Value> {
+pub(crate) fn any_value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),

@@ -8,9 +8,13 @@ use std::fmt;
 
 use serde::Serialize;
 use serde_json::Value;
+use strum::{EnumString, IntoStaticStr, VariantArray};
 
 /// Kind of error. The names are stable.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, EnumString, IntoStaticStr, VariantArray,
+)]
+#[strum(serialize_all = "snake_case")]
 pub enum ErrorCode {
     /// The body or arguments are not strict JSON.
     InvalidJson,
@@ -74,76 +78,16 @@ pub enum ErrorCode {
 
 impl ErrorCode {
     /// All codes, in declaration order.
-    pub const ALL: [Self; 29] = [
-        Self::InvalidJson,
-        Self::InvalidRequest,
-        Self::UnsupportedSchemaVersion,
-        Self::MissingIdempotencyKey,
-        Self::Unauthorized,
-        Self::Forbidden,
-        Self::NotFound,
-        Self::SessionNotFound,
-        Self::HandoffNotFound,
-        Self::CheckpointNotFound,
-        Self::CheckpointCorrupt,
-        Self::TaskNotFound,
-        Self::MethodNotAllowed,
-        Self::SessionEnded,
-        Self::HandoffConflict,
-        Self::TaskExists,
-        Self::TaskConflict,
-        Self::DriftDetected,
-        Self::TaskBlocked,
-        Self::PayloadTooLarge,
-        Self::StorageQuotaExceeded,
-        Self::IdempotencyMismatch,
-        Self::SecretFound,
-        Self::RateLimited,
-        Self::Internal,
-        Self::TaskCorrupt,
-        Self::GitUnavailable,
-        Self::StoreUnavailable,
-        Self::Overloaded,
-    ];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// Returns the stable wire name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::InvalidJson => "invalid_json",
-            Self::InvalidRequest => "invalid_request",
-            Self::UnsupportedSchemaVersion => "unsupported_schema_version",
-            Self::MissingIdempotencyKey => "missing_idempotency_key",
-            Self::Unauthorized => "unauthorized",
-            Self::Forbidden => "forbidden",
-            Self::NotFound => "not_found",
-            Self::SessionNotFound => "session_not_found",
-            Self::HandoffNotFound => "handoff_not_found",
-            Self::CheckpointNotFound => "checkpoint_not_found",
-            Self::CheckpointCorrupt => "checkpoint_corrupt",
-            Self::TaskNotFound => "task_not_found",
-            Self::MethodNotAllowed => "method_not_allowed",
-            Self::SessionEnded => "session_ended",
-            Self::HandoffConflict => "handoff_conflict",
-            Self::TaskExists => "task_exists",
-            Self::TaskConflict => "task_conflict",
-            Self::DriftDetected => "drift_detected",
-            Self::TaskBlocked => "task_blocked",
-            Self::PayloadTooLarge => "payload_too_large",
-            Self::StorageQuotaExceeded => "storage_quota_exceeded",
-            Self::IdempotencyMismatch => "idempotency_mismatch",
-            Self::SecretFound => "secret_found",
-            Self::RateLimited => "rate_limited",
-            Self::Internal => "internal",
-            Self::TaskCorrupt => "task_corrupt",
-            Self::GitUnavailable => "git_unavailable",
-            Self::StoreUnavailable => "store_unavailable",
-            Self::Overloaded => "overloaded",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// Parses a wire name.
     pub fn from_wire(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|code| code.as_str() == text)
+        text.parse().ok()
     }
 
     /// Returns the HTTP status. The request log and stored responses record it for all interfaces.
@@ -312,7 +256,7 @@ mod tests {
 
     #[test]
     fn every_code_round_trips_through_its_wire_name() {
-        for code in ErrorCode::ALL {
+        for code in ErrorCode::ALL.iter().copied() {
             assert_eq!(ErrorCode::from_wire(code.as_str()), Some(code));
             assert!((400..=599).contains(&code.status()));
         }

@@ -17,6 +17,7 @@ use crate::checkpoint::WorkflowId;
 use crate::error::{ErrorCode, Fault};
 use crate::id::{CheckpointId, HandoffId, SessionId};
 use crate::name::{Agent, CorrelationId, Repo, Track, Venture};
+use crate::schema::violations;
 use crate::text::require_plain_text;
 use crate::time::Timestamp;
 
@@ -189,9 +190,9 @@ impl HandoffDraft {
 fn too_large(actual: usize) -> Fault {
     Fault::new(
         ErrorCode::PayloadTooLarge,
-        format!("the handoff payload is {actual} bytes of canonical JSON, {MAX_PAYLOAD_BYTES} are allowed"),
+        format!("the handoff payload has {actual} bytes of canonical JSON; the limit is {MAX_PAYLOAD_BYTES}"),
     )
-    .hint("hand over what the next agent needs and refer to the rest by path or link")
+    .hint("include what the next agent needs and refer to the rest by path or link")
     .details(json!({ "actual_bytes": actual, "allowed_bytes": MAX_PAYLOAD_BYTES }))
 }
 
@@ -212,13 +213,9 @@ fn require_schema(document: &Value, place: &str) -> Result<(), Fault> {
     let validator = VALIDATOR
         .as_ref()
         .ok_or_else(|| Fault::new(ErrorCode::Internal, "the built-in handoff schema is invalid"))?;
-    let problems: Vec<(String, String)> = validator
-        .iter_errors(document)
-        .map(|error| {
-            let pointer = error.instance_path().to_string();
-            let field = pointer.trim_start_matches('/').replace('/', ".");
-            (join(place, &field), error.masked().to_string())
-        })
+    let problems: Vec<(String, String)> = violations(validator, document)
+        .into_iter()
+        .map(|(field, problem)| (join(place, &field), problem))
         .collect();
     let Some((field, problem)) = problems.first() else { return Ok(()) };
     let fields: Vec<Value> =

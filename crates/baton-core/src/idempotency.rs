@@ -82,11 +82,9 @@ impl KeyRecord {
         } else {
             Err(Fault::new(
                 ErrorCode::IdempotencyMismatch,
-                "this idempotency key was used before with other parameters",
+                "this idempotency key was already used with other parameters",
             )
-            .hint(
-                "use a new key for a new request; repeat a request only with the body it was first sent with",
-            ))
+            .hint("use a new key for a new request; to retry a request, send the same body again"))
         }
     }
 }

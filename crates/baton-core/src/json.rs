@@ -1,9 +1,9 @@
 //! Strict reading of JSON text, into [`serde_json::Value`] or straight into canonical text.
 //!
-//! Owns the grammar, the nesting limit and the position of every failure. It is stricter than
-//! `serde_json`: a duplicate key, nesting beyond [`MAX_DEPTH`] and an integer that a 64-bit float
-//! would change are errors, because each of them lets two readers see two different documents.
-//! It does not own canonical form (see `canonical`), size limits, or what the members mean.
+//! Owns the grammar, the nesting limit and the position of every failure. It is stricter than `serde_json`: a
+//! duplicate key, nesting beyond [`MAX_DEPTH`] and an integer that a 64-bit float would change are errors,
+//! because two parsers may read such a document differently. It does not own canonical form (see
+//! `canonical`), size limits, or the meaning of members.
 
 mod canonical_text;
 mod compact;
@@ -16,26 +16,24 @@ use std::borrow::Cow;
 use serde_json::{Number, Value};
 
 use canonical_text::CanonicalSink;
-pub use compact::JsonText;
-pub(crate) use compact::{JsonKind, JsonMember};
+pub use compact::{JsonKind, JsonMember, JsonText};
 use error::shorten;
 pub use error::{JsonError, JsonErrorKind};
 pub(crate) use error::{prepend_index, prepend_key};
-pub use object_text::indent;
-pub(crate) use object_text::{add_member, remove_member};
+pub use object_text::{add_member, indent, remove_member};
 use sink::{Scalar, Sink, TreeSink};
 
-/// The deepest nesting of arrays and objects that [`read_strict`] accepts.
+/// Maximum nesting of arrays and objects that [`read_strict`] accepts.
 pub const MAX_DEPTH: usize = 64;
 
 /// From this magnitude on, RFC 8785 writes a number with an exponent.
 const EXPONENT_FORM_FROM: f64 = 1e21;
 
-/// Reads one JSON document and refuses whatever RFC 8259 leaves to the reader's taste.
+/// Parses one JSON document and rejects everything that RFC 8259 leaves undefined.
 ///
-/// Integers that fit `i64` or `u64` stay exact and `-0` becomes the float `-0.0`. A larger integer is
-/// kept as a float when that float has exactly its value, or when RFC 8785 writes that float with the
-/// same digits, so every canonical text can be read back; any other is refused.
+/// Integers that fit `i64` or `u64` stay exact and `-0` becomes the float `-0.0`. A larger integer is kept as
+/// a float when that float has exactly its value, or when RFC 8785 writes that float with the same digits, so
+/// every canonical text can be read back; any other is rejected.
 ///
 /// # Errors
 ///
@@ -60,7 +58,7 @@ pub fn read_strict_within(bytes: &[u8], max_depth: usize) -> Result<Value, JsonE
 /// # Errors
 ///
 /// As for [`read_strict`], and for every integer whose digits RFC 8785 would change.
-pub(crate) fn read_canonical_object(bytes: &[u8]) -> Result<Option<String>, JsonError> {
+pub fn read_canonical_object(bytes: &[u8]) -> Result<Option<String>, JsonError> {
     let mut reader = Reader { bytes, position: 0, max_depth: MAX_DEPTH };
     let mut sink = CanonicalSink::with_capacity(bytes.len());
     reader.read_document(&mut sink).map_err(|failure| failure.locate(bytes))?;
@@ -84,7 +82,7 @@ pub fn read_with_canonical_member(bytes: &[u8], name: &str) -> Result<(Value, Op
     Ok((value, text))
 }
 
-/// A failure whose offset has not been turned into line and column yet.
+/// A failure with an offset instead of line and column.
 struct Failure {
     kind: JsonErrorKind,
     offset: usize,
@@ -255,13 +253,14 @@ impl<'a> Reader<'a> {
         Ok(Cow::Owned(text))
     }
 
-    /// Takes everything up to the next quote, backslash, control character or end of the document.
+    /// Reads up to the next quote, backslash, control character or end of the document.
     fn read_plain_run(&mut self) -> Result<&'a str, Failure> {
         let start = self.position;
         let rest = &self.bytes[start..];
         let length = plain_length(rest);
         let run = std::str::from_utf8(&rest[..length]).map_err(|invalid| {
-            // A character cut off by the end of the document is a short document, not a bad one.
+            // A character that is cut off by the end of the document is reported as an unexpected end, not as
+            // invalid UTF-8.
             if invalid.error_len().is_none() && length == rest.len() {
                 Failure::new(JsonErrorKind::Truncated, self.bytes.len())
             } else {
@@ -370,7 +369,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Takes the next byte if it is the given one, and says whether it did.
+    /// Consumes the next byte if it is the given one. Returns true if it was.
     fn eat(&mut self, byte: u8) -> bool {
         let found = self.bytes.get(self.position) == Some(&byte);
         self.position += usize::from(found);

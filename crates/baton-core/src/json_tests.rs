@@ -21,7 +21,7 @@ fn nested_arrays(depth: usize) -> String {
     format!("{}{}", "[".repeat(depth), "]".repeat(depth))
 }
 
-/// A document and the kind, path, line and column of its refusal.
+/// A document and the kind, path, line and column of its error.
 type Refusal<'a> = (&'a [u8], JsonErrorKind, &'a str, (usize, usize));
 
 #[track_caller]
@@ -324,7 +324,7 @@ fn plain_runs_end_at_the_first_special_byte_wherever_it_is() {
     }
 }
 
-/// Compares with `serde_json`, which must agree on everything but the documented refusals.
+/// Compares with `serde_json`, which must agree except for the documented differences.
 fn assert_agrees_with_serde_json(document: &[u8]) {
     let reference = serde_json::from_slice::<Value>(document);
     let shown = String::from_utf8_lossy(document);
@@ -340,7 +340,7 @@ fn assert_agrees_with_serde_json(document: &[u8]) {
 }
 
 #[test]
-fn every_short_document_is_judged_as_serde_json_does() {
+fn every_short_document_parses_like_serde_json() {
     let alphabet = b"{}[]\",:\\u-+01.eE n\xC3\xA9";
     let mut documents = vec![Vec::new()];
     for _ in 0..4 {
@@ -354,7 +354,7 @@ fn every_short_document_is_judged_as_serde_json_does() {
 }
 
 #[test]
-fn every_escape_unit_is_judged_as_serde_json_does() {
+fn every_escape_unit_parses_like_serde_json() {
     for unit in 0..=0xFFFF_u32 {
         assert_agrees_with_serde_json(format!("\"\\u{unit:04x}\"").as_bytes());
         assert_agrees_with_serde_json(format!("\"\\ud83d\\u{unit:04X}\"").as_bytes());
@@ -421,7 +421,7 @@ fn any_mutation() -> impl Strategy<Value = Mutation> {
 
 proptest! {
     #[test]
-    fn whatever_serde_json_writes_reads_back_equal(value in any_value()) {
+    fn documents_written_by_serde_json_read_back_equal(value in any_value()) {
         let compact = serde_json::to_vec(&value).expect("compact text");
         prop_assert_eq!(read_strict(&compact), Ok(value.clone()));
         let pretty = serde_json::to_vec_pretty(&value).expect("pretty text");
@@ -429,7 +429,7 @@ proptest! {
     }
 
     #[test]
-    fn damaged_documents_are_judged_as_serde_json_does(
+    fn damaged_documents_parse_like_serde_json(
         value in any_value(),
         mutations in vec(any_mutation(), 1..4),
     ) {
@@ -441,7 +441,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_judged_as_serde_json_does(document in vec(any::<u8>(), 0..32)) {
+    fn any_bytes_parse_like_serde_json(document in vec(any::<u8>(), 0..32)) {
         assert_agrees_with_serde_json(&document);
     }
 

@@ -4,11 +4,8 @@
 //! Every function is deterministic.
 
 mod actor;
-pub mod bundle;
 mod canonical;
 pub mod checkpoint;
-pub mod classify;
-mod client;
 mod cursor;
 mod error;
 mod handoff;
@@ -21,10 +18,10 @@ mod name;
 mod note;
 pub mod observation;
 mod params;
+mod plain;
 pub mod recall;
 mod request;
 mod schema;
-pub mod secrets;
 mod session;
 pub mod task;
 mod text;
@@ -32,11 +29,11 @@ mod time;
 mod token;
 mod token_estimate;
 mod track_filter;
-pub mod transcript;
 
 pub use actor::{Access, Actor, ActorKeyId, VentureScope};
-pub use canonical::{Canonical, HashError, RoundedInteger, Sha256Hash, canonicalize};
-pub use client::{CLIENTS, Client, ContextLimit, agent_of_client, client_name};
+pub use canonical::{
+    Canonical, HashError, RoundedInteger, Sha256Hash, canonicalize, compare_keys, write_string,
+};
 pub use cursor::{Cursor, CursorError};
 pub use error::{ErrorCode, Fault};
 pub use handoff::{
@@ -48,20 +45,21 @@ pub use id::{
 };
 pub use idempotency::{IdempotencyKey, KeyClaim, KeyRecord, KeyScope};
 pub use json::{
-    JsonError, JsonErrorKind, JsonText, MAX_DEPTH, indent, read_strict, read_strict_within,
-    read_with_canonical_member,
+    JsonError, JsonErrorKind, JsonKind, JsonMember, JsonText, MAX_DEPTH, add_member, indent,
+    read_canonical_object, read_strict, read_strict_within, read_with_canonical_member, remove_member,
 };
 pub use merge::merge_patch;
 pub use meta::{MAX_META_BYTES, require_valid_meta};
 pub use name::{Agent, ClientSessionId, CorrelationId, IssueNumber, Label, NameError, Repo, Track, Venture};
 pub use note::{MAX_NOTE_CHARS, Note, NoteKind, note_file, note_text};
 pub use params::{integral, read_params};
+pub use plain::{cut_with_ellipsis, first_characters, one_line, strip_control, strip_overwritten, visible};
 pub use request::{RequestRecord, Since, SinceError, StatusFilter, StatusFilterError};
 pub use schema::{output_schema, params_schema};
 pub use session::{
     EndReason, HeartbeatPolicy, Liveness, Session, SessionFacts, SessionStatus, SessionTuple, StartDecision,
 };
-pub use text::{cut_with_notice, require_no_nul, require_plain_text};
+pub use text::{counted, cut_with_notice, require_no_nul, require_plain_text, shorten};
 pub use time::{TimeError, Timestamp};
 pub use token::{PresentedToken, Token, TokenId};
 pub use token_estimate::estimate_tokens;

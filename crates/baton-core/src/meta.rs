@@ -18,9 +18,9 @@ pub fn require_valid_meta(meta: &Map<String, Value>) -> Result<(), Fault> {
     if actual <= MAX_META_BYTES {
         return Ok(());
     }
-    let message = format!("meta is {actual} bytes of canonical JSON, {MAX_META_BYTES} are allowed");
+    let message = format!("meta has {actual} bytes of canonical JSON; the limit is {MAX_META_BYTES}");
     Err(Fault::new(ErrorCode::PayloadTooLarge, message)
-        .hint("keep what the next agent needs in a handoff, and remove keys of meta with null")
+        .hint("put information for the next agent into a handoff, and remove keys of meta with null")
         .details(json!({ "actual_bytes": actual, "allowed_bytes": MAX_META_BYTES })))
 }
 

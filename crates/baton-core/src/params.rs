@@ -1,7 +1,7 @@
 //! Reading the parameters of a call into their type.
 //!
-//! Owns the conversion of integers and the report of invalid fields, which lists all of them at once. Checks of the
-//! typed parameters are elsewhere.
+//! Owns the conversion of integers and the report of invalid fields, which lists all of them at once: fields that cannot
+//! be read, and fields outside the limits of the schema. Checks of the typed parameters are elsewhere.
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use serde_path_to_error::Segment;
 
 use crate::error::{ErrorCode, Fault};
-use crate::schema::params_schema;
+use crate::schema::{params_schema, violations};
 
 /// Largest integer up to which all integers are exact as floats.
 const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
@@ -17,9 +17,9 @@ const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
 const MAX_SEARCHED: usize = 256;
 /// Maximum size of a parameter that is copied to search for problems after the first one.
 const MAX_COPIED_BYTES: usize = 64 * 1024;
-/// Largest number of problems that are reported.
+/// Maximum number of reported problems.
 const MAX_PROBLEMS: usize = 20;
-/// Largest number of characters of a problem.
+/// Maximum length of a problem in characters.
 const MAX_MESSAGE: usize = 1_000;
 
 /// Returns the integer that a float stands for, as in `1.0` or `1e2`.
@@ -28,12 +28,17 @@ pub fn integral(number: f64) -> Option<i64> {
     (number.fract() == 0.0 && number.abs() <= MAX_EXACT).then_some(number as i64)
 }
 
-/// Reads parameters into their type. Integral floats are accepted where the type has an integer.
+/// Reads parameters into their type. Integral floats are accepted where the type has an integer. The parameter `attached`
+/// is passed separately and is not reported as missing.
 ///
 /// # Errors
 ///
-/// `invalid_request` that names every field that is missing, unknown or of the wrong type.
-pub fn read_params<T: DeserializeOwned + JsonSchema>(mut params: Value) -> Result<T, Fault> {
+/// `invalid_request` that names every field that is missing, unknown or of the wrong type. It then also names every other
+/// field that violates the schema.
+pub fn read_params<T: DeserializeOwned + JsonSchema>(
+    mut params: Value,
+    attached: Option<&str>,
+) -> Result<T, Fault> {
     if has_integral_float(&params) {
         normalize_integers(&params_schema::<T>(), &mut params);
     }
@@ -41,7 +46,10 @@ pub fn read_params<T: DeserializeOwned + JsonSchema>(mut params: Value) -> Resul
     serde_path_to_error::deserialize(params).map_err(|error| {
         let first = Problem::of(&error);
         fault_of(&match copied {
-            Some(copied) => all_problems::<T>(first, copied),
+            Some(mut copied) => {
+                copied.omitted.extend(attached.map(str::to_owned));
+                all_problems::<T>(first, copied)
+            }
             None => vec![first],
         })
     })
@@ -64,7 +72,7 @@ fn has_integral_float(params: &Value) -> bool {
     members.into_iter().any(|member| search(member, &mut MAX_SEARCHED.clone()))
 }
 
-/// Replaces integral floats by integers where the schema has an integer, and nowhere else.
+/// Replaces integral floats with integers where the schema has an integer, and nowhere else.
 fn normalize_integers(schema: &Value, value: &mut Value) {
     for keyword in ["anyOf", "oneOf", "allOf"] {
         for schema in schema[keyword].as_array().into_iter().flatten() {
@@ -100,7 +108,7 @@ fn normalize_integers(schema: &Value, value: &mut Value) {
 /// Copy of the parameters, used to search for further problems.
 struct Copied {
     params: Value,
-    /// Parameters that are too large to copy.
+    /// Parameters that are too large to copy, or passed separately.
     omitted: Vec<String>,
 }
 
@@ -176,13 +184,32 @@ impl Problem {
         Self { path, field, text, is_missing: false }
     }
 
+    /// Creates a problem that was found after deserialization failed.
+    fn new(field: String, text: String) -> Self {
+        Self { path: Vec::new(), field, text, is_missing: false }
+    }
+
+    /// Returns the name of the field; empty for the parameters as a whole.
+    fn name(&self) -> String {
+        if self.field.is_empty() { self.path.join(".") } else { self.field.clone() }
+    }
+
+    /// Returns true if the problem is about the field, a part of it, or an object that contains it.
+    fn is_about(&self, field: &str) -> bool {
+        let name = self.name().replace('[', ".").replace(']', "");
+        let contains = |outer: &str, inner: &str| {
+            inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        contains(&name, field) || contains(field, &name)
+    }
+
     fn message(&self) -> String {
         if self.field.is_empty() { self.text.clone() } else { format!("{}: {}", self.field, self.text) }
     }
 }
 
 /// Finds the problems after the first one: removes each invalid field and reads the rest again, then adds missing
-/// fields.
+/// fields and violations of the schema.
 fn all_problems<T: DeserializeOwned + JsonSchema>(first: Problem, copied: Copied) -> Vec<Problem> {
     let Copied { params: sent, omitted } = copied;
     let mut left = sent.clone();
@@ -205,17 +232,26 @@ fn all_problems<T: DeserializeOwned + JsonSchema>(first: Problem, copied: Copied
             known.push(last.clone());
         }
     }
+    let schema = params_schema::<T>();
     let mut missing = Vec::new();
-    missing_fields(&params_schema::<T>(), &sent, "", &mut missing);
+    missing_fields(&schema, &sent, "", &mut missing);
     for field in missing.into_iter().filter(|field| !omitted.contains(field)) {
-        if known.len() < MAX_PROBLEMS && !known.iter().any(|problem| problem.field == field) {
-            known.push(Problem { path: Vec::new(), field, text: "is missing".to_owned(), is_missing: true });
+        if !known.iter().any(|problem| problem.field == field) {
+            known.push(Problem::new(field, "is missing".to_owned()));
         }
     }
+    // A schema that does not compile limits nothing.
+    let violations = jsonschema::validator_for(&schema).map(|validator| violations(&validator, &sent));
+    for (field, text) in violations.unwrap_or_default() {
+        if !field.is_empty() && !known.iter().any(|problem| problem.is_about(&field)) {
+            known.push(Problem::new(field, text));
+        }
+    }
+    known.truncate(MAX_PROBLEMS);
     known
 }
 
-/// Removes a member. Returns false when there is none.
+/// Removes a member. Returns false if it does not exist.
 fn remove(params: &mut Value, path: &[String]) -> bool {
     let Some((name, parents)) = path.split_last() else { return false };
     let parent = parents.iter().try_fold(params, |value, name| value.get_mut(name));
@@ -238,10 +274,7 @@ fn fault_of(problems: &[Problem]) -> Fault {
     let messages: Vec<String> = problems.iter().map(Problem::message).collect();
     let named: Vec<Value> = problems
         .iter()
-        .map(|problem| {
-            let field = if problem.field.is_empty() { problem.path.join(".") } else { problem.field.clone() };
-            (field, problem)
-        })
+        .map(|problem| (problem.name(), problem))
         .filter(|(field, _)| !field.is_empty())
         .map(|(field, problem)| json!({ "field": field, "problem": problem.text }))
         .collect();
@@ -257,6 +290,7 @@ fn join(place: &str, field: &str) -> String {
 fn wire_type(expected: &str) -> &str {
     match expected {
         "i64" | "u32" | "u64" | "u16" | "u8" | "i32" => "a whole number",
+        "a boolean" => "true or false",
         "a map" => "an object",
         "a sequence" => "an array",
         other if other.starts_with("struct ") => "an object",
@@ -294,16 +328,20 @@ mod tests {
         numbers: Vec<u64>,
         #[serde(default)]
         ratio: f64,
+        #[serde(default)]
+        #[schemars(range(min = 1, max = 200))]
+        count: Option<i64>,
     }
 
     #[derive(Debug, Deserialize, JsonSchema)]
     struct Nested {
         count: u64,
+        #[schemars(length(min = 1, max = 3))]
         text: String,
     }
 
     fn read(params: Value) -> Result<Params, Fault> {
-        read_params(params)
+        read_params(params, None)
     }
 
     fn fields(params: Value) -> Vec<String> {
@@ -317,12 +355,12 @@ mod tests {
     fn integral_floats_are_integers_where_the_type_has_one() {
         let params: Value = serde_json::from_str(
             r#"{"name":"n","limit":1.0,"offset":-1e2,"nested":{"count":3.0,"text":""},"free":{"x":[1.0]},
-                "numbers":[1,2.0],"ratio":2.0}"#,
+                "numbers":[1,2.0],"ratio":2.0,"count":7.0}"#,
         )
         .unwrap();
         let read = read(params).unwrap();
         let nested = read.nested.unwrap();
-        assert_eq!((read.limit, read.offset), (Some(1), Some(-100)));
+        assert_eq!((read.limit, read.offset, read.count), (Some(1), Some(-100), Some(7)));
         assert_eq!((nested.count, nested.text.as_str(), read.name.as_str()), (3, "", "n"));
         assert_eq!((read.free, read.numbers, read.ratio), (json!({ "x": [1.0] }), vec![1, 2], 2.0));
     }
@@ -342,6 +380,23 @@ mod tests {
         let nested = fields(json!({ "nested": {}, "numbers": [1, "x"] }));
         assert_eq!(nested, ["nested.count", "numbers[1]", "name", "nested.text"]);
         assert_eq!(fields(json!({ "name": 1, "nmae": "n", "limt": 2 })), ["limt", "name", "nmae"]);
+    }
+
+    #[test]
+    fn limits_are_reported_together_with_wrong_types() {
+        let params =
+            json!({ "name": 1, "count": 201, "nested": { "count": 1, "text": "long" }, "numbers": [1] });
+        let fault = read(params).unwrap_err();
+        assert_eq!(
+            fault.details.unwrap()["fields"],
+            json!([
+                { "field": "name", "problem": "must be a string" },
+                { "field": "count", "problem": "must be at most 200" },
+                { "field": "nested.text", "problem": "must have at most 3 characters" },
+            ])
+        );
+        assert_eq!(fields(json!({ "count": 0, "numbers": [1, "x"] })), ["numbers[1]", "name", "count"]);
+        assert_eq!(fields(json!({ "nested": null, "limit": -1 })), ["limit", "name"]);
     }
 
     #[test]

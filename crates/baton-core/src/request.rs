@@ -28,13 +28,13 @@ pub struct RequestRecord {
     pub actor_key_id: Option<ActorKeyId>,
     /// Session that the call names, starts or resumes.
     pub session_id: Option<SessionId>,
-    /// Agent given in the call, or that of the session.
+    /// Agent given in the call, otherwise the agent of the session.
     pub agent: Option<String>,
-    /// Venture given in the call, or that of the session.
+    /// Venture given in the call, otherwise the venture of the session.
     pub venture: Option<String>,
-    /// Repository given in the call, or that of the session.
+    /// Repository given in the call, otherwise the repository of the session.
     pub repo: Option<String>,
-    /// Track given in the call, or that of the session.
+    /// Track given in the call, otherwise the track of the session.
     pub track: Option<i64>,
     /// Issue given in the call.
     pub issue_number: Option<i64>,

@@ -97,7 +97,7 @@ pub struct SessionTuple {
 pub struct SessionFacts {
     /// Program that runs the agent.
     pub client: Option<String>,
-    /// Version of that program.
+    /// Version of the program that runs the agent, for example `2.1.0`.
     pub client_version: Option<String>,
     /// Host name.
     pub host: Option<String>,
@@ -258,7 +258,7 @@ impl Default for HeartbeatPolicy {
 /// How starting a session affects the active sessions with the same tuple.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StartDecision {
-    /// Session to resume. If there is none, a new session is created.
+    /// Session to resume. `None` if a new session must be created.
     pub resume: Option<SessionId>,
     /// Sessions replaced by a more recent one.
     pub supersede: Vec<SessionId>,

@@ -1,4 +1,4 @@
-//! Text rules: control characters in the JSON that callers send, and cuts that say what is missing.
+//! Text rules: control characters in JSON from callers, and truncation with a note of what is missing.
 
 use std::borrow::Cow;
 
@@ -32,6 +32,22 @@ pub fn cut_with_notice<'a>(text: &'a str, max_chars: usize, source: &str) -> Cow
     let Some((end, _)) = text.char_indices().nth(max_chars) else { return Cow::Borrowed(text) };
     let (kept, missing) = text.split_at(end);
     Cow::Owned(format!("{kept}… [{} more characters: {source}]", missing.chars().count()))
+}
+
+/// Truncates a text to `max` characters; the last one is then `…`.
+pub fn shorten(text: &str, max: usize) -> String {
+    if text.chars().count() <= max {
+        return text.to_owned();
+    }
+    let mut short: String = text.chars().take(max.saturating_sub(1)).collect();
+    short.truncate(short.trim_end().len());
+    short.push('…');
+    short
+}
+
+/// Formats a count with its noun: `1 drift`, `2 drifts`.
+pub fn counted(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 struct Found {
@@ -91,6 +107,12 @@ mod tests {
     fn field(value: &Value) -> Option<String> {
         let details = require_plain_text("meta", value.as_object().unwrap()).err()?.details?;
         details["fields"][0]["field"].as_str().map(str::to_owned)
+    }
+
+    #[test]
+    fn long_text_is_truncated_between_characters() {
+        assert_eq!(shorten("äöüß", 3), "äö…");
+        assert_eq!(shorten("abc", 3), "abc");
     }
 
     #[test]

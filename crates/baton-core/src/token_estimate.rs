@@ -38,7 +38,7 @@ mod cost {
 const MARGIN_PERCENT: usize = 106;
 /// Shortest run of letters and digits that can count as random.
 const MIN_RANDOM_LENGTH: usize = 16;
-/// A run counts as random if at least one in so many characters is a digit.
+/// A run counts as random if at least one in this many characters is a digit.
 const RANDOM_DIGIT_RATIO: usize = 8;
 
 /// Estimates the number of tokens in a text; real tokenizers rarely count more.

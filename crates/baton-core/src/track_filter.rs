@@ -11,7 +11,8 @@ use crate::name::Track;
 
 const EXPECTED: &str = "a track number or \"none\"";
 
-/// Selects the sessions or handoffs of one track, or those without a track. On the wire a number or `"none"`.
+/// Selects the sessions or handoffs of one track, or sessions and handoffs without a track. On the wire, it
+/// is a number or `"none"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TrackFilter {
     /// This track.

@@ -1,6 +1,7 @@
 //! Changes between a commit and a snapshot, or between two snapshots.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ffi::{OsStr, OsString};
 
 use baton_core::Sha256Hash;
 use serde::{Deserialize, Serialize};
@@ -168,22 +169,22 @@ impl Vault {
         Ok(())
     }
 
-    /// Reads a file of a snapshot with its mode; `None` if the snapshot does not contain it.
+    /// Passes the content of a file of a snapshot, or the target of a link, to `sink` in pieces.
     ///
     /// # Errors
     ///
-    /// Fails if the objects of the snapshot were removed, or if git fails.
+    /// Fails if the snapshot does not contain the file, if its objects were removed, or if git fails.
     pub fn file(
         &self,
         snapshot: &Snapshot,
         path: &RepoPath,
-    ) -> Result<Option<(FileMode, Vec<u8>)>, GitError> {
-        let Some(side) = self.listing(snapshot.tree)?.remove(path) else { return Ok(None) };
-        if side.mode == FileMode::Nested {
-            return Ok(Some((side.mode, Vec::new())));
-        }
-        let bytes = self.call("cat-file").arguments(["blob".to_owned(), side.id.to_string()]).output()?;
-        Ok(Some((side.mode, bytes)))
+        sink: &mut dyn FnMut(&[u8]),
+    ) -> Result<(), GitError> {
+        let mut name = OsString::from(format!("{}:", snapshot.tree));
+        name.push(path.as_path());
+        // Git holds smaller files in memory.
+        let call = self.call("cat-file").setting("core.bigFileThreshold", "8m");
+        require_success("cat-file", &call.arguments([OsStr::new("blob"), &name]).stream(sink)?)
     }
 
     /// Lists every file of a tree.

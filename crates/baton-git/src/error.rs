@@ -16,7 +16,7 @@ pub enum GitError {
         program: String,
     },
     /// Git is older than the required version.
-    #[error("{found} is too old, {needed} or newer is needed")]
+    #[error("{found} is too old; {needed} or newer is required")]
     GitTooOld {
         /// Output of `git version`.
         found: String,
@@ -51,8 +51,8 @@ pub enum GitError {
         /// Standard error of the command.
         stderr: String,
     },
-    /// A git command exceeded its time limit and was killed.
-    #[error("`git {command}` did not finish within {limit:?}")]
+    /// A git command made no progress within its time limit and was killed.
+    #[error("`git {command}` made no progress within {limit:?}")]
     TimedOut {
         /// The subcommand.
         command: &'static str,
@@ -68,7 +68,7 @@ pub enum GitError {
         limit: u64,
     },
     /// Git could not be started, or communication with it failed.
-    #[error("`git {command}` could not be run")]
+    #[error("cannot run `git {command}`")]
     NotRunnable {
         /// The subcommand.
         command: &'static str,
@@ -90,7 +90,7 @@ pub enum GitError {
         problem: &'static str,
     },
     /// A file of the checkout cannot be read.
-    #[error("{path} cannot be read")]
+    #[error("cannot read {path}")]
     Unreadable {
         /// File, relative to the checkout.
         path: RepoPath,
@@ -112,7 +112,7 @@ pub enum GitError {
         source: io::Error,
     },
     /// The inspector does not permit storing the working tree.
-    #[error("the working tree may not be stored")]
+    #[error("the working tree must not be stored")]
     Withheld,
     /// The vault belongs to a repository with another object format.
     #[error("{path} contains objects of another format")]

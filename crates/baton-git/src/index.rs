@@ -26,6 +26,9 @@ pub(crate) struct IndexStat {
     pub(crate) size: u32,
 }
 
+/// Bit of the assume-unchanged mark in the first byte of the flags.
+const ASSUME_UNCHANGED: u8 = 0x80;
+
 /// One path of the index.
 #[derive(Debug, Clone)]
 pub(crate) struct IndexEntry {
@@ -92,14 +95,22 @@ impl Index {
         }
         let mut bytes = self.bytes.clone();
         for entry in self.entries.iter().filter(|entry| entry.mode != FileMode::Nested) {
-            bytes[entry.flags_at] |= 0x80;
+            bytes[entry.flags_at] |= ASSUME_UNCHANGED;
         }
-        let write = || {
-            let mut file = NamedTempFile::new_in(folder)?;
-            file.write_all(&bytes)?;
-            Ok(file)
-        };
-        write().map(Some).map_err(GitError::folder(folder))
+        write_copy(folder, &bytes).map(Some)
+    }
+
+    /// Creates a copy in which no file is marked as assume-unchanged, so that git examines every file. Returns `None` if
+    /// no file is marked.
+    pub(crate) fn examined_copy(&self, folder: &Path) -> Result<Option<NamedTempFile>, GitError> {
+        if !self.entries.iter().any(|entry| entry.assume_unchanged) {
+            return Ok(None);
+        }
+        let mut bytes = self.bytes.clone();
+        for entry in &self.entries {
+            bytes[entry.flags_at] &= !ASSUME_UNCHANGED;
+        }
+        write_copy(folder, &bytes).map(Some)
     }
 
     pub(crate) fn entries(&self) -> &[IndexEntry] {
@@ -109,6 +120,15 @@ impl Index {
     pub(crate) fn path(&self, entry: &IndexEntry) -> &[u8] {
         &self.paths[entry.path.clone()]
     }
+}
+
+fn write_copy(folder: &Path, bytes: &[u8]) -> Result<NamedTempFile, GitError> {
+    let write = || {
+        let mut file = NamedTempFile::new_in(folder)?;
+        file.write_all(bytes)?;
+        Ok(file)
+    };
+    write().map_err(GitError::folder(folder))
 }
 
 fn damaged(problem: &'static str) -> GitError {

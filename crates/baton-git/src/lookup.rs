@@ -15,7 +15,7 @@ use crate::remote::repository_name;
 use crate::repository::Repository;
 
 impl Repository {
-    /// Resolves a revision to a commit; `None` if there is none or the name is ambiguous.
+    /// Resolves a revision to a commit; `None` if there is no such commit or the name is ambiguous.
     ///
     /// # Errors
     ///

@@ -18,7 +18,7 @@ pub struct RepoPath(Vec<u8>);
 
 /// The text is not a correctly quoted path.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("not a well quoted path")]
+#[error("not a correctly quoted path")]
 pub struct RepoPathError;
 
 impl RepoPath {

@@ -1,4 +1,4 @@
-//! Runs one child process with limits on time and output, and always reaps it.
+//! Runs one child process with limits on inactivity and output, and always reaps it.
 
 use std::io::{self, Write as _};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
@@ -56,24 +56,23 @@ pub(crate) fn run(
     limits: Limits,
     sink: &mut dyn FnMut(&[u8]),
 ) -> Result<Ended, ProcessError> {
-    let deadline = Instant::now() + limits.time;
     command.stdin(if input.is_empty() { Stdio::null() } else { Stdio::piped() });
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(|error| {
         if error.kind() == io::ErrorKind::NotFound { ProcessError::Missing } else { error.into() }
     })?;
     let mut child = ReapOnDrop(child);
-    let stderr = exchange(&mut child.0, input, deadline, limits.output_bytes, sink)?;
-    Ok(Ended { status: await_end(&mut child.0, deadline)?, stderr })
+    let stderr = exchange(&mut child.0, input, limits, sink)?;
+    Ok(Ended { status: await_end(&mut child.0, Instant::now() + limits.time)?, stderr })
 }
 
 /// Writes and reads until the child has closed its output. Returns its standard error.
 fn exchange(
     child: &mut Child,
     input: &[u8],
-    deadline: Instant,
-    output_bytes: u64,
+    limits: Limits,
     sink: &mut dyn FnMut(&[u8]),
 ) -> Result<Vec<u8>, ProcessError> {
+    let timeout = timespec(limits.time);
     let mut input_writer = child.stdin.take().map(|stdin| InputWriter::new(stdin, input)).transpose()?;
     let mut stdout = child.stdout.take();
     let mut stderr = child.stderr.take();
@@ -96,8 +95,7 @@ fn exchange(
                 waits.push(PollFd::new(&input_writer.stdin, PollFlags::OUT));
                 marks.push(&mut in_ready);
             }
-            let left = deadline.checked_duration_since(Instant::now()).ok_or(ProcessError::TimedOut)?;
-            match poll(&mut waits, Some(&timespec(left))) {
+            match poll(&mut waits, Some(&timeout)) {
                 Ok(0) => return Err(ProcessError::TimedOut),
                 Ok(_) => {}
                 Err(rustix::io::Errno::INTR) => continue,
@@ -112,7 +110,7 @@ fn exchange(
                 0 => stdout = None,
                 count => {
                     written += count as u64;
-                    if written > output_bytes {
+                    if written > limits.output_bytes {
                         return Err(ProcessError::TooLarge);
                     }
                     sink(&buffer[..count]);
@@ -241,6 +239,14 @@ mod tests {
         let pid: i32 = std::fs::read_to_string(file).unwrap().trim().parse().unwrap();
         let pid = rustix::process::Pid::from_raw(pid).unwrap();
         assert!(rustix::process::test_kill_process(pid).is_err(), "the child is still there");
+    }
+
+    #[test]
+    fn child_that_keeps_writing_may_run_longer_than_the_time_limit() {
+        let limits = Limits { time: Duration::from_secs(5), ..LIMITS };
+        let script = "for i in 1 2 3 4 5 6 7 8 9; do echo $i; sleep 0.7; done";
+        let (answer, _) = output(&mut shell(script), b"", limits).ok().unwrap();
+        assert_eq!(answer, b"1\n2\n3\n4\n5\n6\n7\n8\n9\n");
     }
 
     #[test]

@@ -23,7 +23,7 @@ use crate::process::{self, Ended, ProcessError};
 /// Limits of one git call.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Time limit. The call is killed when it is exceeded.
+    /// Time without input or output after which the call is killed. A long transfer may take longer in total.
     pub time: Duration,
     /// Output limit in bytes. The call is killed when it is exceeded.
     pub output_bytes: u64,
@@ -213,7 +213,7 @@ impl Invocation<'_> {
         self
     }
 
-    /// Makes the call and returns its output, whatever its exit code.
+    /// Makes the call and returns its output for any exit code.
     pub(crate) fn attempt(self) -> Result<(Vec<u8>, Ended), GitError> {
         let mut output = Vec::new();
         let limits = self.git.inner.limits;
@@ -228,7 +228,7 @@ impl Invocation<'_> {
         require_success(subcommand, &ended).map(|()| output)
     }
 
-    /// Makes the call and passes its output to `sink` in pieces, whatever its exit code. The output is not held in
+    /// Makes the call and passes its output to `sink` in pieces, for any exit code. The output is not held in
     /// memory and may have any length.
     pub(crate) fn stream(self, sink: &mut dyn FnMut(&[u8])) -> Result<Ended, GitError> {
         let limits = Limits { output_bytes: u64::MAX, ..self.git.inner.limits };

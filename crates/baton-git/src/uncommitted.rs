@@ -11,9 +11,10 @@ use baton_core::Sha256Hash;
 use sha2::Digest as _;
 
 use crate::error::GitError;
+use crate::index::Index;
 use crate::path::RepoPath;
 use crate::repository::Repository;
-use crate::status::{StatusCode, StatusEntry};
+use crate::status::{Status, StatusCode, StatusEntry};
 
 /// Files of at least this size are not read.
 const LARGE_FILE_BYTES: u64 = 64 << 20;
@@ -31,14 +32,16 @@ pub struct Uncommitted {
 }
 
 impl Repository {
-    /// Lists modified, staged, deleted, conflicting and untracked (but not ignored) files, sorted by path. Paths within
-    /// `excluded` are omitted.
+    /// Lists modified, staged, deleted, conflicting and untracked (but not ignored) files, sorted by path. Files marked
+    /// assume-unchanged are examined too. Paths within `excluded` are omitted.
     ///
     /// # Errors
     ///
     /// [`GitError::Unreadable`] with the name of the file, or an error of git.
     pub fn uncommitted(&self, excluded: &[RepoPath]) -> Result<Vec<Uncommitted>, GitError> {
-        let status = self.status(excluded)?;
+        let scratch = tempfile::tempdir().map_err(GitError::folder(std::env::temp_dir()))?;
+        let index = Index::read(self, scratch.path())?.examined_copy(scratch.path())?;
+        let status = Status::ask(self, excluded, index.as_ref().map(|index| index.path()))?;
         let mut paths: BTreeMap<&RepoPath, bool> = BTreeMap::new();
         for entry in &status.entries {
             let modified = match entry {

@@ -96,7 +96,8 @@ impl Vault {
         self.folder.join("stat-cache")
     }
 
-    /// Starts a git call on the objects of the vault and those that it borrows, without any configuration.
+    /// Starts a git call on the objects of the vault and the objects that it borrows, without any
+    /// configuration.
     pub(crate) fn call(&self, subcommand: &'static str) -> Invocation<'_> {
         self.git
             .call(&self.folder, subcommand)

@@ -78,7 +78,7 @@ pub enum Difference {
         /// Current state.
         actual: Option<NestedRepository>,
     },
-    /// The staged content differs, whatever the working tree contains.
+    /// The staged content differs, regardless of the working tree.
     Staged {
         /// The path.
         path: RepoPath,
@@ -225,7 +225,7 @@ fn files(vault: &Vault, expected: &Snapshot, present: &Capture) -> Result<Vec<Di
     Ok(files.collect())
 }
 
-/// Returns the differences to a tree that is not stored.
+/// Returns the differences from a tree that is not stored.
 fn unstored(
     vault: &Vault,
     expected: &Snapshot,

@@ -55,7 +55,7 @@ pub(crate) struct FoundFile {
     pub(crate) stat: FileStat,
     /// How the id was determined.
     pub(crate) source: Source,
-    /// Whether its stat information equals that of its index entry.
+    /// Whether its stat information equals the stat information of its index entry.
     pub(crate) same_stat: bool,
 }
 
@@ -305,7 +305,7 @@ fn open_file(folder: BorrowedFd<'_>, name: &[u8]) -> Result<File, Errno> {
     openat(folder, name, flags, Mode::empty()).map(File::from)
 }
 
-/// Reads `size` bytes and returns the stat information afterwards; `None` if there are more or fewer bytes.
+/// Reads `size` bytes, then returns the stat information; `None` if there are more or fewer bytes.
 fn read_pieces(
     mut file: File,
     size: u64,

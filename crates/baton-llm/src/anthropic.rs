@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use baton_core::observation::{SessionMaterial, ToolUse};
+use baton_core::observation::SessionMaterial;
+use baton_observation::ToolUse;
 use serde_json::{Value, json};
 use ureq::http::{HeaderName, HeaderValue};
 
@@ -114,7 +115,7 @@ impl Anthropic {
             .filter_map(|block| block["text"].as_str())
             .collect();
         if text.trim().is_empty() {
-            return Err(unusable(format!("{place}: the answer holds no text"), usage));
+            return Err(unusable(format!("{place}: the answer contains no text"), usage));
         }
         Ok(ModelAnswer { text, usage })
     }

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use baton_core::observation::{CompressedObservation, SessionMaterial, SessionSummary, ToolUse};
+use baton_core::observation::{CompressedObservation, SessionMaterial, SessionSummary};
+use baton_observation::ToolUse;
 
 /// Creates observations and summaries. Calls block, are stateless, and may be made from many threads.
 pub trait Compressor: Send + Sync {

@@ -39,7 +39,7 @@ pub enum EndpointError {
         compressor: &'static str,
     },
     /// The key contains characters that are invalid in a header.
-    #[error("the key of the {compressor} endpoint holds characters that cannot be sent")]
+    #[error("the key of the {compressor} endpoint contains characters that cannot be sent")]
     Key {
         /// Compressor of the endpoint.
         compressor: &'static str,
@@ -132,7 +132,7 @@ impl Endpoint {
         &self.place
     }
 
-    /// Sends a request and reads the answer, whatever its status.
+    /// Sends a request and reads the answer of any status.
     ///
     /// # Errors
     ///
@@ -167,7 +167,7 @@ impl Endpoint {
             ureq::Error::HostNotFound => format!("{place}: the host is not found"),
             ureq::Error::Io(error) => format!("{place}: {error}"),
             ureq::Error::Rustls(error) => format!("{place}: {error}"),
-            ureq::Error::Protocol(_) => format!("{place}: what it answered is not HTTP"),
+            ureq::Error::Protocol(_) => format!("{place}: the response is not valid HTTP"),
             _ => format!("{place}: no connection"),
         };
         let may_be_the_item = match error {

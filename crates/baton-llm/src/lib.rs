@@ -3,6 +3,7 @@
 //! One trait with three implementations: the Anthropic Messages API, OpenAI-compatible chat completions, and rules
 //! without a model. Each call is stateless and blocks; the worker decides how many run at a time.
 
+mod answer;
 mod anthropic;
 mod api_key;
 mod compressor;
@@ -10,6 +11,8 @@ mod endpoint;
 mod model_call;
 mod offline;
 mod openai;
+mod price;
+mod prompt;
 mod refusal;
 mod retry_after;
 
@@ -19,3 +22,4 @@ pub use compressor::{CompressError, Compression, Compressor, Summarization, Toke
 pub use endpoint::{DEFAULT_TIMEOUT, EndpointError};
 pub use offline::Offline;
 pub use openai::{OpenAi, OpenAiConfig};
+pub use price::Price;

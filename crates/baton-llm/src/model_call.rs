@@ -2,13 +2,13 @@
 //!
 //! Owns the token limits of answers and the random tags. Each compressor owns its request format.
 
-use baton_core::observation::{
-    Delimiter, Prompt, SessionMaterial, SessionSummary, ToolUse, compress_prompt, observation_schema,
-    read_observation, read_summary, summarize_prompt, summary_schema,
-};
+use baton_core::observation::{SessionMaterial, SessionSummary};
+use baton_observation::ToolUse;
 use serde_json::Value;
 
+use crate::answer::{observation_schema, read_observation, read_summary, summary_schema};
 use crate::compressor::{CompressError, Compression, Summarization, TokenUsage};
+use crate::prompt::{Delimiter, Prompt, compress_prompt, summarize_prompt};
 
 const OBSERVATION_TOKENS: u32 = 1_024;
 const SUMMARY_TOKENS: u32 = 512;

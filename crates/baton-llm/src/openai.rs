@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::Duration;
 
-use baton_core::observation::{SessionMaterial, ToolUse};
+use baton_core::observation::SessionMaterial;
+use baton_observation::ToolUse;
 use serde_json::{Value, json};
 use ureq::http::header::AUTHORIZATION;
 
@@ -142,7 +143,7 @@ impl OpenAi {
                 return Err(unusable(format!("{place}: the answer was cut off by max_tokens"), usage));
             }
             Some("content_filter") => {
-                return Err(unusable(format!("{place}: the answer was held back by a filter"), usage));
+                return Err(unusable(format!("{place}: a content filter withheld the answer"), usage));
             }
             _ if message["refusal"].is_string() => {
                 return Err(unusable(format!("{place}: the model declined to answer"), usage));
@@ -151,7 +152,7 @@ impl OpenAi {
         }
         match message["content"].as_str() {
             Some(text) if !text.trim().is_empty() => Ok(ModelAnswer { text: text.to_owned(), usage }),
-            _ => Err(unusable(format!("{place}: the answer holds no text"), usage)),
+            _ => Err(unusable(format!("{place}: the answer contains no text"), usage)),
         }
     }
 }

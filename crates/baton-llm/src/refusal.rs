@@ -13,7 +13,7 @@ const MAX_SHOWN_CHARS: usize = 200;
 /// A common substring of this length counts as a repetition of the request.
 const MIN_ECHO_CHARS: usize = 24;
 
-/// Error kinds that concern the account or the configuration, whatever their status.
+/// Error kinds that concern the account or the configuration, for any status.
 const ACCOUNT_KINDS: [&str; 9] = [
     "authentication_error",
     "permission_error",
@@ -78,10 +78,10 @@ impl Refusal {
             may_be_the_item: matches!(status, 408 | 500..=528 | 530..=599) && answered.retry_after.is_none(),
         };
         match status {
-            401 => outage(": the key is missing or refused", true),
-            403 => outage(": the key may not do this", true),
-            404 => outage(": it knows no such address or model", true),
-            402 => outage(": the account cannot pay for it", true),
+            401 => outage(": the key is missing or invalid", true),
+            403 => outage(": the key has no permission", true),
+            404 => outage(": the address or the model does not exist", true),
+            402 => outage(": the account has no credit", true),
             300..=399 => outage(": redirects are not followed, the base URL must be the final one", true),
             _ if self.is_about_the_account() => outage(": the account or the model needs attention", true),
             408 | 429 | 500..=599 => outage("", false),

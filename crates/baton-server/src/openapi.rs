@@ -98,13 +98,13 @@ fn parameters(route: &Route, schema: &Value) -> Vec<Value> {
     let required = schema["required"].as_array().cloned().unwrap_or_default();
     let mut parameters = vec![json!({
         "name": "X-Correlation-ID", "in": "header", "required": false,
-        "description": "Correlation id of your choice. It is returned in the response and written to the log.",
+        "description": "Correlation id of your choice, for example a UUID. It is returned in the response and written to the log.",
         "schema": { "type": "string", "pattern": "^[A-Za-z0-9_.:-]{1,128}$" },
     })];
     if route.operation.effect().is_write() {
         parameters.push(json!({
             "name": "Idempotency-Key", "in": "header", "required": route.operation.key() == KeyUse::Required,
-            "description": "Key of your choice. Requests with the same key are executed at most once.",
+            "description": "Key of your choice, for example a UUID. Requests with the same key are executed at most once.",
             "schema": { "type": "string", "pattern": "^[!-~]{1,255}$" },
         }));
     }
@@ -184,7 +184,7 @@ fn codes() -> impl Iterator<Item = ErrorCode> {
                 | ErrorCode::GitUnavailable
         )
     };
-    ErrorCode::ALL.into_iter().filter(move |code| !of_tasks(code))
+    ErrorCode::ALL.iter().copied().filter(move |code| !of_tasks(code))
 }
 
 fn refusal(status: u16) -> Value {

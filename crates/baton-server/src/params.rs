@@ -8,11 +8,7 @@ use serde_json::{Map, Value};
 /// Type of a parameter that is not text, but is sent as text in a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Literal {
-    /// An integer.
     Integer,
-    /// An integer or text.
-    IntegerOrText,
-    /// A boolean.
     Boolean,
 }
 
@@ -25,8 +21,7 @@ pub(crate) fn literal_params(schema: &Value) -> BTreeMap<String, Literal> {
     };
     let literal = |property: &Value| {
         let kind = property.get("type")?;
-        let number = if is(kind, "string") { Literal::IntegerOrText } else { Literal::Integer };
-        let integer = is(kind, "integer").then_some(number);
+        let integer = is(kind, "integer").then_some(Literal::Integer);
         integer.or_else(|| is(kind, "boolean").then_some(Literal::Boolean))
     };
     let properties = schema.get("properties").and_then(Value::as_object);
@@ -100,7 +95,7 @@ pub(crate) fn form_params(
             None => &mut params,
             Some(object) => {
                 let nested = params.entry(object).or_insert_with(|| Value::Object(Map::new()));
-                nested.as_object_mut().ok_or_else(|| Fault::invalid(object, "is given twice"))?
+                nested.as_object_mut().ok_or_else(|| Fault::invalid(object, "must be given only once"))?
             }
         };
         if is_list {
@@ -128,22 +123,20 @@ fn insert(
     value: String,
     literals: &BTreeMap<String, Literal>,
 ) -> Result<(), Fault> {
-    let value = match (literals.get(&name), value.as_str()) {
-        (None, _) => Value::String(value),
+    let literal = match (literals.get(&name), value.as_str()) {
+        (None, _) => None,
         (Some(Literal::Integer), text) => {
-            let number = text.parse().ok().or_else(|| text.parse().ok().and_then(integral));
-            Value::from(number.ok_or_else(|| Fault::invalid(&name, "must be a whole number"))?)
-        }
-        (Some(Literal::IntegerOrText), text) => {
             let number: Option<i64> = text.parse().ok().or_else(|| text.parse().ok().and_then(integral));
-            number.map_or_else(|| Value::from(text), Value::from)
+            number.map(Value::from)
         }
-        (Some(Literal::Boolean), "true" | "1" | "") => Value::Bool(true),
-        (Some(Literal::Boolean), "false" | "0") => Value::Bool(false),
-        (Some(Literal::Boolean), _) => return Err(Fault::invalid(&name, "must be true or false")),
+        (Some(Literal::Boolean), "true" | "1" | "") => Some(Value::Bool(true)),
+        (Some(Literal::Boolean), "false" | "0") => Some(Value::Bool(false)),
+        (Some(Literal::Boolean), _) => None,
     };
+    // Text that is not of the expected type stays text: the operation reports it together with all other invalid fields.
+    let value = literal.unwrap_or(Value::String(value));
     if params.contains_key(&name) {
-        return Err(Fault::invalid(&name, "is given twice"));
+        return Err(Fault::invalid(&name, "must be given only once"));
     }
     params.insert(name, value);
     Ok(())
@@ -178,11 +171,8 @@ mod tests {
     use serde_json::json;
 
     fn query(text: &str) -> Result<Value, ErrorCode> {
-        let literals = BTreeMap::from([
-            ("track".to_owned(), Literal::Integer),
-            ("label".to_owned(), Literal::IntegerOrText),
-            ("raw".to_owned(), Literal::Boolean),
-        ]);
+        let literals =
+            BTreeMap::from([("track".to_owned(), Literal::Integer), ("raw".to_owned(), Literal::Boolean)]);
         from_query(text, &literals).map(Value::Object).map_err(|fault| fault.code)
     }
 
@@ -197,26 +187,29 @@ mod tests {
         assert_eq!(query("raw=true"), Ok(json!({"raw": true})));
         assert_eq!(query("raw"), Ok(json!({"raw": true})));
         assert_eq!(query("raw=0"), Ok(json!({"raw": false})));
-        assert_eq!(query("label=0"), Ok(json!({"label": 0})));
-        assert_eq!(query("label=none"), Ok(json!({"label": "none"})));
+        assert_eq!(query("track=0"), Ok(json!({"track": 0})));
         assert_eq!(query("track=3.0"), Ok(json!({"track": 3})));
         assert_eq!(query("track=1e2"), Ok(json!({"track": 100})));
     }
 
     #[test]
-    fn every_invalid_query_value_is_reported() {
-        let literals =
-            BTreeMap::from([("track".to_owned(), Literal::Integer), ("raw".to_owned(), Literal::Boolean)]);
-        let fault = from_query("track=x&raw=maybe", &literals).unwrap_err();
+    fn values_of_another_type_stay_text() {
+        for text in ["x", "", "1.5", "inf", "none"] {
+            assert_eq!(query(&format!("track={text}")), Ok(json!({ "track": text })));
+        }
+        assert_eq!(query("raw=maybe"), Ok(json!({ "raw": "maybe" })));
+    }
+
+    #[test]
+    fn every_repeated_query_parameter_is_reported() {
+        let fault = from_query("a=1&a=2&b=1&b=2", &BTreeMap::new()).unwrap_err();
         let fields = fault.details.unwrap()["fields"].clone();
-        assert_eq!([&fields[0]["field"], &fields[1]["field"]], ["track", "raw"]);
+        assert_eq!([&fields[0]["field"], &fields[1]["field"]], ["a", "b"]);
     }
 
     #[test]
     fn invalid_queries_are_rejected() {
-        for bad in
-            ["a=%", "a=%zz", "a=%ff", "a=1&a=2", "track=x", "track=", "track=1.5", "track=inf", "raw=maybe"]
-        {
+        for bad in ["a=%", "a=%zz", "a=%ff", "a=1&a=2"] {
             assert_eq!(query(bad), Err(ErrorCode::InvalidRequest), "{bad}");
         }
     }

@@ -1,5 +1,6 @@
 //! The table of HTTP routes, one line each.
 
+use baton_app::agent::ListAgents;
 use baton_app::bundle::ReadContext;
 use baton_app::checkpoint::{
     DeleteCheckpoint, DiffCheckpoints, ExplainContext, ListCheckpoints, ListWorkflows, LoadCheckpoint,
@@ -21,7 +22,7 @@ use baton_app::session::{
     EndSession, Heartbeat, ListSessions, SessionActivity, SessionHistory, SessionOverview, ShowSession,
     StartSession, UpdateSession,
 };
-use baton_app::task::{ListTasks, RecordTask};
+use baton_app::task::{ListTasks, RecordTask, ShowTask};
 use baton_app::turn::{ListTurns, ShowTurn};
 use baton_app::{AnyOperation, operation};
 
@@ -126,6 +127,8 @@ pub fn routes() -> Vec<Route> {
         post("/api/memory/forget", operation::<Forget>()),
         get("/api/tasks", operation::<ListTasks>()),
         post("/api/tasks", operation::<RecordTask>()),
+        get("/api/tasks/show", operation::<ShowTask>()),
+        get("/api/agents", operation::<ListAgents>()),
         get("/api/requests", operation::<ListRequests>()),
     ]
 }

@@ -21,7 +21,7 @@ pub enum StoreError {
         source: Box<dyn Error + Send + Sync>,
     },
     /// Another writer held the lock for longer than the lock timeout.
-    #[error("the database stayed busy with other writers")]
+    #[error("the database is locked by other writers")]
     Busy,
     /// The disk is full.
     #[error("the disk is full")]
@@ -44,7 +44,7 @@ pub enum StoreError {
         source: std::io::Error,
     },
     /// The database was written by a newer version of Baton.
-    #[error("the database has schema version {found}, this binary knows up to {known}")]
+    #[error("the database has schema version {found}; this binary supports versions up to {known}")]
     NewerSchema {
         /// The version that was found.
         found: i64,

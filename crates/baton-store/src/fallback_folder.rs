@@ -1,4 +1,5 @@
-//! A private folder below the system's temporary folder, for spooled writes that the data folder cannot take.
+//! A private folder below the system's temporary folder, for writes of the outbox that cannot be saved to the
+//! data folder.
 //!
 //! The temporary folder is shared with other users, so everything below it is used only if it is a real folder that belongs to
 //! this user alone.
@@ -95,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn is_created_private_and_differs_by_data_folder() {
+    fn folder_is_private_and_differs_by_data_folder() {
         let home = tempfile::tempdir().unwrap();
         let folder = FallbackFolder::below(home.path().to_owned(), Path::new("/data"));
         assert_eq!(folder.existing(), None);
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn is_refused_when_others_could_read_or_replace_it() {
+    fn rejects_a_folder_that_others_can_read_or_replace() {
         let home = tempfile::tempdir().unwrap();
         let folder = FallbackFolder::below(home.path().to_owned(), Path::new("/data"));
         let path = folder.create().unwrap().to_owned();
@@ -123,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn is_refused_when_it_is_a_link() {
+    fn rejects_a_folder_that_is_a_link() {
         let home = tempfile::tempdir().unwrap();
         let elsewhere = tempfile::tempdir().unwrap();
         let folder = FallbackFolder::below(home.path().to_owned(), Path::new("/data"));

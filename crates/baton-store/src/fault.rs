@@ -1,4 +1,4 @@
-//! What a failure of the store means to a caller: error code, message, hint.
+//! Conversion of store errors to faults: error code, message, hint.
 
 use std::io;
 
@@ -14,7 +14,7 @@ impl From<StoreError> for Fault {
                 Self::new(ErrorCode::Overloaded, "the database queue is full").hint("try again in a moment")
             }
             StoreError::Busy => {
-                Self::new(ErrorCode::Overloaded, "the database stayed busy with other writers")
+                Self::new(ErrorCode::Overloaded, "the database is locked by other writers")
                     .hint("try again in a moment")
             }
             StoreError::Full => {
@@ -43,10 +43,10 @@ impl From<StoreError> for Fault {
             }
             StoreError::NewerSchema { found, known } => Self::new(
                 ErrorCode::StoreUnavailable,
-                format!("the database has schema version {found}, this binary knows up to {known}"),
+                format!("the database has schema version {found}; this binary supports versions up to {known}"),
             )
             .hint(
-                "use the newer baton that wrote it, or another database (BATON_DATA_DIR, BATON_DATABASE_URL)",
+                "use the version of baton that wrote it, or another database (BATON_DATA_DIR, BATON_DATABASE_URL)",
             ),
             StoreError::OlderSchema { .. } => Self::new(ErrorCode::StoreUnavailable, error.to_string())
                 .hint("run `baton worker start` or any other baton command; it upgrades the database"),
@@ -56,14 +56,14 @@ impl From<StoreError> for Fault {
                 ErrorCode::StoreUnavailable,
                 "the database connection failed during commit; the outcome is unknown",
             )
-            .hint("send the request again with the same idempotency key: it is then done exactly once"),
+            .hint("send the request again with the same idempotency key; it is then executed exactly once"),
             StoreError::Corrupt { .. } | StoreError::BlobMissing { .. } => {
                 Self::new(ErrorCode::Internal, "a stored row is invalid")
-                    .hint("baton doctor checks the database; restore a backup if it is damaged")
+                    .hint("check the database with baton doctor; restore a backup if it is damaged")
             }
             StoreError::Statement { .. } | StoreError::Broken => {
-                Self::new(ErrorCode::Internal, "something failed inside baton; nothing was stored")
-                    .hint("the log has it under the correlation id")
+                Self::new(ErrorCode::Internal, "internal error; nothing was stored")
+                    .hint("search the server log for the correlation id")
             }
         };
         fault.caused_by(error)

@@ -1,15 +1,35 @@
 //! Atomic, durable file writes: after a crash a file has its old or its new content, never a part of it.
 
-use std::fs::{DirBuilder, DirEntry, File, OpenOptions};
+use std::fs::{DirBuilder, DirEntry, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use crate::error::StoreError;
 
 /// A temporary file older than this cannot belong to a live writer.
 pub(crate) const STALE_AFTER: Duration = Duration::from_secs(3600);
+
+/// Interval between two attempts to lock a file.
+const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(10);
+
+/// Locks a file or folder until it is closed. Returns false if another process holds the lock for longer than `timeout`.
+///
+/// # Errors
+///
+/// Fails if the file system cannot lock it.
+pub fn lock_within(file: &File, timeout: Duration) -> io::Result<bool> {
+    let deadline = Instant::now() + timeout;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(true),
+            Err(TryLockError::Error(error)) => return Err(error),
+            Err(TryLockError::WouldBlock) if Instant::now() >= deadline => return Ok(false),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_POLL_INTERVAL),
+        }
+    }
+}
 
 /// Creates a folder (0700) and its missing parents, and returns after the new names are synced to disk.
 ///

@@ -1,4 +1,4 @@
-//! Frames: the stored form of a saved context, either whole or as a delta to another context.
+//! Frames: the stored form of a saved context, either whole or as a delta from another context.
 //!
 //! Owns compression and the check that a decompressed context equals the original. Does not own where frames are
 //! stored, which base a delta refers to, or encryption.
@@ -26,7 +26,7 @@ pub enum Encoding {
     Plain,
     /// Compressed with zstd.
     Zstd,
-    /// Compressed with zstd as a delta to a base context.
+    /// Compressed with zstd as a delta from a base context.
     Delta,
 }
 
@@ -122,7 +122,7 @@ impl Packing {
         !matches!(self.effort, Effort::Off) && self.min_bytes <= bytes
     }
 
-    /// Encodes a context as a delta to a base. `None` if deltas are disabled or the context is too short.
+    /// Encodes a context as a delta from a base. `None` if deltas are disabled or the context is too short.
     pub fn delta(self, context: &[u8], base: &[u8]) -> Result<Option<Packed>, FrameError> {
         require_fitting(context)?;
         require_fitting(base)?;

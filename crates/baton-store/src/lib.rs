@@ -38,7 +38,7 @@ pub use archive::{
 pub use blobs::{BlobFolder, BlobUsage};
 pub use error::StoreError;
 pub use fallback_folder::FallbackFolder;
-pub use files::{DurableFile, make_folder, sync_folder, write_durably};
+pub use files::{DurableFile, lock_within, make_folder, sync_folder, write_durably};
 pub use frame::{Effort, Encoding, FrameError, MAX_FRAME_BYTES, Packed, Packing};
 pub use migration::{LATEST_VERSION, Migration};
 pub use outbox::{Outbox, OutboxEntry, Replay, ReplayLimits, ReplayResult, SpooledTo, SpooledWrite};
@@ -58,7 +58,7 @@ pub use seal::{
     KeyId, KeyIdError, KeyRing, NONCE_BYTES, NoRandomness, SEAL_OVERHEAD_BYTES, SealError, SecretKey,
     is_sealed, random_nonce, sealed_with,
 };
-pub use sqlite::ReleasedReserve;
+pub use sqlite::{ForeignDatabase, ForeignError, ReleasedReserve};
 pub use store::{
     Durability, Health, Inspection, LockTimeout, Pending, PostgresTimeouts, Store, StoreConfig, Threads,
 };

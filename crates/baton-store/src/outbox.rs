@@ -4,7 +4,7 @@
 //! rest of the file is the body, whose format the operation defines. A process that replays files holds a lock on the
 //! folders, so that each write is stored once, in order, and before later ones.
 
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -15,16 +15,15 @@ use serde_json::Value;
 
 use crate::error::StoreError;
 use crate::fallback_folder::FallbackFolder;
-use crate::files::{DurableFile, make_folder, remove_stale_temporaries};
+use crate::files::{DurableFile, lock_within, make_folder, remove_stale_temporaries};
 use crate::target::Target;
 
 const SPOOLED: &str = ".spooled";
-/// Ending of a file that can never be stored. It is kept for a person to look at.
+/// Extension of a file that can never be stored. The file is kept for inspection.
 const REJECTED: &str = ".refused";
-/// A write that fails by an internal error is retried for so long.
+/// Period for which a write is retried after an internal error.
 const RETRY_PERIOD: Duration = Duration::from_secs(86_400);
 const MAX_HEAD_BYTES: u64 = 1024 * 1024;
-const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The first line of a file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -47,7 +46,7 @@ pub struct SpooledWrite {
     pub params: Value,
 }
 
-/// Which folder a write was spooled to.
+/// Folder that a write was saved to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SpooledTo {
     /// The outbox folder.
@@ -76,7 +75,7 @@ pub struct Replay {
     pub stored: usize,
     /// Number of writes that stay in the outbox: for another target, or because of internal errors.
     pub left: usize,
-    /// True if writes for the target could not be replayed. Later writes must be spooled behind them.
+    /// True if writes for the target could not be replayed. Later writes must be saved to the outbox as well.
     pub is_blocked: bool,
     /// Messages about files that were set aside or could not be removed.
     pub problems: Vec<String>,
@@ -91,7 +90,7 @@ pub struct ReplayLimits {
     pub total: Duration,
 }
 
-/// A folder of spooled writes of one operation.
+/// A folder with the writes of one operation that are not stored yet.
 #[derive(Debug, Clone)]
 pub struct Outbox {
     folder: PathBuf,
@@ -131,7 +130,7 @@ impl Outbox {
         Self { folder: folder.into(), fallback: None, target }
     }
 
-    /// Adds a folder for writes that the first one cannot take.
+    /// Adds a folder for writes that cannot be saved to the outbox folder.
     #[must_use]
     pub fn with_fallback(mut self, fallback: FallbackFolder) -> Self {
         self.fallback = Some(fallback);
@@ -186,12 +185,13 @@ impl Outbox {
         nanoseconds().max(positions.max().map_or(0, |last: u128| last + 1))
     }
 
-    /// Returns true if no file is spooled for the target. A file that cannot be read counts.
+    /// Returns true if the outbox has no file for the target. A file that cannot be read counts as a file for
+    /// the target.
     pub fn is_empty(&self) -> bool {
         self.spooled().all(|(_, path)| self.is_for_another(&path))
     }
 
-    /// Returns the number of spooled files, whatever their target.
+    /// Returns the number of files in the outbox for any target.
     pub fn count(&self) -> usize {
         self.spooled().count()
     }
@@ -201,7 +201,7 @@ impl Outbox {
         self.files().into_iter().filter(|(name, _)| name.ends_with(REJECTED)).count()
     }
 
-    /// Returns the number of spooled files for each other target.
+    /// Returns the number of files in the outbox for each other target.
     pub fn for_other_targets(&self) -> Vec<(String, usize)> {
         let mut counts: Vec<(String, usize)> = Vec::new();
         for (_, path) in self.spooled() {
@@ -222,7 +222,9 @@ impl Outbox {
             match open(&path) {
                 Ok((write, _)) if self.is_meant_by(&write) => entries.push(OutboxEntry { write, name, path }),
                 Ok(_) => {}
-                Err(error) => tracing::error!(path = %path.display(), %error, "cannot read a spooled write"),
+                Err(error) => {
+                    tracing::error!(path = %path.display(), %error, "cannot read a write in the outbox")
+                }
             }
         }
         entries
@@ -238,7 +240,8 @@ impl Outbox {
         let deadline = Instant::now() + limits.total;
         // Held until the end.
         let folders: Vec<File> = self.folders().filter_map(|folder| File::open(folder).ok()).collect();
-        if !folders.iter().all(|folder| lock(folder, limits.lock)) {
+        // Where folders cannot be locked, the idempotency key prevents that a write is stored twice.
+        if !folders.iter().all(|folder| lock_within(folder, limits.lock).unwrap_or(true)) {
             return Replay { is_blocked: true, ..replay };
         }
         for (name, path) in self.spooled() {
@@ -304,7 +307,7 @@ impl Outbox {
         [Some(self.folder.as_path()), fallback].into_iter().flatten()
     }
 
-    /// The spooled files in order, by name without ending.
+    /// Returns the files of the outbox in order, with their names without extension.
     fn spooled(&self) -> impl Iterator<Item = (String, PathBuf)> {
         let files = self.files().into_iter();
         files.filter_map(|(name, path)| Some((name.strip_suffix(SPOOLED)?.to_owned(), path)))
@@ -335,8 +338,8 @@ fn open(path: &Path) -> io::Result<(SpooledWrite, BufReader<File>)> {
 fn set_aside(path: &Path, why: &str) -> String {
     let aside = path.with_extension(REJECTED.trim_start_matches('.'));
     match std::fs::rename(path, &aside) {
-        Ok(()) => format!("cannot store a spooled write, which is kept as {}: {why}", aside.display()),
-        Err(error) => format!("a spooled write cannot be stored: {why}; it could not be renamed: {error}"),
+        Ok(()) => format!("cannot store a write of the outbox, which is kept as {}: {why}", aside.display()),
+        Err(error) => format!("cannot store a write of the outbox: {why}; cannot rename its file: {error}"),
     }
 }
 
@@ -347,20 +350,6 @@ fn is_over(at: Timestamp) -> bool {
 
 fn nanoseconds() -> u128 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos()
-}
-
-/// Locks a folder; false if another process holds the lock for too long.
-fn lock(folder: &File, timeout: Duration) -> bool {
-    let deadline = Instant::now() + timeout;
-    loop {
-        match folder.try_lock() {
-            Ok(()) => return true,
-            // Where folders cannot be locked, the idempotency key keeps a write from being stored twice.
-            Err(TryLockError::Error(_)) => return true,
-            Err(TryLockError::WouldBlock) if Instant::now() > deadline => return false,
-            Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_POLL_INTERVAL),
-        }
-    }
 }
 
 #[cfg(test)]

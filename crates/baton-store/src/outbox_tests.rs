@@ -94,7 +94,7 @@ fn sets_aside_writes_that_can_never_be_stored() {
 }
 
 #[test]
-fn write_spooled_after_the_clock_was_set_back_is_replayed_last() {
+fn write_saved_to_the_outbox_after_the_clock_was_set_back_is_replayed_last() {
     let home = tempfile::tempdir().unwrap();
     let outbox = Outbox::at(home.path(), Some(here()));
     put(&outbox, 1, Some(here()));

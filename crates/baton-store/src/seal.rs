@@ -46,7 +46,7 @@ pub enum SealError {
 
 /// The system provided no random bytes.
 #[derive(Debug, thiserror::Error)]
-#[error("the system gave no random bytes")]
+#[error("the system returned no random bytes")]
 pub struct NoRandomness {
     source: getrandom::Error,
 }

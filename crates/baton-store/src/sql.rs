@@ -5,7 +5,7 @@
 
 use std::str::FromStr;
 
-use baton_core::{Sha256Hash, Timestamp};
+use baton_core::{Sha256Hash, Timestamp, Venture};
 use serde::de::DeserializeOwned;
 
 use crate::error::StoreError;
@@ -243,6 +243,24 @@ impl<'a> QueryBuilder<'a> {
         self.params.push(param.into());
         self.sql.push_str(&text.replace("$?", &format!("${}", self.params.len())));
         self
+    }
+
+    /// Adds text with one parameter in it, if there is a value.
+    pub(crate) fn with_some(&mut self, text: &str, param: Option<impl Into<Param<'a>>>) -> &mut Self {
+        match param {
+            Some(param) => self.with(text, param),
+            None => self,
+        }
+    }
+
+    /// Limits the rows to these ventures, if they are limited.
+    pub(crate) fn in_ventures(&mut self, column: &str, ventures: Option<&'a [Venture]>) -> &mut Self {
+        let Some(ventures) = ventures else { return self };
+        self.text(" AND (1 = 0");
+        for venture in ventures {
+            self.with(&format!(" OR {column} = $?"), venture.as_str());
+        }
+        self.text(")")
     }
 
     /// Adds `expression IN (values)`.

@@ -59,7 +59,7 @@ pub enum StoreConfig {
 }
 
 impl StoreConfig {
-    /// Identifies the database in spooled files.
+    /// Identifies the database in files of the outbox.
     pub fn target(&self) -> Target {
         match self {
             Self::Sqlite { .. } => Target::sqlite(),
@@ -98,6 +98,11 @@ pub(crate) struct OpenMode {
 impl OpenMode {
     pub(crate) const MIGRATE: Self =
         Self { older_schema: OlderSchema::Migrate, lock_timeout: LockTimeout::Long };
+
+    /// Returns true for processes that must finish quickly; see [`Store::open_current`].
+    pub(crate) fn is_for_one_write(self) -> bool {
+        self.older_schema == OlderSchema::Refuse
+    }
 }
 
 /// Time limits of a store on PostgreSQL. A server that exceeds them counts as unavailable.

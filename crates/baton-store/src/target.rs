@@ -1,14 +1,14 @@
-//! Identification of the database or server that a spooled write is for.
+//! Identification of the database or server that a write of the outbox is for.
 
 use serde::{Deserialize, Serialize};
 
 const DEFAULT_PORT: &str = "5432";
 
-/// Identifies the database or server that a spooled write is for, without credentials, so that the write is never
-/// replayed into another one.
+/// Identifies the database or server that a write of the outbox is for, without credentials, so that the
+/// write is never replayed into another one.
 ///
-/// `sqlite` is the file in the data folder that holds the spooled file, so the data folder may be moved. A PostgreSQL
-/// database is identified by host, port and name, but not by user or password.
+/// `sqlite` is the database in the data folder that contains the outbox, so the data folder may be moved. A
+/// PostgreSQL database is identified by host, port and name, but not by user or password.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Target(String);

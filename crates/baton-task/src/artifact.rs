@@ -2,16 +2,17 @@
 //! reference never points to another content.
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{self, Read, Seek, Write};
 use std::path::Path;
 
-use baton_core::task::{Artifact, Encoding};
 use baton_core::{ErrorCode, Fault, Sha256Hash};
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
+use tempfile::NamedTempFile;
 
-use crate::durable::failed;
+use crate::durable::{TEMPORARY_PREFIX, failed};
+use crate::rules::{Artifact, Encoding};
 
 /// Logs and excerpts up to this size are not compressed, so that they can be read without tools.
 const PLAIN_BYTES: usize = 32 * 1024;
@@ -33,9 +34,55 @@ pub(crate) fn encode(bytes: &[u8], compress: Compress) -> Result<(Vec<u8>, Encod
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
     let stored = encoder.write_all(bytes).and_then(|()| encoder.finish());
     let stored = stored.map_err(|error| {
-        Fault::new(ErrorCode::Internal, "an artifact could not be compressed").caused_by(error)
+        Fault::new(ErrorCode::Internal, "cannot compress a file of the task").caused_by(error)
     })?;
     Ok((stored, Encoding::Gzip))
+}
+
+/// Copies content of any size to a temporary file in `folder`, compressed above [`PLAIN_BYTES`], and syncs it. The path
+/// of the returned artifact is empty.
+pub(crate) fn encode_file(folder: &Path, content: &mut dyn Read) -> io::Result<(NamedTempFile, Artifact)> {
+    let mut file = tempfile::Builder::new().prefix(TEMPORARY_PREFIX).tempfile_in(folder)?;
+    let mut beginning = Vec::new();
+    (&mut *content).take(PLAIN_BYTES as u64 + 1).read_to_end(&mut beginning)?;
+    let encoding = if beginning.len() > PLAIN_BYTES { Encoding::Gzip } else { Encoding::Plain };
+    let source = beginning.as_slice().chain(content);
+    let (sha256, size_bytes) = match encoding {
+        Encoding::Plain => copy(source, &mut file)?,
+        Encoding::Gzip => {
+            let mut encoder = GzEncoder::new(&mut file, Compression::default());
+            let copied = copy(source, &mut encoder)?;
+            encoder.finish()?;
+            copied
+        }
+    };
+    file.as_file().sync_all()?;
+    file.rewind()?;
+    let stored_sha256 = Sha256Hash::of_all(&mut file)?;
+    Ok((file, Artifact { path: String::new(), sha256, stored_sha256, size_bytes, encoding }))
+}
+
+/// Copies everything and returns its hash and size.
+fn copy(source: impl Read, target: impl Write) -> io::Result<(Sha256Hash, u64)> {
+    let mut tee = Tee { source, target, size_bytes: 0 };
+    let sha256 = Sha256Hash::of_all(&mut tee)?;
+    Ok((sha256, tee.size_bytes))
+}
+
+/// A reader that writes everything it reads to `target`.
+struct Tee<R, W> {
+    source: R,
+    target: W,
+    size_bytes: u64,
+}
+
+impl<R: Read, W: Write> Read for Tee<R, W> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.source.read(buffer)?;
+        self.target.write_all(&buffer[..count])?;
+        self.size_bytes += count as u64;
+        Ok(count)
+    }
 }
 
 /// Returns an error if the file of an artifact does not exist.
@@ -71,8 +118,9 @@ pub(crate) fn read(root: &Path, artifact: &Artifact) -> Result<Vec<u8>, Fault> {
 }
 
 fn corrupt(artifact: &Artifact, problem: &str) -> Fault {
-    Fault::new(ErrorCode::TaskCorrupt, format!("{} {problem}", artifact.path))
-        .hint("only baton task may write files below .agent-output/; restore it, or take a new snapshot")
+    Fault::new(ErrorCode::TaskCorrupt, format!("{} {problem}", artifact.path)).hint(
+        "restore the file, or take a new snapshot; only baton task may write files below .agent-output/",
+    )
 }
 
 #[cfg(test)]
@@ -102,6 +150,21 @@ mod tests {
             let bytes = vec![b'x'; size];
             let artifact = stored(root.path(), &bytes, compress);
             assert_eq!(artifact.encoding, encoding);
+            assert_eq!(read(root.path(), &artifact).unwrap(), bytes);
+        }
+    }
+
+    #[test]
+    fn streamed_content_reads_back_and_large_content_is_compressed() {
+        let root = tempfile::tempdir().unwrap();
+        for (size, encoding) in
+            [(0, Encoding::Plain), (PLAIN_BYTES, Encoding::Plain), (200_000, Encoding::Gzip)]
+        {
+            let bytes = vec![b'x'; size];
+            let (file, artifact) = encode_file(root.path(), &mut bytes.as_slice()).unwrap();
+            file.persist(root.path().join("a")).unwrap();
+            assert_eq!(artifact.encoding, encoding);
+            let artifact = Artifact { path: "a".into(), ..artifact };
             assert_eq!(read(root.path(), &artifact).unwrap(), bytes);
         }
     }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use baton_core::{ErrorCode, Fault};
 
-/// Maximum size of a stored log; of a longer one the end is kept.
+/// Maximum size of a stored log. Only the end of a longer log is kept.
 const MAX_LOG_BYTES: usize = 32 * 1024 * 1024;
 
 /// Timeout for reading output after the command ended. A background process may keep the pipe open.
@@ -43,6 +43,12 @@ impl CommandLine {
             [line] => Self::Shell(line.clone()),
             words => Self::Words(words.to_vec()),
         }
+    }
+
+    /// Returns true if the line contains only comments and blanks. The shell accepts it and checks nothing.
+    pub(crate) fn is_empty(&self) -> bool {
+        let blank = |line: &str| line.trim().is_empty() || line.trim().starts_with('#');
+        matches!(self, Self::Shell(text) if text.lines().all(blank))
     }
 
     /// Formats the command as text.

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use baton_core::task::{Area, CitationRule, QaDefaults, Role, ScopeMacros, Source, check_pipeline};
+use baton_core::task::{Area, Role};
 use baton_core::{ErrorCode, Fault, Sha256Hash};
 use serde::Deserialize;
 
 use crate::inside::read_text;
+use crate::rules::{CitationRule, QaDefaults, ScopeMacros, Source, check_pipeline};
 
 const PROJECT_FILE: &str = ".baton.toml";
 const SCOPE_GLOBS_FILE: &str = "docs/templates/scope-globs.json";
@@ -136,7 +137,7 @@ fn source(path: &str, kind: &str, text: &str) -> Source {
 
 fn unreadable(location: &str, problem: &str) -> Fault {
     Fault::new(ErrorCode::InvalidRequest, format!("{location}: {}", problem.replace('\n', " ")))
-        .hint("docs/task-context.md lists the allowed settings")
+        .hint("see docs/task-context.md for the allowed settings")
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Secret scan of files in a checkout, before their content is stored.
 
 use baton_core::Fault;
-use baton_core::task::AcceptedSecret;
 
+use crate::rules::AcceptedSecret;
 use crate::secrets::SecretScan;
 use crate::tree::Inspector;
 

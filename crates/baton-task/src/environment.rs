@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use baton_core::secrets::contains_secret;
 use baton_core::task::TaskId;
 use baton_core::{ErrorCode, Fault, Repo, Timestamp};
+use baton_secrets::contains_secret;
 
 use crate::state::SavedState;
 use crate::tree::WorkingTree;

@@ -6,21 +6,22 @@
 //! is always task, then store.
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-use baton_core::task::{
-    Artifact, Encoding, GitBase, MANIFEST_FILE, Manifest, Revision, Role, Source, TaskContext, TaskId,
-    derive, export_edges, export_file,
-};
+use baton_core::task::{Role, TaskId};
 use baton_core::{ErrorCode, Fault, Sha256Hash, Timestamp};
 
 use crate::archive::{RETENTION, archived};
-use crate::artifact::{Compress, encode};
+use crate::artifact::{Compress, encode, encode_file};
 use crate::content_scan::ContentScan;
-use crate::durable::{Batch, failed, make_folder, remove_temporaries, require_folder};
+use crate::durable::{Batch, failed, make_folder, remove_temporaries, require_folder, sync_folder};
 use crate::environment::{CONTEXT_FILE, OUTPUT_FOLDER, TaskEnvironment};
 use crate::lock::StoreLock;
+use crate::rules::{
+    Artifact, Encoding, GitBase, MANIFEST_FILE, Manifest, Revision, Source, TaskContext, derive,
+    export_edges, export_file,
+};
 use crate::secrets::{AuditStamp, SecretScan};
 use crate::state::SavedState;
 use crate::worktree::describe_unsaved;
@@ -30,7 +31,7 @@ const IGNORE_FILE: &str = ".gitignore";
 /// Folder of the task locks.
 const LOCKS_FOLDER: &str = ".locks";
 
-/// Reads the context of a task; `None` if there is none.
+/// Reads the context of a task; `None` if the task has no context.
 pub(crate) fn read_context(environment: &TaskEnvironment, id: &TaskId) -> Result<Option<TaskContext>, Fault> {
     let path = environment.folder(id).join(CONTEXT_FILE);
     match fs::read(&path) {
@@ -217,11 +218,13 @@ impl<'a> Draft<'a> {
     fn of(
         environment: &'a TaskEnvironment,
         folder: PathBuf,
-        context: TaskContext,
+        mut context: TaskContext,
         task_lock: StoreLock,
         actor: String,
         options: &WriteOptions<'_>,
     ) -> Self {
+        // A call that failed can have left files with higher numbers than the context has.
+        context.artifact_count = context.artifact_count.max(last_number(&folder));
         Self {
             environment,
             folder,
@@ -261,14 +264,35 @@ impl<'a> Draft<'a> {
             .hint(format!("take a snapshot first: baton task snapshot-worktree {id} --agent {role}")))
     }
 
-    /// Writes the added files now, before the originals that they are copies of are changed.
-    pub(crate) fn write_kept(&mut self) -> Result<(), Fault> {
+    /// Returns the folder of the task.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Stores content at once, before its original is changed. The caller must have scanned it for secrets.
+    pub(crate) fn keep_now(
+        &mut self,
+        name: &str,
+        extension: &str,
+        content: &mut dyn Read,
+    ) -> Result<Artifact, Fault> {
         let _store = lock_store(self.environment)?;
-        let mut batch = Batch::new(&self.folder);
-        for (name, bytes) in self.files.drain(..) {
-            batch.add(&name, &bytes)?;
-        }
-        batch.commit()
+        let not_written = |error| failed("written", &self.folder, error);
+        let (file, encoded) = encode_file(&self.folder, content).map_err(not_written)?;
+        let (file_name, path) = self.next_file(name, extension, encoded.encoding);
+        let full = self.folder.join(file_name);
+        file.persist_noclobber(&full).map_err(|error| failed("written", &full, error.error))?;
+        sync_folder(&self.folder)?;
+        Ok(Artifact { path, ..encoded })
+    }
+
+    /// Returns name and path of the next file of the task.
+    fn next_file(&mut self, name: &str, extension: &str, encoding: Encoding) -> (String, String) {
+        self.context.artifact_count += 1;
+        let suffix = if encoding == Encoding::Gzip { ".gz" } else { "" };
+        let file = format!("{:04}-{name}.{extension}{suffix}", self.context.artifact_count);
+        let path = format!("{OUTPUT_FOLDER}/{}/{file}", self.context.task_id);
+        (file, path)
     }
 
     /// Creates a secret scan for files of the checkout whose content will be stored.
@@ -289,12 +313,10 @@ impl<'a> Draft<'a> {
         bytes: &[u8],
         compress: Compress,
     ) -> Result<Artifact, Fault> {
-        self.context.artifact_count += 1;
         let (stored, encoding) = encode(bytes, compress)?;
-        let suffix = if encoding == Encoding::Gzip { ".gz" } else { "" };
-        let file = format!("{:04}-{name}.{extension}{suffix}", self.context.artifact_count);
+        let (file, path) = self.next_file(name, extension, encoding);
         let artifact = Artifact {
-            path: format!("{OUTPUT_FOLDER}/{}/{file}", self.context.task_id),
+            path,
             sha256: Sha256Hash::of(bytes),
             stored_sha256: Sha256Hash::of(&stored),
             size_bytes: bytes.len() as u64,
@@ -345,6 +367,14 @@ impl<'a> Draft<'a> {
         let locks = SavedLocks { _store: store, _task: self.task_lock };
         Ok((self.context, self.warnings, locks))
     }
+}
+
+/// Returns the highest number of an artifact in a folder.
+pub(crate) fn last_number(folder: &Path) -> u64 {
+    let names = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
+    let number =
+        |name: std::ffi::OsString| name.to_str()?.split_once('-')?.0.parse::<u32>().ok().map(u64::from);
+    names.filter_map(number).max().unwrap_or(0)
 }
 
 /// Lists exports and manifests that do not match the context, with the problem. A crash can leave the files of a

@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use baton_core::task::{
-    Capture, Captured, Citation, Immutable, LargeText, Role, Source, TaskContext, TaskId, capture, cite,
-    default_pipeline, expand, scope_patterns, stale_citations, wanted,
-};
+use baton_core::task::{Role, TaskId, default_pipeline};
 use baton_core::{Fault, Sha256Hash};
 
 use crate::config::TaskConfig;
 use crate::environment::TaskEnvironment;
 use crate::inside::read_text;
+use crate::rules::{
+    Capture, Captured, Citation, Immutable, LargeText, Source, TaskContext, capture, cite, expand,
+    scope_patterns, stale_citations, wanted,
+};
 use crate::task_file::{self, ReadTask};
 
 /// Initial content of a context.
@@ -39,10 +40,10 @@ pub(crate) fn gather(
     let config = TaskConfig::read(root)?;
     let wanted = wanted(&read.task, &config.citations, &read.path)?;
     let standards = texts(root, wanted.iter().map(|wanted| wanted.file.as_str()))?;
-    let citations = cite(&wanted, &standards)?;
+    let (citations, missing) = cite(&wanted, &standards);
     let mut scope =
         scope_patterns(read.task.scope_in(), &config.macros).map_err(|fault| fault.in_file(&read.path))?;
-    let files = if scope.patterns.iter().any(|pattern| baton_core::task::Glob::is_pattern(pattern)) {
+    let files = if scope.patterns.iter().any(|pattern| crate::rules::Glob::is_pattern(pattern)) {
         environment.tree().files()?
     } else {
         Vec::new()
@@ -58,6 +59,7 @@ pub(crate) fn gather(
         scope_patterns: scope.patterns,
         large_text,
     })?;
+    captured.warnings.extend(missing);
     captured.warnings.extend(scope.warnings);
     captured.warnings.extend(read.warnings.iter().cloned());
     // A citation is at most 140 characters long; the reader must know that the section is longer.

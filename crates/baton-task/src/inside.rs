@@ -4,10 +4,10 @@ use std::fs;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
-use baton_core::task::check_repo_path;
 use baton_core::{ErrorCode, Fault};
 
 use crate::durable::failed;
+use crate::rules::check_repo_path;
 
 /// Maximum size of a task file, standard, log or evidence.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
@@ -26,7 +26,7 @@ pub(crate) fn read_inside(root: &Path, field: &str, path: &str) -> Result<Inside
     let full = root.join(&path);
     let missing = || {
         Fault::new(ErrorCode::NotFound, format!("{field}: there is no file {path}"))
-            .hint(format!("the resolved path is {}", full.display()))
+            .hint(format!("check the path; it resolves to {}", full.display()))
     };
     let real = full.canonicalize().map_err(|error| match error.kind() {
         ErrorKind::NotFound | ErrorKind::NotADirectory => missing(),
@@ -56,7 +56,7 @@ pub(crate) fn read_anywhere(root: &Path, field: &str, path: &str) -> Result<Vec<
     let found = fs::metadata(&full).map_err(|error| match error.kind() {
         ErrorKind::NotFound | ErrorKind::NotADirectory => {
             Fault::new(ErrorCode::NotFound, format!("{field}: there is no file {path}"))
-                .hint(format!("the resolved path is {}", full.display()))
+                .hint(format!("check the path; it resolves to {}", full.display()))
         }
         _ => failed("read", &full, error),
     })?;

@@ -1,8 +1,8 @@
 //! Task context in a checkout: the files below `.agent-output/`, their locks, and the operations offered by the CLI and
 //! MCP.
 //!
-//! `baton-core` has the rules; this crate reads and writes the files. It never runs git: a [`WorkingTree`] provides the
-//! state of the checkout.
+//! [`rules`] works without I/O; the rest of the crate reads and writes the files. It never runs git: a [`WorkingTree`]
+//! provides the state of the checkout.
 
 mod archive;
 mod artifact;
@@ -19,6 +19,7 @@ mod operation;
 mod operations;
 mod qa_recording;
 mod restore;
+pub mod rules;
 mod secrets;
 mod starting_state;
 mod state;
@@ -31,4 +32,4 @@ pub use environment::{CONTEXT_FILE, OBJECTS_FOLDER, OUTPUT_FOLDER, TaskEnvironme
 pub use operation::{AnyTaskOperation, Effect, TaskOperation, catalog, operation};
 pub use operations::*;
 pub use state::{TaskState, task_state};
-pub use tree::{Inspector, Reading, SnapshotFile, UncommittedFile, WorkingTree};
+pub use tree::{Inspector, Reading, UncommittedFile, WorkingTree};

@@ -94,10 +94,10 @@ impl<O: TaskOperation> AnyTaskOperation for Erased<O> {
             Value::Object(members) => require_plain_text("", members)?,
             _ => return Err(Fault::invalid("params", "must be an object")),
         }
-        let params: O::Params = read_params(params)?;
+        let params: O::Params = read_params(params, None)?;
         let output = O::run(environment, &params)?;
         serde_json::to_value(output).map_err(|error| {
-            Fault::new(ErrorCode::Internal, "the answer could not be written").caused_by(error)
+            Fault::new(ErrorCode::Internal, "cannot serialize the response").caused_by(error)
         })
     }
 }

@@ -1,14 +1,15 @@
-//! Recording a QA result: what `run-qa` and `record-qa` share.
+//! Recording of QA results, shared by `run-qa` and `record-qa`.
 
-use baton_core::task::qa::{QaRun, QaStatus, compare_runs};
-use baton_core::task::{Artifact, QaCommand, QaResults, Role, TaskContext, TaskId, canonical_line};
+use baton_core::task::{Role, TaskId};
 use baton_core::{ErrorCode, Fault};
+use baton_qa::{QaRun, QaStatus, compare_runs};
 
 use crate::artifact::Compress;
 use crate::environment::TaskEnvironment;
 use crate::folder::{Draft, WriteOptions};
 use crate::gather::task_file_is_unchanged;
 use crate::operations::RecordQaOutput;
+use crate::rules::{Artifact, QaCommand, QaResults, TaskContext, canonical_line};
 use crate::starting_state::starting_state;
 use crate::worktree::list;
 
@@ -17,7 +18,7 @@ use crate::worktree::list;
 pub(crate) struct QaRecording<'a> {
     pub(crate) task_id: &'a TaskId,
     pub(crate) role: &'a Role,
-    /// True if the result is that of the state before the first role's work.
+    /// True if the result describes the state before the first role's work.
     pub(crate) baseline: bool,
 }
 
@@ -68,7 +69,7 @@ impl QaRecording<'_> {
             let message =
                 format!("cannot record the baseline as {role}: only {first} works before any change");
             return Err(Fault::new(ErrorCode::TaskConflict, message)
-                .hint("leave --baseline out to record the result of this role"));
+                .hint("omit --baseline to record the result of this role"));
         }
         if let Some(snapshot) = context.latest_snapshot() {
             return Err(not_the_baseline(&format!("{id} has snapshot {} already", snapshot.sequence)));
@@ -179,12 +180,12 @@ fn not_the_baseline(why: &str) -> Fault {
 /// Replaces the frozen part with a new revision and stores the previous one as an artifact.
 pub(crate) fn replace_immutable(
     draft: &mut Draft<'_>,
-    next: baton_core::task::Immutable,
+    next: crate::rules::Immutable,
     reason: &str,
 ) -> Result<(), Fault> {
     let number = draft.context.immutable_revision.number;
     let value = serde_json::to_value(&draft.context.immutable)
-        .map_err(|error| Fault::new(ErrorCode::Internal, "the context cannot be written").caused_by(error))?;
+        .map_err(|error| Fault::new(ErrorCode::Internal, "cannot write the context").caused_by(error))?;
     let past = draft.keep(
         &format!("immutable-r{number}"),
         "json",

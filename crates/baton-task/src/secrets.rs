@@ -1,10 +1,11 @@
 //! Secret scan of everything that is written. A secret is rejected unless the caller forces it, which is recorded in
 //! the audit. A forced secret is accepted from then on, because it stays in the diff of every later snapshot.
 
-use baton_core::secrets::{Finding, redact, scan_bytes};
-use baton_core::task::{AcceptedSecret, ForcedSecret, TaskContext};
 use baton_core::{ErrorCode, Fault, Sha256Hash, Timestamp};
+use baton_secrets::{Finding, redact, scan_bytes};
 use serde_json::{Value, json};
+
+use crate::rules::{AcceptedSecret, ForcedSecret, TaskContext};
 
 /// Maximum number of findings in a message.
 const MAX_LISTED: usize = 10;

@@ -3,12 +3,13 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use baton_core::task::{Role, TaskContext, TaskId, TaskStatus};
+use baton_core::task::{Role, TaskId, TaskStatus};
 use baton_core::{Fault, Timestamp};
 
 use crate::archive::archived;
 use crate::environment::{CONTEXT_FILE, TaskEnvironment};
 use crate::folder::read_context;
+use crate::rules::TaskContext;
 
 /// State of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]

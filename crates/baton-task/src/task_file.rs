@@ -3,11 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use baton_core::task::{TaskFile, TaskId, read_task_file};
+use baton_core::task::TaskId;
 use baton_core::{ErrorCode, Fault, Sha256Hash};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::inside::read_inside;
+use crate::rules::{TaskFile, read_task_file};
 use crate::yaml;
 
 /// Folder of task files.
@@ -87,13 +88,13 @@ pub(crate) fn current_sha(root: &Path, path: &str) -> Option<Sha256Hash> {
     read_inside(root, "task file", path).ok().map(|file| Sha256Hash::of(&file.bytes))
 }
 
-/// Parses a task file. Fields that cannot be used cause warnings; only a file without a task is an error.
+/// Parses a task file. Fields that cannot be used cause warnings; only a file that is no mapping is an error.
 fn parse(path: &str, text: &str, id: &TaskId) -> Result<(TaskFile, Vec<String>), Fault> {
     let file = yaml::read(text).map_err(|error| {
         let error = error.without_snippet();
         let (line, column) = error.location().map_or((0, 0), |at| (at.line(), at.column()));
         let message = error.to_string();
-        // The position is put in front of the message, so it is removed here.
+        // The caller prepends the position to the message, so it is removed here.
         let problem =
             message.split(" at line ").next().unwrap_or(&message).trim_end_matches(':').replace('\n', " ");
         let problem = format!("is not valid YAML: {problem}");
@@ -101,11 +102,9 @@ fn parse(path: &str, text: &str, id: &TaskId) -> Result<(TaskFile, Vec<String>),
         invalid_task_file(path, &format!("{location}: {problem}"))
             .details(json!({ "path": path, "line": line, "column": column, "problem": problem }))
     })?;
-    let read = read_task_file(&file.document, id).map_err(|fields| {
-        let list: Vec<String> = fields.iter().map(|(field, problem)| format!("{field} {problem}")).collect();
-        let fields: Vec<Value> =
-            fields.iter().map(|(field, problem)| json!({ "field": field, "problem": problem })).collect();
-        invalid_task_file(path, &format!("{path}: {}", list.join("; ")))
+    let read = read_task_file(&file.document, id).map_err(|problem| {
+        let fields = json!([{ "field": "the file", "problem": problem }]);
+        invalid_task_file(path, &format!("{path}: the file {problem}"))
             .details(json!({ "path": path, "fields": fields }))
     });
     read.map(|(task, warnings)| (task, [file.warnings, warnings].concat()))
@@ -160,7 +159,6 @@ mod tests {
         let cases = [
             ("title: T\npriority: [P1\n", "tasks/TASK-7.task.yaml:"),
             ("- a list\n", "must contain fields like"),
-            ("owner: somebody\n", "yaml: title is missing"),
             ("", "tasks/TASK-7.task.yaml"),
         ];
         for (text, expected) in cases {
@@ -169,6 +167,15 @@ mod tests {
             assert!(fault.message.contains(expected), "{}", fault.message);
             assert!(!fault.message.contains('\n'), "{}", fault.message);
         }
+    }
+
+    #[test]
+    fn mappings_keep_the_order_of_the_file_and_words_stay_text() {
+        let text = "title: T\nvalidation:\n  setup: [echo setup]\n  checks: [echo checks]\nacceptance_criteria:\n  \
+                    must: [y, no]\n  could:\n    - given: a\n      when: b\n      then: c\n";
+        let task = read(root(&[("tasks/TASK-7.task.yaml", text)]).path(), &id()).unwrap().task;
+        assert_eq!(task.qa.commands, ["echo setup", "echo checks"]);
+        assert_eq!(task.acceptance_criteria, ["must: y", "must: no", "could: given: a; when: b; then: c"]);
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! Interface to the working tree of a checkout. The implementation runs git; the data types are in `baton-core`.
 
-use baton_core::task::{Head, TreeChange, TreeDiff, TreeState, WorktreeSnapshot};
 use baton_core::{Fault, Repo, Sha256Hash};
 use serde_json::Value;
+
+use crate::rules::{Head, TreeChange, TreeDiff, TreeState, WorktreeSnapshot};
 
 /// Inspects files of a checkout before their content is stored.
 pub trait Inspector {
@@ -27,15 +28,6 @@ pub enum Reading {
     Changed,
     /// Every file.
     All,
-}
-
-/// A file of a snapshot.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SnapshotFile {
-    /// Mode: `100644`, `100755`, or `120000` for a symbolic link.
-    pub mode: String,
-    /// Content, or the target of a symbolic link.
-    pub bytes: Vec<u8>,
 }
 
 /// A file that differs from HEAD.
@@ -132,12 +124,12 @@ pub trait WorkingTree {
         inspector: &mut dyn Inspector,
     ) -> Result<(TreeState, Vec<TreeChange>), Fault>;
 
-    /// Reads a file of a recorded tree; `None` if the tree does not have it.
+    /// Passes the content of a file of a recorded tree, or the target of a symbolic link, to `sink` in pieces.
     ///
     /// # Errors
     ///
-    /// If the recorded tree was removed, or the path is a nested repository.
-    fn snapshot_file(&self, record: &Value, path: &str) -> Result<Option<SnapshotFile>, Fault>;
+    /// If the recorded tree was removed or does not have the file.
+    fn snapshot_file(&self, record: &Value, path: &str, sink: &mut dyn FnMut(&[u8])) -> Result<(), Fault>;
 
     /// Removes recorded trees except those of `snapshots` and those with the ids `trees`. The caller must hold the
     /// store lock.

@@ -3,19 +3,20 @@
 
 use std::collections::HashSet;
 
-use baton_core::secrets::contains_secret;
-use baton_core::task::{
-    Artifact, Difference, DifferenceKind, Found, LARGE_DIFF_BYTES, Role, ScopeMatcher, SnapshotKind,
-    SnapshotRef, TakenOver, TaskContext, TreeChange, TreeDiff, TreePoint, TreeState, Verdict,
-    WorktreeSnapshot, compare, counted, file_metadata, files_changed, normalize_diff, scope_hash,
-};
-use baton_core::{ErrorCode, Fault, Sha256Hash};
+use baton_core::task::Role;
+use baton_core::{ErrorCode, Fault, Sha256Hash, counted};
+use baton_secrets::contains_secret;
 use serde_json::json;
 
 use crate::artifact::Compress;
 use crate::content_scan::ContentScan;
 use crate::environment::TaskEnvironment;
 use crate::folder::Draft;
+use crate::rules::{
+    Artifact, Difference, DifferenceKind, Found, LARGE_DIFF_BYTES, ScopeMatcher, SnapshotKind, SnapshotRef,
+    TakenOver, TaskContext, TreeChange, TreeDiff, TreePoint, TreeState, Verdict, WorktreeSnapshot, compare,
+    file_metadata, files_changed, normalize_diff, scope_hash,
+};
 use crate::secrets::without_secrets;
 use crate::tree::{Inspector, Reading};
 
@@ -403,6 +404,6 @@ impl Inspector for RejectAll {
     fn look(&mut self, _: &str, _: &[u8]) {}
 
     fn verdict(&self) -> Result<(), Fault> {
-        Err(Fault::new(ErrorCode::SecretFound, "nothing of this tree is stored"))
+        Err(Fault::new(ErrorCode::SecretFound, "no content of this tree is stored"))
     }
 }

@@ -1,13 +1,14 @@
-//! Reads YAML into a JSON value. Every valid document is accepted: keys of any kind become text, and numbers that JSON
-//! does not have become text.
+//! Reads YAML into a tree that keeps the order of the document. Every valid document is accepted: keys of any kind
+//! become text.
 
 use std::fmt;
 
 use baton_core::Fault;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Number, Value};
 use serde_saphyr::options::{DuplicateKeyPolicy, NonFiniteFloatPolicy};
 use serde_saphyr::{Error, Options};
+
+use crate::rules::Node;
 
 /// Maximum nesting depth of collections.
 const MAX_DEPTH: usize = 64;
@@ -15,8 +16,8 @@ const MAX_DEPTH: usize = 64;
 /// Content of a YAML file.
 #[derive(Debug)]
 pub(crate) struct YamlFile {
-    /// The first document that is not empty; null if there is none.
-    pub(crate) document: Value,
+    /// The first document that is not empty; null if all are empty.
+    pub(crate) document: Node,
     /// Warnings about ignored content.
     pub(crate) warnings: Vec<String>,
 }
@@ -47,9 +48,9 @@ pub(crate) fn read(text: &str) -> Result<YamlFile, Error> {
         result => result?,
     };
     if documents.len() > 1 {
-        warnings.push(format!("the file holds {} documents; the first is used", documents.len()));
+        warnings.push(format!("the file contains {} documents; the first one is used", documents.len()));
     }
-    let document = documents.into_iter().next().map_or(Value::Null, |document| document.0);
+    let document = documents.into_iter().next().map_or(Node::Null, |document| document.0);
     Ok(YamlFile { document, warnings })
 }
 
@@ -65,12 +66,13 @@ fn documents(text: &str, duplicate_keys: DuplicateKeyPolicy) -> Result<Vec<YamlV
         duplicate_keys: duplicate_keys,
         non_finite_float_policy: NonFiniteFloatPolicy::AsString,
         ignore_binary_tag_for_string: true,
+        // Only `true` and `false` are booleans; `y`, `no` or `on` is text.
+        strict_booleans: true,
     };
     serde_saphyr::from_multiple_with_options(text, options)
 }
 
-/// A JSON value with keys converted to text.
-struct YamlValue(Value);
+struct YamlValue(Node);
 
 impl<'de> Deserialize<'de> for YamlValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -81,77 +83,78 @@ impl<'de> Deserialize<'de> for YamlValue {
 struct YamlVisitor;
 
 impl<'de> Visitor<'de> for YamlVisitor {
-    type Value = Value;
+    type Value = Node;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a YAML value")
     }
 
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(Value::Bool(value))
+    fn visit_bool<E>(self, value: bool) -> Result<Node, E> {
+        Ok(Node::Other(value.to_string()))
     }
 
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(value.into())
+    fn visit_i64<E>(self, value: i64) -> Result<Node, E> {
+        Ok(Node::Other(value.to_string()))
     }
 
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(value.into())
+    fn visit_u64<E>(self, value: u64) -> Result<Node, E> {
+        Ok(Node::Other(value.to_string()))
     }
 
-    fn visit_i128<E>(self, value: i128) -> Result<Value, E> {
-        Ok(Number::from_i128(value).map_or_else(|| Value::String(value.to_string()), Value::Number))
+    fn visit_i128<E>(self, value: i128) -> Result<Node, E> {
+        Ok(Node::Other(value.to_string()))
     }
 
-    fn visit_u128<E>(self, value: u128) -> Result<Value, E> {
-        Ok(Number::from_u128(value).map_or_else(|| Value::String(value.to_string()), Value::Number))
+    fn visit_u128<E>(self, value: u128) -> Result<Node, E> {
+        Ok(Node::Other(value.to_string()))
     }
 
-    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        Ok(Number::from_f64(value).map_or_else(|| Value::String(value.to_string()), Value::Number))
+    fn visit_f64<E>(self, value: f64) -> Result<Node, E> {
+        // `Debug` writes `1.0`, `Display` would write `1`.
+        Ok(Node::Other(format!("{value:?}")))
     }
 
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(Value::String(value.to_owned()))
+    fn visit_str<E>(self, value: &str) -> Result<Node, E> {
+        Ok(Node::Text(value.to_owned()))
     }
 
-    fn visit_bytes<E>(self, value: &[u8]) -> Result<Value, E> {
-        Ok(Value::String(String::from_utf8_lossy(value).into_owned()))
+    fn visit_bytes<E>(self, value: &[u8]) -> Result<Node, E> {
+        Ok(Node::Text(String::from_utf8_lossy(value).into_owned()))
     }
 
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
+    fn visit_unit<E>(self) -> Result<Node, E> {
+        Ok(Node::Null)
     }
 
-    fn visit_none<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
+    fn visit_none<E>(self) -> Result<Node, E> {
+        Ok(Node::Null)
     }
 
-    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Node, D::Error> {
         deserializer.deserialize_any(self)
     }
 
-    fn visit_newtype_struct<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, deserializer: D) -> Result<Node, D::Error> {
         deserializer.deserialize_any(self)
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Node, A::Error> {
         let mut list = Vec::new();
         while let Some(YamlValue(item)) = items.next_element()? {
             list.push(item);
         }
-        Ok(Value::Array(list))
+        Ok(Node::List(list))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
-        let mut members = Map::new();
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Node, A::Error> {
+        let mut members: Vec<(String, Node)> = Vec::new();
         while let Some((YamlValue(key), YamlValue(value))) = entries.next_entry()? {
-            let key = match key {
-                Value::String(text) => text,
-                other => other.to_string(),
-            };
-            members.insert(key, value);
+            let key = key.to_string();
+            match members.iter_mut().find(|(known, _)| *known == key) {
+                Some(known) => known.1 = value,
+                None => members.push((key, value)),
+            }
         }
-        Ok(Value::Object(members))
+        Ok(Node::Map(members))
     }
 }

@@ -118,6 +118,11 @@ impl Browser {
     ///
     /// Panics if the browser answers with an error or not at all.
     pub fn call(&mut self, method: &str, params: Value) -> Value {
+        self.try_call(method, params).unwrap_or_else(|error| panic!("{method}: {error}"))
+    }
+
+    /// Sends a command and returns its result or the error of the browser.
+    fn try_call(&mut self, method: &str, params: Value) -> Result<Value, Value> {
         self.next_id += 1;
         let mut message = json!({ "id": self.next_id, "method": method, "params": params });
         if !self.session.is_empty() {
@@ -131,8 +136,10 @@ impl Browser {
             let left = deadline.saturating_duration_since(Instant::now());
             let answer = self.messages.recv_timeout(left).unwrap_or_else(|_| panic!("no answer to {method}"));
             if answer["id"] == self.next_id {
-                assert!(answer["error"].is_null(), "{method}: {}", answer["error"]);
-                return answer["result"].clone();
+                return match &answer["error"] {
+                    Value::Null => Ok(answer["result"].clone()),
+                    error => Err(error.clone()),
+                };
             }
             self.note(&answer);
         }
@@ -169,7 +176,7 @@ impl Browser {
         self.weight = 0;
         let opened = self.call("Page.navigate", json!({ "url": url }));
         assert!(opened["errorText"].is_null(), "{url}: {opened}");
-        self.wait_for("document.readyState === 'complete' && location.href !== 'about:blank'");
+        self.wait_for("location.href !== 'about:blank'");
     }
 
     /// Evaluates an expression on the page.
@@ -184,7 +191,8 @@ impl Browser {
         result["result"]["value"].clone()
     }
 
-    /// Waits until an expression is true on the page. The expression may fail while a page is being loaded.
+    /// Waits until the page is loaded and an expression is true on it. The browser refuses to evaluate it while
+    /// it leaves a page.
     ///
     /// # Panics
     ///
@@ -192,9 +200,12 @@ impl Browser {
     pub fn wait_for(&mut self, expression: &str) {
         let deadline = Instant::now() + TIMEOUT;
         while Instant::now() < deadline {
-            let params = json!({ "expression": expression, "returnByValue": true });
-            if self.call("Runtime.evaluate", params)["result"]["value"] == true {
-                return;
+            let loaded = format!("document.readyState === 'complete' && ({expression})");
+            let params = json!({ "expression": loaded, "returnByValue": true });
+            match self.try_call("Runtime.evaluate", params) {
+                Ok(result) if result["result"]["value"] == true => return,
+                Ok(_) => {}
+                Err(error) => assert!(is_navigation(&error), "{expression}: {error}"),
             }
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -230,10 +241,11 @@ impl Browser {
         }
     }
 
-    /// Changes the size of the page.
+    /// Changes the size of the page and waits until its layout has it.
     pub fn resize(&mut self, width: u32, height: u32) {
         let size = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
         self.call("Emulation.setDeviceMetricsOverride", size);
+        self.wait_for(&format!("innerWidth === {width} && document.documentElement.clientWidth === {width}"));
     }
 
     /// Sets the theme of the operating system.
@@ -242,12 +254,13 @@ impl Browser {
         self.call("Emulation.setEmulatedMedia", features);
     }
 
-    /// Saves a picture of the whole page.
+    /// Saves a picture of the whole page when it is loaded.
     ///
     /// # Panics
     ///
     /// Panics if the file cannot be written.
     pub fn screenshot(&mut self, path: &Path) {
+        self.wait_for("true");
         let taken =
             self.call("Page.captureScreenshot", json!({ "format": "png", "captureBeyondViewport": true }));
         std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder for screenshots");
@@ -258,7 +271,12 @@ impl Browser {
     /// Returns the console errors, warnings and exceptions since the last call.
     pub fn take_problems(&mut self) -> Vec<String> {
         self.evaluate("0");
-        std::mem::take(&mut self.problems)
+        let mut problems = std::mem::take(&mut self.problems);
+        // Leaving a page aborts its requests, which htmx reports as two errors, one directly after the other.
+        while let Some(place) = problems.iter().position(|problem| problem.contains("htmx:sendAbort")) {
+            problems.drain(place.saturating_sub(1)..=place);
+        }
+        problems
     }
 
     /// Returns the number of bytes transferred since the last page was opened.
@@ -274,6 +292,12 @@ impl Drop for Browser {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Whether the browser refused a command because it was leaving the page.
+fn is_navigation(error: &Value) -> bool {
+    let message = error["message"].as_str().unwrap_or_default();
+    message.contains("navigated") || message.contains("Cannot find default execution context")
 }
 
 fn find() -> Option<PathBuf> {

@@ -160,4 +160,14 @@
     }
   }
   drawPlots();
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+    for (const figure of $$("[data-drawn]")) {
+      figure.replaceChildren();
+      delete figure.dataset.drawn;
+    }
+    drawPlots();
+  });
+  // On a phone the list of pages scrolls.
+  const current = $("nav a[aria-current]");
+  if (current) current.parentElement.scrollLeft = current.offsetLeft - current.parentElement.clientWidth / 2;
 })();

@@ -152,7 +152,7 @@ fn frame(title: &str, theme: Theme, libraries: &[&str], content: &Markup) -> Str
     page.into_string()
 }
 
-/// Renders the sign-in page. `next` is the page to show afterwards.
+/// Renders the sign-in page. `next` is the page to show after sign-in.
 pub fn sign_in_page(next: &str, problem: Option<&str>, theme: Theme) -> String {
     let content = html! {
         main.alone id="main" tabindex="-1" {
@@ -167,7 +167,7 @@ pub fn sign_in_page(next: &str, problem: Option<&str>, theme: Theme) -> String {
                 input type="hidden" name="next" value=(next);
                 label for="credential" { "Or paste an access token" }
                 input id="credential" name="credential" type="password" autocomplete="off" required placeholder="bt_…";
-                p.hint { "Create one with " code { "baton token create --name dashboard" } ". You see what the token may see." }
+                p.hint { "Create one with " code { "baton token create --name dashboard" } ". The dashboard then shows what the token can access." }
                 button.primary { "Sign in" }
             }
         }

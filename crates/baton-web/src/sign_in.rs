@@ -62,7 +62,7 @@ impl SignIn {
         code
     }
 
-    /// Uses up a code. Returns false if it is unknown, used or expired.
+    /// Redeems a code. Returns false if it is unknown, used or expired.
     pub fn redeem(&self, code: &str, now: Timestamp) -> bool {
         self.codes().remove(code).is_some_and(|until| until > now)
     }

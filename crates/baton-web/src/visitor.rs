@@ -37,7 +37,7 @@ impl Visitor {
         }
         serde_json::from_str(&reply.body).map_err(|_| Problem {
             code: ErrorCode::Internal,
-            message: "cannot read the answer of an operation".to_owned(),
+            message: "cannot read the response of an operation".to_owned(),
             hint: None,
         })
     }
@@ -82,7 +82,7 @@ impl Query {
         names.iter().filter_map(|name| Some(((*name).to_owned(), self.get(name)?.into()))).collect()
     }
 
-    /// Returns a URL with these parameters, of which the missing ones are left out.
+    /// Returns a URL with these parameters. Parameters without a value are omitted.
     pub(crate) fn url(&self, path: &str, names: &[&str]) -> String {
         let pairs = names.iter().filter_map(|name| Some((*name, self.get(name)?)));
         url(path, pairs)

@@ -1,10 +1,10 @@
 //! Small parts of pages: times, links, labels, empty states, forms.
 
-use baton_core::Timestamp;
-use baton_core::observation::visible;
+use baton_core::task::TaskRecord;
+use baton_core::{Timestamp, visible};
 use maud::{Markup, html};
 
-use crate::visitor::{Query, Visitor, encode};
+use crate::visitor::{Query, Visitor, encode, url};
 
 const MINUTE: i64 = 60_000;
 const HOUR: i64 = 60 * MINUTE;
@@ -51,7 +51,7 @@ pub(crate) fn prose(text: &str) -> Markup {
 
 /// Shows text of an agent in one line.
 pub(crate) fn line(text: &str, max_chars: usize) -> Markup {
-    let short = baton_core::observation::one_line(text, max_chars);
+    let short = baton_core::one_line(text, max_chars);
     let is_cut = short.chars().count() == max_chars;
     html! { (visible(&short)) @if is_cut { "…" } }
 }
@@ -71,6 +71,9 @@ pub(crate) fn id_link(id: &str) -> Markup {
 
 /// Returns the page of a record.
 pub(crate) fn page_of(id: &str) -> Option<String> {
+    if TaskRecord::parse_item_id(id).is_some() {
+        return Some(url("/ui/tasks/show", [("id", id)]));
+    }
     let (kind, _) = id.split_once('_').unwrap_or(("", ""));
     let folder = match kind {
         "sess" => "sessions",

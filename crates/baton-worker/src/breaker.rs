@@ -1,4 +1,5 @@
-//! Circuit breaker for the model: how long calls are paused after an outage, and who probes afterwards.
+//! Circuit breaker for the model: duration of the pause after an outage, and which worker probes the model
+//! after it.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

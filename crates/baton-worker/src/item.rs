@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use baton_app::observation::{Claimed, Finished, ModelTroubles, SummaryJob, WorkQueue};
-use baton_core::{Fault, Timestamp, secrets};
+use baton_core::{Fault, Timestamp};
 use baton_llm::{CompressError, Compressor, TokenUsage};
 use baton_store::QueueRelease;
 
@@ -248,5 +248,5 @@ fn jitter_seed(now: Timestamp, claimed: &Claimed) -> u64 {
 
 /// Truncates an error message and redacts secrets.
 fn clip(message: &str) -> String {
-    secrets::redact(message).chars().take(MAX_ERROR_CHARS).collect()
+    baton_secrets::redact(message).chars().take(MAX_ERROR_CHARS).collect()
 }

@@ -1,4 +1,4 @@
-//! Backend of a verb: the local store, or a server over HTTP. Both return the same answer.
+//! Backend of a verb: the local store, or a server over HTTP. Both return the same response.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use baton_app::{
     App, Attachment, Call, Clock, Face, KeyUse, Operation, Reply, RequestLog, Settings, SystemClock,
     SystemEntropy, operation,
 };
-use baton_core::checkpoint::SavedContext;
+use baton_checkpoint::SavedContext;
 use baton_core::{Actor, ErrorCode, HeartbeatPolicy, IdempotencyKey, Liveness};
 use baton_server::{Route, Verb, routes};
 use baton_store::{LockTimeout, PostgresTimeouts, Store, StoreConfig, StoreError, Threads};
@@ -23,6 +23,7 @@ use ureq::{Agent, SendBody};
 use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::exit::Exit;
+use crate::machine::ThisMachine;
 use crate::output::{Answer, Data, Failure, note, warn};
 use crate::{checkpoints, observations, short_id};
 
@@ -31,13 +32,16 @@ pub(crate) fn open_app(config: &Config, threads: Threads) -> Result<App, Failure
     app_on(open_store(config, threads)?, config, threads)
 }
 
-/// Opens the store. If that fails, creates an application without a store: checkpoints and notes are spooled in
-/// `spill/`, and all other operations fail.
+/// Opens the store. If that fails, creates an application without a store: checkpoints and notes are saved to
+/// the outbox, and all other operations fail.
 pub(crate) fn open_app_or_degrade(config: &Config, threads: Threads) -> Result<App, Failure> {
     let location = store_config(config, threads);
     let store = Store::open(&location).unwrap_or_else(|error| {
         let failure = store_failure(&error);
-        warn(&format!("{}; checkpoints and notes are kept in spill/ until it can be used", failure.message));
+        warn(&format!(
+            "{}; checkpoints and notes are saved to the outbox (spill/) until the store is available",
+            failure.message
+        ));
         if let Some(hint) = &failure.hint {
             note(&format!("next: {hint}"));
         }
@@ -50,7 +54,9 @@ fn app_on(store: Store, config: &Config, threads: Threads) -> Result<App, Failur
     let log = match threads {
         Threads::Caller => RequestLog::at_end(),
         Threads::Background => RequestLog::in_background(store.clone(), config.request_log_max_records)
-            .map_err(|error| Failure::new(Exit::Failure, "internal", format!("the request log: {error}")))?,
+            .map_err(|error| {
+                Failure::new(Exit::Failure, "internal", format!("cannot start the request log: {error}"))
+            })?,
     };
     Ok(App::new(store, settings(config)?, SystemClock, SystemEntropy, log))
 }
@@ -62,7 +68,7 @@ fn open_store(config: &Config, threads: Threads) -> Result<Store, Failure> {
 /// Returns an error if a server is configured, for verbs that work on the store directly.
 pub(crate) fn require_local(config: &Config, what: &str) -> Result<(), Failure> {
     let Some(url) = &config.server else { return Ok(()) };
-    let message = format!("{what} needs direct access to the store and cannot use the server {url}");
+    let message = format!("cannot use the server {url}: {what} requires direct access to the store");
     Err(Failure::new(Exit::Usage, "usage", message)
         .hint("run it on the machine with the store, without --server (client.server, BATON_SERVER)"))
 }
@@ -74,7 +80,7 @@ pub(crate) fn store_config(config: &Config, threads: Threads) -> StoreConfig {
             url: url.expose().to_owned(),
             threads,
             connections: config.postgres_connections,
-            timeouts: config.postgres_timeouts,
+            timeouts: config.postgres_timeouts(),
         },
         None => StoreConfig::Sqlite { path: DataDir::at(&config.data_dir).database(), threads },
     }
@@ -96,6 +102,7 @@ pub(crate) fn settings(config: &Config) -> Result<Settings, Failure> {
         default_venture: config.venture.clone(),
         checkpoints: checkpoints::settings(config)?,
         observations: observations::settings(config),
+        machine: Some(ThisMachine::new(config)),
         started_at: SystemClock.now(),
     })
 }
@@ -110,7 +117,7 @@ pub(crate) fn store_failure(error: &StoreError) -> Failure {
     }
     let hint = match error {
         StoreError::NewerSchema { .. } => {
-            "use the newer baton that wrote it, or another database (BATON_DATA_DIR, BATON_DATABASE_URL)"
+            "use the version of baton that wrote it, or another database (BATON_DATA_DIR, BATON_DATABASE_URL)"
         }
         StoreError::OlderSchema { .. } => {
             "run `baton worker start` or any other baton command; it upgrades the database"
@@ -143,7 +150,7 @@ const SIDE_REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum timeout of a hook for a connection to PostgreSQL, and for each statement.
 const HOOK_STORE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Timeout of a hook's request while reports of earlier hooks are spooled.
+/// Timeout of a hook's request while reports of earlier hooks are in the outbox.
 const RETRY_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Backend that runs operations.
@@ -178,8 +185,8 @@ impl Backend {
         }
     }
 
-    /// Like `open`, for a hook: does not migrate an older database and uses short timeouts for locks and PostgreSQL, so
-    /// that there is time to spool the report before the hook's time limit.
+    /// Like `open`, for a hook: does not migrate an older database and uses short timeouts for locks and
+    /// PostgreSQL, so that there is time to save the report to the outbox before the hook's time limit.
     pub(crate) fn open_for_hook(config: &Config, lock_timeout: LockTimeout) -> Result<Self, Failure> {
         if let Some(url) = &config.server {
             let timeout = if lock_timeout == LockTimeout::Minimal { RETRY_TIMEOUT } else { REQUEST_TIMEOUT };
@@ -200,7 +207,7 @@ impl Backend {
     }
 
     /// Uses the configured server, or opens the local store. If the store cannot be opened, checkpoints and
-    /// notes are spooled.
+    /// notes are saved to the outbox.
     pub(crate) fn open_or_degrade(config: &Config) -> Result<Self, Failure> {
         match &config.server {
             Some(_) => Self::open(config),
@@ -224,7 +231,7 @@ impl Backend {
         Ok((read_answer(&body)?, read_answer(&body)?))
     }
 
-    /// Calls an operation with its parameters and an optional context, and returns the body of the answer.
+    /// Calls an operation with its parameters and an optional context, and returns the body of the response.
     fn request<O: Operation>(
         &self,
         params: &impl Serialize,
@@ -256,7 +263,7 @@ impl Backend {
         Ok(reply.body)
     }
 
-    /// Sends a hook report and returns the answer as JSON.
+    /// Sends a hook report and returns the response as JSON.
     pub(crate) fn report(
         &self,
         report: &Report,
@@ -322,7 +329,7 @@ fn read_answer<T: DeserializeOwned>(body: &str) -> Result<T, Failure> {
 }
 
 fn unreadable(error: serde_json::Error) -> Failure {
-    Failure::new(Exit::Failure, "internal", format!("cannot read the answer: {error}"))
+    Failure::new(Exit::Failure, "internal", format!("cannot read the response: {error}"))
 }
 
 struct Received {
@@ -347,7 +354,7 @@ fn call_local<O: Operation>(
     Ok(Received { status, error, body })
 }
 
-/// Returns a client that treats every status as an answer.
+/// Returns a client that treats every status as a response.
 pub(crate) fn http_agent(timeout: Duration) -> Agent {
     let tls = ureq::tls::TlsConfig::builder()
         .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::aws_lc_rs::default_provider()))
@@ -429,7 +436,7 @@ impl Remote {
 
     fn unreachable(&self, error: &ureq::Error) -> Failure {
         Failure::new(Exit::StoreUnavailable, "server_unreachable", format!("{}: {error}", self.url))
-            .hint("check that `baton serve` runs there, or leave --server out to use the local store")
+            .hint("check that `baton serve` runs there, or omit --server to use the local store")
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use baton_app::CheckpointSettings;
 use baton_app::checkpoint::Vault;
-use baton_core::classify::{Classifier, RulesFile};
+use baton_checkpoint::classify::{Classifier, RulesFile};
 use baton_store::{BlobFolder, Outbox, Packing, Threads};
 use serde_json::Value;
 

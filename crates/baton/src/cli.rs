@@ -79,7 +79,7 @@ enum Command {
     /// Search everything recorded in earlier sessions
     #[command(after_help = verbs::recall::EXAMPLES)]
     Search(verbs::recall::SearchArgs),
-    /// List the items around an item, or between two items, in the order of time
+    /// List the items around an item, or between two items, in chronological order
     #[command(after_help = "Example:\n  $ baton timeline obs_01M7H3Y790KKJH7PNR0DNVSC3B --limit 5")]
     Timeline(verbs::recall::TimelineArgs),
     /// Show full items by id

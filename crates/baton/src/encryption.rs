@@ -73,7 +73,7 @@ impl Keys for ConfiguredKeys {
             Decision::PlainWithWarning { reason, hint } => {
                 if !self.has_warned.swap(true, Ordering::Relaxed) {
                     warn(&format!(
-                        "contexts are stored in plain, although encryption is preferred: {reason}"
+                        "contexts are stored unencrypted although encryption is preferred: {reason}"
                     ));
                     note(&format!("next: {hint}"));
                 }

@@ -86,7 +86,7 @@ mod tests {
             let exit = Exit::from(code);
             format!("{:<27}{}  {} {exit:?}\n", code.as_str(), code.status(), exit as u8)
         };
-        let list: String = ErrorCode::ALL.into_iter().map(line).collect();
+        let list: String = ErrorCode::ALL.iter().copied().map(line).collect();
         insta::with_settings!({ snapshot_path => "../tests/it/snapshots", prepend_module_to_snapshot => false }, {
             insta::assert_snapshot!("error_codes", list);
         });

@@ -5,7 +5,7 @@
 //! commands it runs.
 
 use baton_app::session::{ListSessions, SessionView, session_of_client};
-use baton_core::{CLIENTS, Client};
+use baton_observation::{CLIENTS, Client};
 use serde_json::json;
 
 use crate::backend::Backend;
@@ -26,13 +26,15 @@ pub(crate) fn client_here() -> Option<&'static str> {
     CLIENTS.iter().find(runs).map(|client| client.name)
 }
 
-/// Finds the live session of this program in a repository; that of any program if this one is not a known agent.
+/// Finds the live session of this program in a repository, or of any program if this program is not a known
+/// agent. `venture` is the one given on the command line.
 pub(crate) fn live_session(
     repo: &str,
-    venture: &str,
+    venture: Option<&str>,
+    config: &Config,
     backend: &Backend,
 ) -> Result<Option<SessionView>, Failure> {
-    let params = json!({ "venture": venture, "repo": repo, "limit": 200 });
+    let params = config.with_venture(venture, json!({ "repo": repo, "limit": 200 }));
     let (found, _) = backend.call::<ListSessions>(&params, None)?;
     Ok(session_of_client(&found.sessions, client_here()).cloned())
 }
@@ -40,12 +42,12 @@ pub(crate) fn live_session(
 /// Finds the live session in the repository of the current checkout. Returns `None` outside of a checkout.
 pub(crate) fn live_session_here(config: &Config, backend: &Backend) -> Result<Option<SessionView>, Failure> {
     match repository_here()? {
-        Some(repo) => live_session(repo.as_str(), config.venture.as_str(), backend),
+        Some(repo) => live_session(repo.as_str(), None, config, backend),
         None => Ok(None),
     }
 }
 
-/// Returns the given session id, or that of the live session in the current checkout.
+/// Returns the given session id, or the id of the live session in the current checkout.
 pub(crate) fn session_id(given: Option<&str>, config: &Config, backend: &Backend) -> Result<String, Failure> {
     if let Some(id) = given {
         return Ok(id.to_owned());

@@ -31,7 +31,7 @@ pub(crate) fn start(config: &Config) -> Result<(), Failure> {
                         "invalid_config",
                         format!("log.file {}: {error}", path.display()),
                     )
-                    .hint("name a file that can be written, or leave log.file out to log to standard error")
+                    .hint("name a writable file, or unset log.file to log to standard error")
                 })?;
             BoxMakeWriter::new(Mutex::new(file))
         }
@@ -44,8 +44,8 @@ pub(crate) fn start(config: &Config) -> Result<(), Failure> {
     started.map_err(|error| Failure::new(Exit::Failure, "internal", format!("logging: {error}")))
 }
 
-/// Parses a log filter. The MCP library (`rmcp`) logs addresses, arguments and whole answers, so only its errors are
-/// logged unless the filter names it.
+/// Parses a log filter. The MCP library (`rmcp`) logs addresses, arguments and whole responses, so only its
+/// errors are logged unless the filter names it.
 fn filter(level: &str) -> Result<Targets, ParseError> {
     let wanted: Targets = level.parse()?;
     let is_named = wanted.iter().any(|(target, _)| target.starts_with("rmcp"));

@@ -15,6 +15,7 @@ mod hooks;
 mod keys;
 mod live_session;
 mod logging;
+mod machine;
 mod maintenance;
 mod observations;
 mod open_files;

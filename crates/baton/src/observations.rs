@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use baton_app::observation::{ModelTroubles, WorkerActivity};
 use baton_app::{ChatRecall, ObservationSettings};
-use baton_core::observation::{SessionMaterial, ToolUse};
+use baton_core::observation::SessionMaterial;
 use baton_llm::{
     Anthropic, AnthropicConfig, ApiKey, CompressError, Compression, Compressor, EndpointError, Offline,
     OpenAi, OpenAiConfig, Summarization,
 };
+use baton_observation::ToolUse;
 
 use crate::config::{CompressorKind, Config};
 use crate::transcript::read_closing;
@@ -20,7 +21,7 @@ pub(crate) fn settings(config: &Config) -> ObservationSettings {
         compressor: compressor(config, &offline),
         offline,
         daily_token_budget: config.daily_token_budget,
-        price: config.price,
+        price: config.price(),
         read_closing: Some(Arc::new(read_closing)),
         lease: Duration::from_secs(config.worker_lease_seconds),
         max_attempts: config.worker_max_attempts,

@@ -6,8 +6,7 @@ use std::io::{ErrorKind, IsTerminal, Write};
 use std::ops::Index;
 
 use anstream::{AutoStream, ColorChoice};
-use baton_core::observation::visible;
-use baton_core::{ErrorCode, Fault};
+use baton_core::{ErrorCode, Fault, visible};
 use clap::ValueEnum;
 use serde::Serialize;
 use serde_json::Value;
@@ -60,7 +59,7 @@ impl Failure {
         Self {
             code: code
                 .map_or_else(|| text("error").unwrap_or_else(|| "internal".into()), |code| code.to_string()),
-            message: text("message").unwrap_or_else(|| "the answer could not be read".into()),
+            message: text("message").unwrap_or_else(|| "cannot read the response".into()),
             hint: text("hint"),
             details: Some(body["details"].clone()).filter(|details| !details.is_null()),
             exit: code.map_or(Exit::Failure, Exit::from),
@@ -96,7 +95,7 @@ pub(crate) struct Answer {
     pub(crate) next_on_stderr: bool,
 }
 
-/// Data of an answer.
+/// Data of a response.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(crate) enum Data {
@@ -129,7 +128,7 @@ impl Answer {
         self
     }
 
-    /// Creates an answer that prints nothing, for verbs that used standard output themselves.
+    /// Creates a response that prints nothing, for verbs that used standard output themselves.
     pub(crate) const fn silent() -> Self {
         Self::new(Value::Null, String::new())
     }
@@ -228,7 +227,7 @@ pub(crate) fn print_line(text: &str) -> Printed {
         Ok(()) => Printed::Written,
         Err(error) => {
             if error.kind() != ErrorKind::BrokenPipe {
-                complain(&format!("could not write the output: {error}"), None);
+                complain(&format!("cannot write the output: {error}"), None);
             }
             Printed::ReaderGone
         }

@@ -14,7 +14,6 @@ const UPDATE_INTERVAL: Duration = Duration::from_millis(100);
 enum Amount {
     /// Bytes of a known total.
     BytesOf(u64),
-    /// Bytes.
     Bytes,
     /// Things with this name.
     Items(&'static str),

@@ -23,7 +23,7 @@ const ID_PARAMS: [&str; 12] = [
     "to",
 ];
 
-/// Replaces each short id in `params` by the complete id that `find` returns for it.
+/// Replaces each short id in `params` with the complete id that `find` returns for it.
 pub(crate) fn complete(
     params: &mut Map<String, Value>,
     find: impl Fn(&PartialId) -> Result<FindIdsOutput, Failure>,

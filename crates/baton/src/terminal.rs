@@ -6,12 +6,12 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use baton_app::{Clock, SystemClock};
-use baton_core::Timestamp;
-use baton_core::observation::one_line;
+use baton_core::{Timestamp, one_line};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Narrowest width of a shortened column; if that is not enough, lines are cut.
+/// Narrowest width of a shortened column, and of one with text. If that is not enough, rows are wrapped.
 const MIN_COLUMN: usize = 8;
+const MIN_TEXT: usize = 12;
 
 /// Width of an exact time.
 const MAX_TIME: usize = "2026-11-15T23:16:46.123Z".len();
@@ -95,20 +95,24 @@ pub(crate) fn list_items<T, const N: usize>(
     }
 }
 
-/// Aligns the columns of rows and shortens them to a width. The first column, the id, is shortened last.
+/// Aligns the columns of rows and shortens them to a width. The first column, the id, is never shortened. On a terminal
+/// that is too narrow for that, each row is wrapped instead.
 fn table<const N: usize>(rows: &[[String; N]], width: usize) -> Vec<String> {
     let mut widths: Vec<usize> =
         (0..N).map(|column| rows.iter().map(|row| row[column].width()).max().unwrap_or(0)).collect();
     let mut excess = (widths.iter().sum::<usize>() + 2 * N.saturating_sub(1)).saturating_sub(width);
     // Texts are shortened first, because a part of a name, number or time says little.
     let is_text: Vec<bool> = widths.iter().map(|width| *width > MAX_TIME).collect();
-    for text in [true, false] {
+    for (text, narrowest) in [(true, MIN_TEXT), (false, MIN_COLUMN)] {
         while excess > 0 {
-            let columns = (1..N).filter(|column| is_text[*column] == text && widths[*column] > MIN_COLUMN);
+            let columns = (1..N).filter(|column| is_text[*column] == text && widths[*column] > narrowest);
             let Some(widest) = columns.max_by_key(|column| widths[*column]) else { break };
             widths[widest] -= 1;
             excess -= 1;
         }
+    }
+    if excess > 0 {
+        return rows.iter().flat_map(|row| wrapped(row, width)).collect();
     }
     let line = |row: &[String; N]| {
         let cells = row.iter().zip(&widths).map(|(cell, width)| {
@@ -116,9 +120,22 @@ fn table<const N: usize>(rows: &[[String; N]], width: usize) -> Vec<String> {
             let padding = " ".repeat(width - cell.width());
             cell + &padding
         });
-        shortened(cells.collect::<Vec<_>>().join("  ").trim_end(), width)
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
     };
     rows.iter().map(line).collect()
+}
+
+/// Distributes the cells of a row over lines; all but the first line are indented.
+fn wrapped(row: &[String], width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for cell in row.iter().filter(|cell| !cell.is_empty()) {
+        match lines.last_mut() {
+            Some(last) if last.width() + 2 + cell.width() <= width => *last += &format!("  {cell}"),
+            Some(_) => lines.push(format!("  {}", shortened(cell, width.saturating_sub(2)))),
+            None => lines.push(shortened(cell, width)),
+        }
+    }
+    lines
 }
 
 /// Cuts a text to a width, with `…` at the end.
@@ -166,9 +183,32 @@ mod tests {
             let lines = table(&rows, width);
             assert!(lines.iter().all(|line| line.width() <= width), "{width}: {lines:?}");
         }
-        let lines = table(&rows, 40);
+        let lines = table(&rows, 46);
         assert_eq!(lines[0], "ID                 AGENT     TITLE");
-        assert_eq!(lines[1], "sess_01M7H6D3AHF4  claude-1  接力棒 fix…");
+        assert_eq!(lines[1], "sess_01M7H6D3AHF4  claude-1  接力棒 fixes the…");
+    }
+
+    #[test]
+    fn rows_are_wrapped_if_the_columns_do_not_fit() {
+        let rows = [
+            ["SESSION", "AGENT", "REPOSITORY", "BRANCH", "HEARTBEAT"],
+            [
+                "sess_01M7H6D3AHF4DP3YJEERGQ2KGT",
+                "claude-1",
+                "acme/webshop",
+                "feature/stay-signed-in",
+                "5 min ago",
+            ],
+        ];
+        let rows = rows.map(|row| row.map(str::to_owned));
+        let expected = [
+            "SESSION  AGENT  REPOSITORY  BRANCH  HEARTBEAT",
+            "sess_01M7H6D3AHF4DP3YJEERGQ2KGT  claude-1  acme/webshop",
+            "  feature/stay-signed-in  5 min ago",
+        ];
+        assert_eq!(table(&rows, 60), expected);
+        let lines = table(&rows, 80);
+        assert_eq!((lines.len(), lines[1].width() <= 80), (2, true), "{lines:?}");
     }
 
     #[test]

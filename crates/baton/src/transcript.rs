@@ -10,7 +10,7 @@ use std::path::Path;
 
 use baton_app::observation::Period;
 use baton_core::Timestamp;
-use baton_core::transcript::{TranscriptFormat, TranscriptParser};
+use baton_observation::transcript::{TranscriptFormat, TranscriptParser};
 use serde_json::Value;
 
 use crate::verbs::import::transcript_folder;

@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use baton_core::bundle::{BundleLine, BundleParts, FileScores, MatchKind, RecentUse, Section};
 use baton_core::observation::{Observation, Turn};
 use baton_core::recall::{ItemKind, Nearby};
 use baton_core::{Fault, Session, SessionId};
 use baton_store::{ObservationFilter, Page, RecallFilter, Tx};
 
+use super::file_scores::{FileScores, MatchKind, RecentUse};
 use super::gather::{BundleRequest, BundleScope};
+use super::layout::{BundleLine, BundleParts, Section};
 use crate::recall::{Find, Loader, RankedDocument, rank_documents};
 
 /// Number of latest observations that are searched for files.

@@ -1,18 +1,19 @@
 //! Fetches the lines of a bundle.
 
-use baton_core::bundle::{Bundle, BundleLimits, BundleLine, BundleParts, Section, lay_out};
-use baton_core::observation::{Turn, TurnStatus};
+use baton_core::observation::{Turn, TurnStatus, is_interruption, user_request};
 use baton_core::recall::{ItemKind, MarkKind, Nearby};
 use baton_core::task::TaskStatus;
 use baton_core::{
-    Agent, Fault, Handoff, HandoffFields, NoteKind, Repo, Session, SessionTuple, Track, Venture,
-    estimate_tokens,
+    Agent, Fault, Handoff, HandoffAuthor, HandoffFields, NoteKind, Repo, Session, SessionTuple, Track,
+    Venture, estimate_tokens,
 };
 use baton_store::{MarkFilter, NoteFilter, ObservationFilter, Page, TaskFilter, Tx, WorkflowFilter};
 
 use super::files;
+use super::layout::{Bundle, BundleLimits, BundleLine, BundleParts, Section, lay_out};
 use crate::context::Context;
 use crate::memory::hidden_items;
+use crate::observation::automatic_content;
 use crate::recall::{Loader, kind_of};
 use crate::session::{LatestHandoffs, latest_handoffs, other_sessions};
 
@@ -42,7 +43,6 @@ pub(crate) enum BundleScope {
     Chat,
 }
 
-/// Request for a bundle.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BundleRequest<'a> {
     pub(crate) venture: &'a Venture,
@@ -50,6 +50,8 @@ pub(crate) struct BundleRequest<'a> {
     pub(crate) track: Option<Track>,
     /// Session that receives the bundle.
     pub(crate) session: Option<&'a Session>,
+    /// Live session whose work is included as if it had been handed over.
+    pub(crate) unrecorded: Option<&'a Session>,
     pub(crate) agent: Option<&'a Agent>,
     pub(crate) branch: Option<&'a str>,
     pub(crate) prompt: Option<&'a str>,
@@ -57,7 +59,7 @@ pub(crate) struct BundleRequest<'a> {
     pub(crate) limits: BundleLimits,
 }
 
-/// Builds a bundle. The text is empty if there is nothing to tell.
+/// Builds a bundle. The text is empty if nothing is recorded.
 pub(crate) fn build(
     context: &Context<'_>,
     tx: &mut dyn Tx,
@@ -74,7 +76,7 @@ pub(crate) fn build(
         (BundleScope::Chat, Some(session)) => add_own_chat(tx, session, &mut parts)?,
         _ => {
             let others = recent_sessions(tx, request)?;
-            add_handoffs(tx, request, &nearby, &mut parts)?;
+            add_handoffs(context, tx, request, &nearby, &mut parts)?;
             add_unfinished_turn(tx, &others, &mut parts)?;
             add_tasks(tx, request, &mut parts)?;
             add_checkpoint(tx, request, &mut parts)?;
@@ -88,7 +90,7 @@ pub(crate) fn build(
     if parts.lines.is_empty() {
         return Ok(Bundle { text: String::new(), tokens: 0, omitted: Vec::new() });
     }
-    parts.more.push("turn show turn_N (about 300 tokens)".to_owned());
+    parts.more.push("get ID with any id above (about 300 tokens)".to_owned());
     Ok(lay_out(&parts, request.limits))
 }
 
@@ -96,10 +98,10 @@ fn introduction(request: &BundleRequest<'_>) -> String {
     let repo = request.repo;
     match request.session {
         Some(session) => format!(
-            "Baton: session {} of {} in {repo} is open. Records of earlier work, as information:",
+            "Baton: session {} of {} in {repo} is open. Records of earlier work, for reference:",
             session.id, session.tuple.agent
         ),
-        None => format!("Baton: records of earlier work in {repo}, as information:"),
+        None => format!("Baton: records of earlier work in {repo}, for reference:"),
     }
 }
 
@@ -126,7 +128,7 @@ fn add_pinned(tx: &mut dyn Tx, request: &BundleRequest<'_>, parts: &mut BundlePa
     Ok(())
 }
 
-/// Removes the lines of rejected and superseded items. The id of an agent's line is not that of a summary.
+/// Removes the lines of rejected and superseded items. The id of an agent's line is not the id of a summary.
 fn remove_hidden(tx: &mut dyn Tx, parts: &mut BundleParts) -> Result<(), Fault> {
     let is_item = |line: &BundleLine| line.section != Section::Agents;
     let ids = parts.lines.iter().filter(|line| is_item(line)).map(|line| line.id.clone());
@@ -144,6 +146,7 @@ fn recent_sessions(tx: &mut dyn Tx, request: &BundleRequest<'_>) -> Result<Vec<S
 
 /// Adds the latest handoff. A handoff that was created automatically does not hide the one that an agent wrote.
 fn add_handoffs(
+    context: &Context<'_>,
     tx: &mut dyn Tx,
     request: &BundleRequest<'_>,
     nearby: &Nearby,
@@ -151,9 +154,34 @@ fn add_handoffs(
 ) -> Result<(), Fault> {
     let LatestHandoffs { latest, by_agent } =
         latest_handoffs(tx, request.venture, request.repo, request.track)?;
+    // The handoff that the agent wrote tells its work already.
+    let is_told = |session: &&Session| {
+        let is_own =
+            |latest: &Handoff| latest.session_id == session.id && latest.written_by == HandoffAuthor::Agent;
+        latest.as_ref().is_some_and(is_own)
+    };
+    let unrecorded = request.unrecorded.filter(|session| !is_told(session));
     for handoff in by_agent.into_iter().chain(latest) {
         add_handoff(&handoff, nearby, parts);
     }
+    if let Some(session) = unrecorded {
+        add_unrecorded(context, tx, session, parts)?;
+    }
+    Ok(())
+}
+
+/// Adds the content that a handoff of the live session would have.
+fn add_unrecorded(
+    context: &Context<'_>,
+    tx: &mut dyn Tx,
+    session: &Session,
+    parts: &mut BundleParts,
+) -> Result<(), Fault> {
+    let Some(content) = automatic_content(context.settings, tx, session.id)? else { return Ok(()) };
+    let text = format!("Work of {} that is not handed over yet: {}", session.tuple.agent, content.summary);
+    parts.lines.push(line(Section::State, session.id, text));
+    let goal = HandoffFields::of(&content.payload).goal;
+    parts.lines.extend(goal.map(|goal| line(Section::Goal, session.id, goal)));
     Ok(())
 }
 
@@ -167,7 +195,7 @@ fn add_handoff(handoff: &Handoff, nearby: &Nearby, parts: &mut BundleParts) {
     } = handoff.fields();
     let sections = [
         (Section::State, vec![summary]),
-        (Section::Goal, goal.into_iter().collect()),
+        (Section::Goal, goal.or_else(|| captured_goal(handoff)).into_iter().collect()),
         (Section::State, state.into_iter().collect()),
         (Section::Constraints, constraints),
         (Section::Decided, decisions),
@@ -183,21 +211,30 @@ fn add_handoff(handoff: &Handoff, nearby: &Nearby, parts: &mut BundleParts) {
     parts.more.push(format!("handoff show {id} ({tokens} tokens)"));
 }
 
+/// Returns the goal that was captured in the session of a handoff.
+fn captured_goal(handoff: &Handoff) -> Option<String> {
+    let captured = serde_json::from_str(handoff.automatic_json.as_deref()?).ok()?;
+    HandoffFields::of(&captured).goal
+}
+
 /// Adds the latest request that was not finished.
 fn add_unfinished_turn(tx: &mut dyn Tx, sessions: &[Session], parts: &mut BundleParts) -> Result<(), Fault> {
     for session in sessions {
-        let Some(turn) = tx.turns(session.id, None, 1)?.pop() else { continue };
-        if turn.prompt.starts_with(['/', '<']) {
-            // A command of the client, for example /exit.
-            continue;
-        }
+        let mut turns = tx.turns(session.id, None, 2)?.into_iter();
+        let latest = turns.next();
+        // Some clients report an interruption as a prompt.
+        let is_interrupted = latest.as_ref().is_some_and(|turn| is_interruption(&turn.prompt));
+        let Some(turn) = latest.filter(|_| !is_interrupted).or_else(|| turns.next()) else { continue };
+        // A command of the client, for example /exit, is no request.
+        let Some(request) = user_request(&turn.prompt) else { continue };
         let state = match turn.status {
+            _ if is_interrupted => "was interrupted",
             TurnStatus::Failed => "failed",
             TurnStatus::Interrupted => "was interrupted",
             TurnStatus::Unfinished => "is unfinished",
             TurnStatus::Open | TurnStatus::Done | TurnStatus::Unknown => return Ok(()),
         };
-        let mut text = format!("Request of {} that {state}: {}", session.tuple.agent, turn.prompt);
+        let mut text = format!("Request of {} that {state}: {request}", session.tuple.agent);
         if let Some(failure) = &turn.failure {
             text = format!("{text} ({failure})");
         }

@@ -1,8 +1,11 @@
 //! The context bundle: what a new chat should know, within a budget.
 
+mod file_scores;
 mod files;
 mod gather;
+mod layout;
 mod read;
 
 pub(crate) use gather::{BundleRequest, BundleScope, build};
+pub(crate) use layout::{Bundle, BundleLimits};
 pub use read::{ReadContext, ReadContextOutput, ReadContextParams};

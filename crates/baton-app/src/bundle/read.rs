@@ -1,13 +1,12 @@
 //! `context.read`: context for a new chat.
 
-use baton_core::bundle::{BundleLimits, BundleLine, MAX_BUNDLE_TOKENS, MIN_BUNDLE_TOKENS};
-use baton_core::observation::one_line;
-use baton_core::{Agent, Fault, Label, Repo, SessionId, Track, Venture};
+use baton_core::{Agent, Fault, Label, Repo, SessionId, Track, Venture, one_line};
 use baton_store::Tx;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::gather::{BundleRequest, BundleScope, build};
+use super::layout::{BundleLimits, BundleLine, MAX_BUNDLE_TOKENS, MIN_BUNDLE_TOKENS};
 use crate::context::Context;
 use crate::operation::{Effect, Operation, RequestFormat};
 use crate::recall::index_before_reading;
@@ -15,7 +14,7 @@ use crate::recall::index_before_reading;
 /// Maximum length of the request in bytes.
 const MAX_PROMPT_BYTES: usize = 100 * 1024;
 
-/// Maximum number of lines that were left out and are listed, and their length in characters.
+/// Maximum number of omitted lines that are listed, and their maximum length in characters.
 const MAX_OMITTED: usize = 50;
 const MAX_OMITTED_CHARS: usize = 160;
 
@@ -31,13 +30,13 @@ pub struct ReadContextParams {
     /// Venture. Defaults to the configured venture.
     #[serde(default)]
     pub venture: Option<Venture>,
-    /// Track number.
+    /// Track number, for example 2.
     #[serde(default)]
     pub track: Option<Track>,
-    /// Request of the user. Files and items that match it come first.
+    /// Request of the user, for example "fix the login". Files and items that match it come first.
     #[serde(default)]
     pub prompt: Option<String>,
-    /// Current branch. Work on the same branch comes first.
+    /// Current branch, for example `feature/login`. Work on the same branch comes first.
     #[serde(default)]
     pub branch: Option<Label>,
     /// Maximum number of tokens, 200 to 100,000. Defaults to 2,000.
@@ -47,12 +46,16 @@ pub struct ReadContextParams {
     /// Program that receives the context, for example `claude-code` or `codex`. Its own limit applies as well.
     #[serde(default)]
     pub client: Option<Label>,
-    /// Agent that receives the context. Its own sessions are not listed as other agents.
+    /// Agent that receives the context, for example `codex-2`. Its own sessions are not listed as other
+    /// agents.
     #[serde(default)]
     pub agent: Option<Agent>,
-    /// Session that receives the context.
+    /// Session that receives the context (`sess_…`).
     #[serde(default)]
     pub session_id: Option<SessionId>,
+    /// Live session whose work is included as if it had been handed over.
+    #[serde(default)]
+    pub unrecorded_session: Option<SessionId>,
 }
 
 /// Context for a new chat.
@@ -82,10 +85,11 @@ impl Operation for ReadContext {
     type Output = ReadContextOutput;
 
     fn prepare(context: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
-        if params.prompt.as_ref().is_some_and(|prompt| prompt.len() > MAX_PROMPT_BYTES) {
-            return Err(Fault::invalid("prompt", format!("must have at most {MAX_PROMPT_BYTES} bytes")));
-        }
-        let limits = limits_of(params.max_tokens, params.client.as_ref())?;
+        let fits = params.prompt.as_ref().is_none_or(|prompt| prompt.len() <= MAX_PROMPT_BYTES);
+        let ((), limits) = Fault::both(
+            Fault::require(fits, "prompt", format!("must have at most {MAX_PROMPT_BYTES} bytes")),
+            limits_of(params.max_tokens, params.client.as_ref()),
+        )?;
         if params.prompt.is_some() {
             index_before_reading(context);
         }
@@ -100,11 +104,13 @@ impl Operation for ReadContext {
         let venture = params.venture.clone().unwrap_or_else(|| context.settings.default_venture.clone());
         context.actor.require_venture(&venture)?;
         let session = params.session_id.map(|id| context.session(tx, id)).transpose()?;
+        let unrecorded = params.unrecorded_session.map(|id| context.session(tx, id)).transpose()?;
         let request = BundleRequest {
             venture: &venture,
             repo: &params.repo,
             track: params.track,
             session: session.as_ref(),
+            unrecorded: unrecorded.as_ref(),
             agent: params.agent.as_ref(),
             branch: params.branch.as_ref().map(Label::as_str),
             prompt: params.prompt.as_deref(),

@@ -37,17 +37,17 @@ pub(crate) fn check(vault: &Vault, tx: &mut dyn Tx, id: &str) -> Result<Checked,
         Err(ReadContextError::Sealed { key_id }) => Ok(Checked::Sealed { key_id }),
         Err(ReadContextError::Damaged { at, problem }) if at == parsed => Ok(Checked::Damaged { problem }),
         Err(ReadContextError::Damaged { at, problem }) => {
-            Ok(Checked::Damaged { problem: format!("it is stored as a difference to {at}: {problem}") })
+            Ok(Checked::Damaged { problem: format!("it is stored as a difference from {at}: {problem}") })
         }
         Err(ReadContextError::Missing { at, name }) if at == parsed => {
             Ok(Checked::Damaged { problem: format!("blob {name} is missing") })
         }
         Err(ReadContextError::Missing { at, name }) => Ok(Checked::Damaged {
-            problem: format!("it is stored as a difference to {at}: blob {name} is missing"),
+            problem: format!("it is stored as a difference from {at}: blob {name} is missing"),
         }),
-        Err(ReadContextError::Incomplete) => {
-            Ok(Checked::Damaged { problem: "the checkpoint it is a difference to does not exist".into() })
-        }
+        Err(ReadContextError::Incomplete) => Ok(Checked::Damaged {
+            problem: "the checkpoint that it is stored as a difference from does not exist".into(),
+        }),
         Err(ReadContextError::Store(StoreError::Corrupt { problem, .. })) => Ok(Checked::Damaged { problem }),
         Err(ReadContextError::Store(error)) => Err(error),
     }

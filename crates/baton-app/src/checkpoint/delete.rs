@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::find::{checkpoint, checkpoint_not_found, workflow_not_found};
 use super::retention::delete_checkpoints;
 use crate::context::Context;
-use crate::operation::{Effect, Operation};
+use crate::operation::{Effect, Operation, params_as_input};
 
 /// Deletes a checkpoint.
 #[derive(Debug)]
@@ -41,12 +41,8 @@ impl Operation for DeleteCheckpoint {
     const AFTER_OUTBOX: bool = true;
     const FREES_SPACE: bool = true;
     type Params = DeleteCheckpointParams;
-    type Input = DeleteCheckpointParams;
     type Output = DeleteCheckpointOutput;
-
-    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
-        Ok(params)
-    }
+    params_as_input!();
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
         let (checkpoint_id, freed_bytes) = delete_checkpoint(context, tx, &params.checkpoint_id)?;

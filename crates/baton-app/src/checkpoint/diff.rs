@@ -1,8 +1,7 @@
 //! `checkpoint.diff`: compares two checkpoints.
 
-use baton_core::checkpoint::{
-    Change, Checkpoint, CheckpointRef, CheckpointStatus, Diff, DiffLimits, WorkflowId,
-};
+use baton_checkpoint::{Change, Diff, DiffLimits};
+use baton_core::checkpoint::{Checkpoint, CheckpointRef, CheckpointStatus, WorkflowId};
 use baton_core::{CheckpointId, ErrorCode, Fault, Venture};
 use baton_store::Tx;
 use schemars::JsonSchema;
@@ -23,10 +22,10 @@ pub struct DiffCheckpoints;
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DiffCheckpointsParams {
-    /// Id of the earlier checkpoint.
+    /// Id of the earlier checkpoint (`ckpt_…`).
     #[serde(default)]
     pub from: Option<CheckpointRef>,
-    /// Id of the later checkpoint.
+    /// Id of the later checkpoint (`ckpt_…`).
     #[serde(default)]
     pub to: Option<CheckpointRef>,
     /// Workflow whose last two checkpoints to compare. Use it instead of `from` and `to`.
@@ -40,9 +39,9 @@ pub struct DiffCheckpointsParams {
 /// Differences between two checkpoints.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct DiffCheckpointsOutput {
-    /// Id of the earlier checkpoint.
+    /// Id of the earlier checkpoint (`ckpt_…`).
     pub from: CheckpointId,
-    /// Id of the later checkpoint.
+    /// Id of the later checkpoint (`ckpt_…`).
     pub to: CheckpointId,
     /// Number of added values.
     pub added: u64,
@@ -68,7 +67,7 @@ impl DiffCheckpointsParams {
         match (self.from, self.to, self.session_id) {
             (Some(from), Some(to), None) => Ok(Pair::Named(from, to)),
             (None, None, Some(id)) => Ok(Pair::Last(id)),
-            _ => Err(Fault::invalid("from", "and `to` are needed, or sessionId alone")
+            _ => Err(Fault::invalid("from", "is required together with `to`, unless sessionId is given")
                 .hint("give two checkpoint ids, or a sessionId for its last two checkpoints")),
         }
     }

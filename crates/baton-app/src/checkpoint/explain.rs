@@ -1,7 +1,7 @@
 //! `checkpoint.explain`: the layer of each key of a context, with rule and reason.
 
+use baton_checkpoint::classify::{Explanation, LayerBytes, find_key};
 use baton_core::checkpoint::{CheckpointRef, WorkflowId};
-use baton_core::classify::{Explanation, LayerBytes, find_key};
 use baton_core::{CheckpointId, ErrorCode, Fault, Venture};
 use baton_store::Tx;
 use schemars::JsonSchema;
@@ -40,9 +40,9 @@ pub struct ExplainContextParams {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ExplainContextOutput {
-    /// Checkpoint id.
+    /// Checkpoint id (`ckpt_…`).
     pub checkpoint_id: CheckpointId,
-    /// Workflow id.
+    /// Workflow id, for example `auth-migration`.
     pub session_id: WorkflowId,
     /// Number of bytes in each layer of the full context.
     pub layers: LayerBytes,
@@ -80,7 +80,7 @@ impl Operation for ExplainContext {
         let only = params.context_key.as_deref().map(|key| {
             find_key(stored.json(), key).ok_or_else(|| {
                 Fault::new(ErrorCode::NotFound, format!("checkpoint {} has no key `{key}`", checkpoint.id))
-                    .hint("leave contextKey out to see every key")
+                    .hint("omit contextKey to list every key")
             })
         });
         let only = only.transpose()?;

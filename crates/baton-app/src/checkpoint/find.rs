@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use baton_core::checkpoint::{
-    Checkpoint, CheckpointRef, CheckpointStatus, ContextText, Workflow, WorkflowId,
-};
+use baton_checkpoint::ContextText;
+use baton_core::checkpoint::{Checkpoint, CheckpointRef, CheckpointStatus, Workflow, WorkflowId};
 use baton_core::{CheckpointId, ErrorCode, Fault, Venture};
 use baton_store::{StoreError, Tx};
 use serde_json::json;
@@ -36,12 +35,8 @@ impl Wanted {
                     "give checkpointId for that checkpoint, or sessionId for the latest of the workflow",
                 ))
             }
-            (None, None) => {
-                Err(Fault::invalid("checkpointId", "is missing, and so is sessionId: one of them is needed")
-                    .hint(
-                        "give checkpointId for one checkpoint, or sessionId for the latest of the workflow",
-                    ))
-            }
+            (None, None) => Err(Fault::invalid("checkpointId", "is required, unless sessionId is given")
+                .hint("give checkpointId for one checkpoint, or sessionId for the latest of the workflow")),
         }
     }
 }
@@ -60,7 +55,7 @@ pub(super) fn workflow(tx: &mut dyn Tx, venture: &Venture, id: &WorkflowId) -> R
 
 pub(super) fn workflow_not_found(id: &WorkflowId) -> Fault {
     Fault::new(ErrorCode::SessionNotFound, format!("there is no workflow with sessionId `{id}`"))
-        .hint("workflow_list (GET /api/workflows, baton checkpoint workflows) lists the existing ones")
+        .hint("list workflows with workflow_list (GET /api/workflows, baton checkpoint workflows)")
         .details(json!({ "sessionId": id }))
 }
 
@@ -88,7 +83,7 @@ pub(super) fn find(
                     ErrorCode::CheckpointNotFound,
                     format!("workflow `{id}` has no checkpoint that can be loaded"),
                 )
-                .hint("workflow_checkpoint_list (baton checkpoint list) shows their status; save a new one")
+                .hint("list the checkpoints with workflow_checkpoint_list (baton checkpoint list), or save a new one")
                 .details(json!({ "sessionId": id }))
             })
         }
@@ -120,7 +115,7 @@ pub(super) fn checkpoint(
 
 pub(super) fn checkpoint_not_found(id: &CheckpointRef) -> Fault {
     Fault::new(ErrorCode::CheckpointNotFound, format!("there is no checkpoint {id}"))
-        .hint("list those of a workflow with workflow_checkpoint_list (GET /api/checkpoints, baton checkpoint list)")
+        .hint("list the checkpoints of a workflow with workflow_checkpoint_list (GET /api/checkpoints, baton checkpoint list)")
         .details(json!({ "checkpointId": id }))
 }
 
@@ -164,7 +159,7 @@ fn read_context_fault(
         ReadContextError::Store(error) => Fault::from(error),
         ReadContextError::Sealed { key_id } => sealed_fault(&key_id),
         ReadContextError::Incomplete => {
-            corrupt(context, tx, checkpoint, "a checkpoint it is a difference to is missing")
+            corrupt(context, tx, checkpoint, "a checkpoint that it is stored as a difference from is missing")
         }
         // The row may have been deleted since this read began. The second attempt finds out.
         ReadContextError::Missing { name, .. } if context.attempt == Attempt::First => {
@@ -186,7 +181,7 @@ fn read_context_fault(
 /// Returns the error for a checkpoint whose key is not available. The checkpoint itself is intact.
 pub(super) fn sealed_fault(key_id: &str) -> Fault {
     Fault::new(ErrorCode::StoreUnavailable, format!("the checkpoint is encrypted with key {key_id}, which is not available"))
-        .hint("unlock the keychain, or name the file that has the key in BATON_ENCRYPTION_KEY_FILE; baton key status says more")
+        .hint("unlock the keychain, or set BATON_ENCRYPTION_KEY_FILE to the file with the key; see baton key status")
         .details(json!({ "keyId": key_id }))
 }
 

@@ -1,9 +1,7 @@
 //! `checkpoint.load`: returns a saved context, in full or within a budget.
 
-use baton_core::checkpoint::{
-    Budget, Checkpoint, CheckpointRef, ContextText, Level, Omission, Overflow, Unlisted, View, ViewOptions,
-    WorkflowId,
-};
+use baton_checkpoint::{Budget, ContextText, Level, Omission, Overflow, Unlisted, View, ViewOptions};
+use baton_core::checkpoint::{Checkpoint, CheckpointRef, WorkflowId};
 use baton_core::{CheckpointId, Fault, Venture};
 use baton_store::{NoteFilter, Page, Tx};
 use schemars::JsonSchema;
@@ -56,9 +54,9 @@ pub struct LoadCheckpointParams {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LoadCheckpointOutput {
-    /// Checkpoint id.
+    /// Checkpoint id (`ckpt_…`).
     pub checkpoint_id: CheckpointId,
-    /// Workflow id.
+    /// Workflow id, for example `auth-migration`.
     pub session_id: WorkflowId,
     /// The context, shortened if a budget was given.
     pub context: ContextText,
@@ -69,13 +67,13 @@ pub struct LoadCheckpointOutput {
     pub notes: Vec<NoteView>,
     /// Sizes and omissions; null if no budget was given.
     pub view: Option<ViewReport>,
-    /// True if the checkpoint was read from the spool because the database was unavailable.
+    /// True if the checkpoint was read from the outbox because the database was unavailable.
     pub degraded: bool,
     /// Damaged checkpoints of the workflow that are newer than the returned one, newest first. Empty when the checkpoint was
     /// loaded by its id.
     #[serde(default)]
     pub newer_damaged: Vec<CheckpointId>,
-    /// What is wrong with the answer and what to do about it; null when nothing is.
+    /// Problem with the returned checkpoint and how to fix it, or null.
     #[serde(default)]
     pub warning: Option<String>,
 }

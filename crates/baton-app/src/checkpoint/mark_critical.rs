@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
+use baton_checkpoint::classify::find_key;
 use baton_core::checkpoint::WorkflowId;
-use baton_core::classify::find_key;
 use baton_core::{Fault, Venture};
 use baton_store::Tx;
 use schemars::JsonSchema;

@@ -149,7 +149,7 @@ pub(super) fn create_frame_fault(error: CreateFrameError) -> Fault {
         CreateFrameError::Store(error) => Fault::from(error),
         CreateFrameError::Refused { reason, hint } => Fault::new(
             ErrorCode::StoreUnavailable,
-            format!("nothing was stored: encryption is required, and {reason}"),
+            format!("cannot store the context: encryption is required, and {reason}"),
         )
         .hint(hint),
     }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::find::sealed_fault;
 use super::vault::{Owner, ReadFrameError};
 use crate::context::Context;
-use crate::operation::{Effect, Operation};
+use crate::operation::{Effect, Operation, params_as_input};
 
 /// Maximum number of checkpoints encrypted in one run.
 const BATCH: u32 = 100;
@@ -43,18 +43,14 @@ impl Operation for ResealCheckpoints {
     const SUMMARY: &'static str = "Encrypt stored checkpoints with the current key.";
     const EFFECT: Effect = Effect::Write;
     type Params = ResealCheckpointsParams;
-    type Input = ResealCheckpointsParams;
     type Output = ResealCheckpointsOutput;
-
-    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
-        Ok(params)
-    }
+    params_as_input!();
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
         let vault = &context.settings.checkpoints.vault;
         let key_id = vault.current_key(tx)?.ok_or_else(|| {
             Fault::new(ErrorCode::StoreUnavailable, "there is no key to encrypt with")
-                .hint("set BATON_ENCRYPTION=required and see what baton key status says")
+                .hint("set BATON_ENCRYPTION=required, then run baton key status")
         })?;
         let found = tx.frames_of_other_keys(&key_id, params.after, BATCH)?;
         let more = found.len() == BATCH as usize;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use baton_core::checkpoint::{Labels, SavedContext, WorkflowId};
+use baton_checkpoint::SavedContext;
+use baton_core::checkpoint::{Labels, WorkflowId};
 use baton_core::{Agent, CheckpointId, ErrorCode, Fault, Repo, SessionId, SessionStatus, Timestamp, Venture};
 use baton_store::{MAX_FRAME_BYTES, Tx};
 use schemars::JsonSchema;
@@ -46,7 +47,7 @@ pub struct SaveCheckpointParams {
     /// Save even if nothing changed since the latest checkpoint. Defaults to false.
     #[serde(default)]
     pub force: Option<bool>,
-    /// Replace secrets by `[redacted:…]` instead of rejecting the request. Default: false.
+    /// Replace secrets with `[redacted:…]` instead of rejecting the request. Defaults to false.
     #[serde(default)]
     pub redact_secrets: Option<bool>,
     /// Venture. Defaults to the configured venture.
@@ -85,8 +86,8 @@ impl Save {
         self.context.workflow_name().or_else(|| label.map(|name| name.as_str()))
     }
 
-    /// Returns the id of the workflow: the given one, otherwise that of a workflow with the same name that was saved
-    /// within a day, otherwise a new one derived from name and context.
+    /// Returns the id of the workflow: the given id, otherwise the id of a workflow with the same name that
+    /// was saved within a day, otherwise a new id derived from name and context.
     fn workflow_id(
         &self,
         recent: impl FnOnce(&str, Timestamp) -> Result<Option<WorkflowId>, Fault>,
@@ -144,10 +145,11 @@ pub struct SaveCheckpointOutput {
     pub size_bytes: u64,
     /// Size as stored, in bytes.
     pub stored_bytes: u64,
-    /// True if the database was unavailable and the checkpoint was spooled; it is replayed later.
+    /// True if the database was unavailable and the checkpoint was saved to the outbox. It is stored in the
+    /// database later.
     pub degraded: bool,
-    /// What is wrong with how the context is stored, for example that it is unencrypted although encryption is preferred;
-    /// null when nothing is.
+    /// Problem with the stored context, for example that it is unencrypted although encryption is preferred,
+    /// or null.
     #[serde(default)]
     pub warning: Option<String>,
 }
@@ -241,8 +243,9 @@ fn output(saved: SavedCheckpoint) -> SaveCheckpointOutput {
     }
 }
 
-/// Records a heartbeat of the saving session and returns its agent. A session that has ended may still save. A replayed
-/// save is stored even if its session does not exist, because its caller was told that it is saved.
+/// Records a heartbeat of the saving session and returns its agent. A session that has ended may still save.
+/// A replayed save is stored even if its session does not exist, because its caller received a success
+/// response.
 fn beat_session(context: &Context<'_>, tx: &mut dyn Tx, save: &Save) -> Result<Option<Agent>, Fault> {
     let Some(id) = save.params.agent_session_id else { return Ok(None) };
     if save.is_replay {

@@ -79,7 +79,7 @@ pub(super) fn pack_next(
 /// Sizes are checked earlier, so packing fails only without memory.
 fn pack_error(error: FrameError) -> ReadContextError {
     ReadContextError::Store(StoreError::Unavailable {
-        message: "a context could not be packed".into(),
+        message: "cannot compress a context".into(),
         source: Some(error.into()),
     })
 }

@@ -3,7 +3,8 @@
 use std::io;
 use std::sync::Arc;
 
-use baton_core::checkpoint::{Checkpoint, CheckpointStatus, Labels, Place, SavedContext, WorkflowId};
+use baton_checkpoint::SavedContext;
+use baton_core::checkpoint::{Checkpoint, CheckpointStatus, Labels, Place, WorkflowId};
 use baton_core::{Actor, CheckpointId, ErrorCode, Fault, Repo, SessionId, Sha256Hash, Timestamp, Venture};
 use baton_store::{Encoding, Frame, FrameBody, Outbox, OutboxEntry, SpooledWrite, StoreError, StoredFrame};
 use serde::{Deserialize, Serialize};
@@ -18,7 +19,7 @@ use crate::context::Context;
 use crate::operation::Operation;
 use crate::settings::CheckpointSettings;
 
-/// Metadata of a spooled checkpoint. The body of its file is the packed context.
+/// Metadata of a checkpoint in the outbox. The body of its file is the packed context.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Metadata {
@@ -107,7 +108,9 @@ pub(super) fn spooled_checkpoints(settings: &CheckpointSettings) -> Vec<Spooled>
     let read = |entry: OutboxEntry| {
         let name = entry.name.clone();
         let spooled = Spooled::read(entry);
-        spooled.inspect_err(|error| tracing::error!(name, %error, "cannot read a spooled checkpoint")).ok()
+        spooled
+            .inspect_err(|error| tracing::error!(name, %error, "cannot read a checkpoint in the outbox"))
+            .ok()
     };
     entries.into_iter().filter_map(read).collect()
 }
@@ -174,7 +177,10 @@ pub(super) fn spool(context: &Context<'_>, new: NewCheckpoint<'_>) -> Result<Sav
     let NewFrame { frame, warning } =
         vault.create_frame_offline(Owner::of(&checkpoint), packed).map_err(create_frame_fault)?;
     let FrameBody::Row(body) = &frame.body else {
-        return Err(Fault::new(ErrorCode::Internal, "the frame of a spooled checkpoint is not in memory"));
+        return Err(Fault::new(
+            ErrorCode::Internal,
+            "the frame of a checkpoint in the outbox is not in memory",
+        ));
     };
     checkpoint.stored_bytes = frame.size_bytes;
     let metadata = Metadata {
@@ -210,7 +216,7 @@ pub(super) fn spool(context: &Context<'_>, new: NewCheckpoint<'_>) -> Result<Sav
     Ok(SavedCheckpoint { checkpoint, is_new: true, warning })
 }
 
-/// Describes why a write could not be spooled.
+/// Describes why a write could not be saved to the outbox.
 pub(crate) fn outbox_fault(outbox: &Outbox, source: io::Error) -> Fault {
     let full = source.kind() == io::ErrorKind::StorageFull;
     let path = outbox.folder().to_owned();
@@ -230,7 +236,7 @@ fn spooled_request(context: &Context<'_>, key: Option<&str>, hash: Sha256Hash) -
 /// Reads a save from the outbox.
 pub(crate) fn spooled_save(settings: &CheckpointSettings, entry: &OutboxEntry) -> Result<SpooledCall, Fault> {
     let unreadable = |error: &dyn std::fmt::Display| {
-        Fault::new(ErrorCode::CheckpointCorrupt, format!("the spooled checkpoint cannot be read: {error}"))
+        Fault::new(ErrorCode::CheckpointCorrupt, format!("cannot read a checkpoint in the outbox: {error}"))
     };
     let spooled = Spooled::read(entry.clone()).map_err(|error| unreadable(&error))?;
     let text = String::from_utf8(spooled.context(&settings.vault)?).map_err(|error| unreadable(&error))?;

@@ -229,7 +229,7 @@ impl Vault {
         self.packing.takes_delta(bytes)
     }
 
-    /// Compresses a context as a delta to another; `None` if the delta would be too large.
+    /// Compresses a context as a delta from another; `None` if the delta would be too large.
     pub(super) fn pack_difference(&self, context: &[u8], base: &[u8]) -> Result<Option<Packed>, FrameError> {
         let delta = self.packing.delta(context, base)?;
         Ok(delta.filter(|delta| delta.bytes.len() < context.len() / MIN_DELTA_RATIO))
@@ -370,7 +370,7 @@ fn seal(sealing: &Sealing, owner: Owner<'_>, packed: Packed) -> Result<Frame, Cr
         Sealing::Sealed(ring) => {
             let nonce = random_nonce().map_err(|error| {
                 CreateFrameError::Store(StoreError::Unavailable {
-                    message: "a context could not be encrypted".into(),
+                    message: "cannot encrypt a context".into(),
                     source: Some(error.into()),
                 })
             })?;

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckpointView {
-    /// Checkpoint id.
+    /// Checkpoint id (`ckpt_…`).
     pub checkpoint_id: CheckpointId,
-    /// Workflow id.
+    /// Workflow id, for example `auth-migration`.
     pub session_id: WorkflowId,
     /// Time when the checkpoint was saved.
     pub created_at: Timestamp,
@@ -26,9 +26,9 @@ pub struct CheckpointView {
 #[serde(rename_all = "camelCase")]
 #[schemars(inline)]
 pub struct CheckpointMetadata {
-    /// Name.
+    /// Name of the checkpoint, for example `before the switch`, or null.
     pub name: Option<Label>,
-    /// Tags.
+    /// Tags of the checkpoint, for example `milestone`.
     pub tags: Vec<Label>,
     /// Status of the checkpoint.
     pub status: CheckpointStatus,

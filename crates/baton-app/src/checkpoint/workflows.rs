@@ -46,9 +46,9 @@ pub struct WorkflowView {
     pub session_id: WorkflowId,
     /// Name of the workflow.
     pub name: Option<String>,
-    /// Venture.
+    /// Venture, for example `acme`.
     pub venture: Venture,
-    /// Repository as owner/name.
+    /// Repository as owner/name, for example acme/webshop.
     pub repo: Option<Repo>,
     /// Time when the first checkpoint was saved.
     pub created_at: Timestamp,

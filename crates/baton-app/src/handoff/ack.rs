@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::context::Context;
-use crate::operation::{Effect, Operation};
+use crate::operation::{Effect, Operation, params_as_input};
 
 /// Acknowledges a handoff.
 #[derive(Debug)]
@@ -28,9 +28,9 @@ pub struct AckHandoffParams {
 /// The acknowledgement.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct AckHandoffOutput {
-    /// Handoff id.
+    /// Handoff id (`ho_…`).
     pub handoff_id: HandoffId,
-    /// Agent that took over the work.
+    /// Agent that acknowledged the handoff and continues the work.
     pub acknowledged_by: Agent,
     /// Time of the acknowledgement.
     pub acknowledged_at: Timestamp,
@@ -42,12 +42,8 @@ impl Operation for AckHandoff {
         "Acknowledge a handoff before you continue its work. Fails if another agent acknowledged it first.";
     const EFFECT: Effect = Effect::Write;
     type Params = AckHandoffParams;
-    type Input = AckHandoffParams;
     type Output = AckHandoffOutput;
-
-    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
-        Ok(params)
-    }
+    params_as_input!();
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
         context.handoff(tx, params.handoff_id)?;
@@ -60,9 +56,9 @@ impl Operation for AckHandoff {
             }
             (by, at) => {
                 let who = by.as_ref().map_or("another agent", Agent::as_str);
-                let message = format!("{} was already acknowledged by {who}", handoff.id);
+                let message = format!("handoff {} was already acknowledged by {who}", handoff.id);
                 Err(Fault::new(ErrorCode::HandoffConflict, message)
-                    .hint("look for other work: handoff.list (GET /handoffs, baton handoff list)")
+                    .hint("list other handoffs with handoff.list (GET /handoffs, baton handoff list)")
                     .details(
                         json!({ "handoff_id": handoff.id, "acknowledged_by": by, "acknowledged_at": at }),
                     ))

@@ -27,7 +27,7 @@ pub struct CreateHandoffParams {
     /// The handoff. Additional fields are stored unchanged.
     #[schemars(schema_with = "handoff_schema")]
     pub handoff: Map<String, Value>,
-    /// Replace secrets by `[redacted:…]` instead of rejecting the request. Default: false.
+    /// Replace secrets with `[redacted:…]` instead of rejecting the request. Defaults to false.
     #[serde(default)]
     pub redact_secrets: Option<bool>,
 }
@@ -35,7 +35,7 @@ pub struct CreateHandoffParams {
 /// The stored handoff.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct CreateHandoffOutput {
-    /// Session id.
+    /// Session id (`sess_…`).
     pub session_id: SessionId,
     /// Id of the stored handoff.
     pub handoff_id: HandoffId,

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::handoff::HandoffView;
-use crate::operation::{Effect, Operation};
+use crate::operation::{Effect, Operation, params_as_input};
 use crate::page::{Pagination, RequestedPage, fitting, page_of, paginate};
 
 const LIST: &str = "handoffs";
@@ -33,13 +33,13 @@ pub struct ListHandoffsParams {
     /// Number of a track, or `none` for handoffs without a track.
     #[serde(default)]
     pub track: Option<TrackFilter>,
-    /// Filter by issue number.
+    /// Filter by issue number, for example 185.
     #[serde(default)]
     pub issue_number: Option<IssueNumber>,
-    /// Filter by the agent that wrote the handoff.
+    /// Filter by the agent that wrote the handoff, for example `claude-1`.
     #[serde(default)]
     pub from_agent: Option<Agent>,
-    /// Filter by the agent the handoff is addressed to.
+    /// Filter by the agent that the handoff is addressed to, for example `codex-2`.
     #[serde(default)]
     pub to_agent: Option<Agent>,
     /// Maximum number of handoffs, 1 to 200. Defaults to 50.
@@ -71,13 +71,13 @@ pub struct LatestHandoffParams {
     /// Number of a track, or `none` for handoffs without a track.
     #[serde(default)]
     pub track: Option<TrackFilter>,
-    /// Filter by issue number.
+    /// Filter by issue number, for example 185.
     #[serde(default)]
     pub issue_number: Option<IssueNumber>,
-    /// Filter by the agent that wrote the handoff.
+    /// Filter by the agent that wrote the handoff, for example `claude-1`.
     #[serde(default)]
     pub from_agent: Option<Agent>,
-    /// Filter by the agent the handoff is addressed to.
+    /// Filter by the agent that the handoff is addressed to, for example `codex-2`.
     #[serde(default)]
     pub to_agent: Option<Agent>,
 }
@@ -133,12 +133,8 @@ impl Operation for LatestHandoff {
         see what the previous agent left.";
     const EFFECT: Effect = Effect::Read;
     type Params = LatestHandoffParams;
-    type Input = LatestHandoffParams;
     type Output = LatestHandoffOutput;
-
-    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
-        Ok(params)
-    }
+    params_as_input!();
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
         context.actor.require_venture(&params.venture)?;

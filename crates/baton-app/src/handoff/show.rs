@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::context::Context;
 use crate::handoff::HandoffView;
-use crate::operation::{Effect, Operation};
+use crate::operation::{Effect, Operation, params_as_input};
 
 /// Shows a handoff.
 #[derive(Debug)]
@@ -32,12 +32,8 @@ impl Operation for ShowHandoff {
     const SUMMARY: &'static str = "Show one handoff with its full payload.";
     const EFFECT: Effect = Effect::Read;
     type Params = ShowHandoffParams;
-    type Input = ShowHandoffParams;
     type Output = ShowHandoffOutput;
-
-    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
-        Ok(params)
-    }
+    params_as_input!();
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
         Ok(ShowHandoffOutput { handoff: context.handoff(tx, params.handoff_id)?.try_into()? })

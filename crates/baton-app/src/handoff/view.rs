@@ -8,10 +8,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// A handoff in short; `handoff.show` has all of it.
+/// Summary of a handoff. `handoff.show` returns the full handoff.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HandoffSummary {
-    /// Handoff id.
+    /// Handoff id (`ho_…`).
     pub id: HandoffId,
     /// Session that wrote the handoff.
     pub session_id: SessionId,
@@ -63,17 +63,17 @@ fn automatic_content(handoff: &Handoff) -> Option<Map<String, Value>> {
 /// A handoff. Absent values are `null`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HandoffView {
-    /// Handoff id.
+    /// Handoff id (`ho_…`).
     pub id: HandoffId,
     /// Session that wrote the handoff.
     pub session_id: SessionId,
-    /// Venture.
+    /// Venture, for example `acme`.
     pub venture: String,
-    /// Repository as owner/name.
+    /// Repository as owner/name, for example acme/webshop.
     pub repo: String,
-    /// Track number.
+    /// Track number, for example 2.
     pub track: Option<i64>,
-    /// Issue number.
+    /// Issue number, for example 185.
     pub issue_number: Option<i64>,
     /// Branch at the time of the handoff.
     pub branch: Option<String>,
@@ -134,7 +134,9 @@ impl TryFrom<Handoff> for HandoffView {
             Ok(Value::Object(payload)) => payload,
             _ => {
                 let message = format!("the stored payload of {} is damaged", handoff.id);
-                return Err(Fault::new(ErrorCode::Internal, message).hint("baton doctor checks the database"));
+                return Err(
+                    Fault::new(ErrorCode::Internal, message).hint("check the database with baton doctor")
+                );
             }
         };
         Ok(Self {

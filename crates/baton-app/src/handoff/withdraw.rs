@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::context::Context;
-use crate::operation::{Effect, Operation};
+use crate::operation::{Effect, Operation, params_as_input};
 
 /// Withdraws a handoff.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub struct WithdrawHandoffParams {
 /// The withdrawal.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct WithdrawHandoffOutput {
-    /// Handoff id.
+    /// Handoff id (`ho_…`).
     pub handoff_id: HandoffId,
     /// Time when the handoff was withdrawn.
     pub withdrawn_at: Timestamp,
@@ -37,12 +37,8 @@ impl Operation for WithdrawHandoff {
         handoff_show still shows it.";
     const EFFECT: Effect = Effect::Write;
     type Params = WithdrawHandoffParams;
-    type Input = WithdrawHandoffParams;
     type Output = WithdrawHandoffOutput;
-
-    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
-        Ok(params)
-    }
+    params_as_input!();
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
         context.handoff(tx, params.handoff_id)?;

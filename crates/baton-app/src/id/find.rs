@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::context::Context;
 use crate::operation::{Effect, Operation};
 
-/// Maximum number of ids in an answer.
+/// Maximum number of ids in a response.
 const MAX_IDS: usize = 10;
 
 /// Finds ids by their beginning.

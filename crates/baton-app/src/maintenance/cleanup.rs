@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::apply_retention;
 use crate::context::Context;
-use crate::operation::{Effect, Operation};
+use crate::operation::{Effect, Operation, params_as_input};
 
 /// Maximum number of rows of each kind per run, which keeps transactions short.
 const BATCH: u32 = 1_000;
@@ -57,12 +57,8 @@ impl Operation for Cleanup {
     const EFFECT: Effect = Effect::Write;
     const FREES_SPACE: bool = true;
     type Params = CleanupParams;
-    type Input = CleanupParams;
     type Output = CleanupOutput;
-
-    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
-        Ok(params)
-    }
+    params_as_input!();
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
         let now = context.now;

@@ -38,16 +38,16 @@ pub struct Forget;
 /// What to delete: one item, or everything that matches all filters.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ForgetParams {
-    /// Item id. Cannot be combined with filters.
+    /// Id of the item to delete, for example `turn_42`. Cannot be combined with filters.
     #[serde(default)]
     pub id: Option<String>,
-    /// Everything recorded in this session.
+    /// Delete everything recorded in this session (`sess_…`).
     #[serde(default, alias = "session_id")]
     pub session: Option<SessionId>,
-    /// Everything recorded in this repository, as owner/name.
+    /// Delete everything recorded in this repository, as owner/name, for example acme/webshop.
     #[serde(default)]
     pub repo: Option<Repo>,
-    /// Everything recorded before this time: a timestamp, or a duration before now such as `90d`.
+    /// Delete everything recorded before this time: a timestamp, or a duration before now such as `90d`.
     #[serde(default)]
     pub before: Option<Since>,
     /// Venture of the filters; ignored with an id. Defaults to all ventures you have access to.
@@ -87,7 +87,7 @@ pub struct ForgottenItems {
     /// Number of checkpoints.
     #[schemars(with = "i64")]
     pub checkpoints: u64,
-    /// Number of summaries, without those that were made again.
+    /// Number of deleted summaries. A summary that was recreated from the remaining records does not count.
     #[schemars(with = "i64")]
     pub summaries: u64,
     /// Number of captured tool uses with raw input and output.

@@ -1,17 +1,17 @@
 //! `memory.list`: items that are rejected, superseded or pinned.
 
 use baton_core::recall::{ItemKind, MarkKind};
-use baton_core::{ErrorCode, Fault, Repo, Venture};
+use baton_core::{Fault, Repo, Venture};
 use baton_store::{MarkFilter, Tx};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::context::Context;
 use crate::operation::{Effect, Operation};
+use crate::page::limit_of;
 use crate::recall::{Loader, MarkView, kind_of};
 
-const DEFAULT_LIMIT: i64 = 50;
-const MAX_LIMIT: i64 = 200;
+const DEFAULT_LIMIT: u32 = 50;
 
 /// Lists marked items.
 #[derive(Debug)]
@@ -51,9 +51,9 @@ pub struct MarkedItem {
     pub kind: ItemKind,
     /// Repository, or null.
     pub repo: Option<Repo>,
-    /// Title.
+    /// Title of the item, for example "Run cargo test: 14 passed".
     pub title: String,
-    /// Mark.
+    /// Mark: `rejected`, `superseded` or `pinned`.
     pub mark: MarkView,
 }
 
@@ -66,12 +66,8 @@ impl Operation for ListMarks {
     type Output = ListMarksOutput;
 
     fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
-        let limit = params.limit.unwrap_or(DEFAULT_LIMIT);
-        if !(1..=MAX_LIMIT).contains(&limit) {
-            let message = format!("limit must be 1 to {MAX_LIMIT}, not {limit}");
-            return Err(Fault::new(ErrorCode::InvalidRequest, message).hint("omit limit for 50 items"));
-        }
-        Ok((params, u32::try_from(limit).unwrap_or(1)))
+        let limit = limit_of(params.limit, DEFAULT_LIMIT)?;
+        Ok((params, limit))
     }
 
     fn run(

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::context::Context;
 use crate::observation::renew_session_texts;
-use crate::operation::{Effect, Operation};
+use crate::operation::{Effect, Operation, params_as_input};
 use crate::recall::{Item, Loader, MarkView, kind_of, no_item};
 
 /// Rejects an item.
@@ -56,28 +56,48 @@ pub struct MarkOutput {
     pub mark: Option<MarkView>,
 }
 
-impl Operation for RejectItem {
-    const NAME: &'static str = "memory.reject";
-    const SUMMARY: &'static str = "Reject a recorded item that is wrong: search, timeline, lists and context no longer \
-        return it. To replace it by a correct item, use memory_supersede.";
-    const EFFECT: Effect = Effect::Write;
-    type Params = MarkParams;
-    type Input = MarkParams;
-    type Output = MarkOutput;
+/// Implements an operation that sets or removes the mark of an item and needs nothing but its id.
+macro_rules! mark_operation {
+    ($operation:ty, $name:literal, $mark:expr, $summary:literal) => {
+        impl Operation for $operation {
+            const NAME: &'static str = $name;
+            const SUMMARY: &'static str = $summary;
+            const EFFECT: Effect = Effect::Write;
+            type Params = MarkParams;
+            type Output = MarkOutput;
+            params_as_input!();
 
-    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
-        Ok(params)
-    }
-
-    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
-        let item = readable_item(context, tx, &params.id)?;
-        set_mark(context, tx, item, Some((MarkKind::Rejected, None)))
-    }
+            fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &MarkParams) -> Result<MarkOutput, Fault> {
+                let item = readable_item(context, tx, &params.id)?;
+                set_mark(context, tx, item, $mark)
+            }
+        }
+    };
 }
+
+mark_operation!(
+    RejectItem,
+    "memory.reject",
+    Some((MarkKind::Rejected, None)),
+    "Reject a recorded item that is wrong: search, timeline, lists and context no longer return it. To replace it with a \
+     correct item, use memory_supersede."
+);
+mark_operation!(
+    PinItem,
+    "memory.pin",
+    Some((MarkKind::Pinned, None)),
+    "Pin an important item: it comes first in the context of new chats and ranks higher in search."
+);
+mark_operation!(
+    RestoreItem,
+    "memory.restore",
+    None,
+    "Remove the mark of an item that was rejected, superseded or pinned."
+);
 
 impl Operation for SupersedeItem {
     const NAME: &'static str = "memory.supersede";
-    const SUMMARY: &'static str = "Replace an outdated item by a newer one, for example by a note: search, timeline, \
+    const SUMMARY: &'static str = "Replace an outdated item with a newer one, for example a note: search, timeline, \
         lists and context no longer return the outdated item.";
     const EFFECT: Effect = Effect::Write;
     type Params = SupersedeParams;
@@ -107,51 +127,14 @@ impl Operation for SupersedeItem {
     }
 }
 
-impl Operation for PinItem {
-    const NAME: &'static str = "memory.pin";
-    const SUMMARY: &'static str = "Pin an important item: it comes first in the context of new chats and ranks higher \
-        in search.";
-    const EFFECT: Effect = Effect::Write;
-    type Params = MarkParams;
-    type Input = MarkParams;
-    type Output = MarkOutput;
-
-    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
-        Ok(params)
-    }
-
-    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
-        let item = readable_item(context, tx, &params.id)?;
-        set_mark(context, tx, item, Some((MarkKind::Pinned, None)))
-    }
-}
-
-impl Operation for RestoreItem {
-    const NAME: &'static str = "memory.restore";
-    const SUMMARY: &'static str = "Remove the mark of an item that was rejected, superseded or pinned.";
-    const EFFECT: Effect = Effect::Write;
-    type Params = MarkParams;
-    type Input = MarkParams;
-    type Output = MarkOutput;
-
-    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
-        Ok(params)
-    }
-
-    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
-        let item = readable_item(context, tx, &params.id)?;
-        set_mark(context, tx, item, None)
-    }
-}
-
 /// Finds an item of a venture that the caller may access.
 pub(super) fn readable_item(context: &Context<'_>, tx: &mut dyn Tx, id: &str) -> Result<Item, Fault> {
     let found = Loader::default().load(tx, kind_of(id), id)?;
     found.filter(|item| context.actor.reaches(&item.venture)).ok_or_else(|| no_item(id))
 }
 
-/// Sets or removes the mark of an item. Texts that quote it are made again if it becomes hidden or visible. Repeating the
-/// call changes nothing.
+/// Sets or removes the mark of an item. Texts that quote it are recreated if it becomes hidden or visible.
+/// Repeating the call changes nothing.
 fn set_mark(
     context: &Context<'_>,
     tx: &mut dyn Tx,

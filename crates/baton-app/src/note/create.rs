@@ -1,9 +1,9 @@
 //! `note.create`: records one fact while an agent works.
 
-use baton_core::observation::make_private;
 use baton_core::{
     Agent, Fault, Note, NoteId, NoteKind, Repo, SessionId, SessionTuple, Venture, note_file, note_text,
 };
+use baton_observation::make_private;
 use baton_store::Tx;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -37,7 +37,7 @@ pub struct CreateNoteParams {
     /// Id of your session. Defaults to your live session in the current checkout.
     #[serde(default)]
     pub session_id: Option<SessionId>,
-    /// Agent that records the note. Defaults to that of the session.
+    /// Agent that records the note, for example `claude-1`. Defaults to the agent of the session.
     #[serde(default)]
     pub agent: Option<Agent>,
     /// Venture of a note without a session. Defaults to the configured venture.
@@ -53,7 +53,8 @@ pub struct CreateNoteParams {
 pub struct CreateNoteOutput {
     /// The note.
     pub note: NoteView,
-    /// True if the database was unavailable and the note was spooled; it is replayed later.
+    /// True if the database was unavailable and the note was saved to the outbox. It is stored in the
+    /// database later.
     #[serde(default)]
     pub degraded: bool,
 }
@@ -177,6 +178,6 @@ impl Operation for CreateNote {
 }
 
 fn needs_repository() -> Fault {
-    Fault::invalid("repo", "is needed without a session")
+    Fault::invalid("repo", "is required for a note without a session")
         .hint("run the command in a checkout, or give the session or the repository")
 }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::context::Context;
-use crate::operation::{Effect, Operation};
+use crate::operation::{Effect, Operation, params_as_input};
 
 /// Deletes a note.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub struct DeleteNoteParams {
 /// The deleted note.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct DeleteNoteOutput {
-    /// Note id.
+    /// Note id (`note_…`).
     pub note_id: NoteId,
 }
 
@@ -32,12 +32,8 @@ impl Operation for DeleteNote {
     const EFFECT: Effect = Effect::Delete;
     const AFTER_OUTBOX: bool = true;
     type Params = DeleteNoteParams;
-    type Input = DeleteNoteParams;
     type Output = DeleteNoteOutput;
-
-    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
-        Ok(params)
-    }
+    params_as_input!();
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
         let note = context.note(tx, params.note_id)?;

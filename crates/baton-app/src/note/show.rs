@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::view::NoteView;
 use crate::context::Context;
-use crate::operation::{Effect, Operation};
+use crate::operation::{Effect, Operation, params_as_input};
 
 /// Shows a note.
 #[derive(Debug)]
@@ -33,12 +33,8 @@ impl Operation for ShowNote {
     const EFFECT: Effect = Effect::Read;
     const AFTER_OUTBOX: bool = true;
     type Params = ShowNoteParams;
-    type Input = ShowNoteParams;
     type Output = ShowNoteOutput;
-
-    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
-        Ok(params)
-    }
+    params_as_input!();
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
         Ok(ShowNoteOutput { note: context.note(tx, params.note_id)?.into() })

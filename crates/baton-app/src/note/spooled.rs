@@ -13,7 +13,7 @@ use crate::checkpoint::outbox_fault;
 use crate::context::Context;
 use crate::operation::Operation;
 
-/// Parameters of a spooled note.
+/// Parameters of a note in the outbox.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Spooled {
@@ -73,7 +73,7 @@ fn spooled_id(outbox: &Outbox, context: &Context<'_>, key: &str) -> Option<NoteI
 pub(crate) fn spooled_note(entry: &OutboxEntry) -> Result<SpooledCall, Fault> {
     let write = &entry.write;
     let unreadable = |error: &dyn std::fmt::Display| {
-        Fault::new(ErrorCode::InvalidRequest, format!("the spooled note cannot be read: {error}"))
+        Fault::new(ErrorCode::InvalidRequest, format!("cannot read a note in the outbox: {error}"))
     };
     let Spooled { note_id, request } =
         serde_json::from_value(write.params.clone()).map_err(|error| unreadable(&error))?;

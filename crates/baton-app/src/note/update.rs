@@ -1,7 +1,7 @@
 //! `note.update`: corrects a note.
 
-use baton_core::observation::make_private;
 use baton_core::{Fault, NoteId, NoteKind, note_file, note_text};
+use baton_observation::make_private;
 use baton_store::Tx;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,14 +22,14 @@ pub struct UpdateNoteParams {
     pub schema_version: Option<String>,
     /// Note id (`note_…`).
     pub note_id: NoteId,
-    /// New text.
+    /// New text of the note, at most 2,000 characters.
     #[serde(default)]
     #[schemars(length(min = 1, max = 2000))]
     pub text: Option<String>,
-    /// New kind.
+    /// New kind: `decision`, `rejected`, `gotcha`, `todo` or `fact`.
     #[serde(default)]
     pub kind: Option<NoteKind>,
-    /// New file.
+    /// New file that the note is about, for example `src/auth.rs`.
     #[serde(default)]
     pub file: Option<String>,
 }

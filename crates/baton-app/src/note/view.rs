@@ -7,19 +7,19 @@ use serde::{Deserialize, Serialize};
 /// A note. Absent values are `null`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NoteView {
-    /// Note id.
+    /// Note id (`note_…`).
     pub id: NoteId,
     /// Session in which the note was recorded.
     pub session_id: Option<SessionId>,
-    /// Venture.
+    /// Venture, for example `acme`.
     pub venture: String,
-    /// Repository as owner/name.
+    /// Repository as owner/name, for example acme/webshop.
     pub repo: String,
     /// Agent that recorded the note.
     pub agent: Option<String>,
-    /// Kind.
+    /// Kind: `decision`, `rejected`, `gotcha`, `todo` or `fact`.
     pub kind: NoteKind,
-    /// Text.
+    /// Text of the note.
     pub text: String,
     /// File that the note is about.
     pub file: Option<String>,

@@ -4,16 +4,17 @@
 //! the captured content is stored beside them. Both are updated when pending tool uses have been processed and when a summary
 //! was made.
 
-use baton_core::observation::SessionSummary;
+use baton_core::observation::{Digest, SessionSummary};
 use baton_core::{Canonical, ErrorCode, Fault, Handoff, HandoffAuthor, NoteKind, SessionId, cut_with_notice};
-use baton_store::{ObservationFilter, Page, Tx};
+use baton_observation::{is_failure, is_reading, is_reading_tool};
+use baton_store::Tx;
 use serde_json::{Map, Value, json};
 
 use super::material::{SummaryInput, describe_pending, read_summary_input};
 use crate::settings::Settings;
 
 /// Maximum number of observation titles in a handoff, the newest.
-const MAX_DONE: u32 = 30;
+const MAX_DONE: usize = 30;
 /// Maximum length of the goal in characters.
 const MAX_GOAL_CHARS: usize = 1_000;
 
@@ -39,21 +40,21 @@ pub(crate) fn automatic_content(
         return Ok(None);
     }
     let summary = summary_now(settings, &input)?;
-    let done = titles(tx, session, input.observations())?;
+    let goal = input.session.requests().next();
     let document = json!({
-        "goal": input.session.prompts().next().map(|prompt| cut_with_notice(prompt, MAX_GOAL_CHARS, "turn_list")),
-        "work_completed": done,
-        "decisions": noted(&input, NoteKind::Decision),
+        "goal": goal.as_deref().map(|goal| cut_with_notice(goal, MAX_GOAL_CHARS, "turn_list")),
+        "work_completed": completed_work(&input, session),
+        "decisions": decisions(&input, &summary),
         "rejected": noted(&input, NoteKind::Rejected),
         "gotchas": noted(&input, NoteKind::Gotcha),
         "next_actions": noted(&input, NoteKind::Todo),
         "facts": noted(&input, NoteKind::Fact),
         "key_files": summary.key_files,
         "key_decisions": summary.key_decisions,
-        "last_prompt": input.session.prompts().next_back(),
+        "last_prompt": input.session.requests().next_back(),
         "outcome": input.session.turns.iter().rev().find_map(|turn| turn.closing.as_deref()),
         "observations": input.observations(),
-        "still_waiting": input.pending.len(),
+        "queued_tool_uses": input.pending.len(),
     });
     let Value::Object(mut payload) = document else {
         return Err(Fault::new(ErrorCode::Internal, "cannot build the automatic content"));
@@ -187,16 +188,43 @@ fn noted(input: &SummaryInput, kind: NoteKind) -> Value {
     if texts.is_empty() { Value::Null } else { texts.into() }
 }
 
-/// Returns the titles of the newest observations, oldest first, whether a summary covers them or not. If there are more,
-/// the first item says how many and how to get them.
-fn titles(tx: &mut dyn Tx, session: SessionId, observations: u64) -> Result<Vec<String>, Fault> {
-    let filter = ObservationFilter { session_id: Some(session), ..ObservationFilter::default() };
-    let known = tx.observations(&filter, Page::first(MAX_DONE))?;
-    let earlier = observations.saturating_sub(known.len() as u64);
-    let notice =
-        (earlier > 0).then(|| format!("[{earlier} earlier observations: observation_list {session}]"));
-    let titles = known.into_iter().rev().map(|observation| observation.compressed.title);
-    Ok(notice.into_iter().chain(titles).collect())
+/// Returns the decisions: those that the agent noted, then those of the user. Commits are no decisions.
+fn decisions(input: &SummaryInput, summary: &SessionSummary) -> Value {
+    let noted = noted(input, NoteKind::Decision);
+    let is_noted = |decision: &String| {
+        let mut notes = input.session.noted(NoteKind::Decision);
+        notes.any(|note| note.text.starts_with(decision.trim_end_matches('…')))
+    };
+    let others = summary
+        .key_decisions
+        .iter()
+        .filter(|decision| !decision.starts_with("Committed: ") && !is_noted(decision))
+        .map(|decision| decision.as_str().into());
+    let all: Vec<Value> = noted.as_array().cloned().unwrap_or_default().into_iter().chain(others).collect();
+    if all.is_empty() { Value::Null } else { all.into() }
+}
+
+/// Returns the titles of the newest observations that changed or checked something, oldest first, whether a summary covers
+/// them or not. If there are earlier observations, the first item says how many and how to get them.
+fn completed_work(input: &SummaryInput, session: SessionId) -> Vec<String> {
+    let mut listed = 0;
+    let newest = input.session.digests.iter().rev().inspect(|_| listed += 1).filter(|digest| is_done(digest));
+    let mut titles: Vec<String> = newest.take(MAX_DONE).map(|digest| digest.title.clone()).collect();
+    let earlier = input.observations().saturating_sub(listed);
+    titles.extend(
+        (earlier > 0).then(|| format!("[{earlier} earlier observations: observation_list {session}]")),
+    );
+    titles.reverse();
+    titles
+}
+
+/// Returns true if an observation changed or checked something. What failed, was declined or did not run is not done.
+fn is_done(digest: &Digest) -> bool {
+    let title = &digest.title;
+    let did_not_run = title.ends_with(": declined by user") || title.ends_with(": not run");
+    let only_read =
+        digest.files_touched.is_empty() && (is_reading_tool(&digest.tool_name) || is_reading(title));
+    !did_not_run && !only_read && !is_failure(title)
 }
 
 /// Removes control characters from all texts, because a handoff with control characters is rejected. They come from

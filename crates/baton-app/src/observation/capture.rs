@@ -1,7 +1,7 @@
 //! `post-tool-use`: adds a tool use to the queue.
 
-use baton_core::observation::{files_of, one_line};
-use baton_core::{ErrorCode, Fault, Session};
+use baton_core::{ErrorCode, Fault, Session, one_line};
+use baton_observation::files_of;
 use baton_store::{FileOf, NewQueueItem, RawOutput, Tx, pack_raw, place_raw};
 use serde::Serialize;
 use serde_json::Value;

@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use baton_core::observation::{Turn, closing_message, make_private};
+use baton_core::observation::{Turn, closing_message};
 use baton_core::{Fault, SessionId, Timestamp};
+use baton_observation::make_private;
 use serde_json::Value;
 
 use super::work::WorkQueue;

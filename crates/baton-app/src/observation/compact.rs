@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use baton_core::checkpoint::{SavedContext, WorkflowId};
+use baton_checkpoint::SavedContext;
+use baton_core::checkpoint::WorkflowId;
 use baton_core::{ErrorCode, Fault, Session, Sha256Hash};
 use baton_store::{ObservationFilter, Page, Tx};
 use serde_json::{Map, Value, json};
@@ -36,15 +37,15 @@ pub(super) fn checkpoint(
         .collect();
     let summary = input.stored.map(|stored| stored.summary).unwrap_or_default();
     let document = json!({
-        "goal": input.session.prompts().next(),
-        "prompts": input.session.prompts().collect::<Vec<_>>(),
+        "goal": input.session.requests().next(),
+        "prompts": input.session.requests().collect::<Vec<_>>(),
         "instructions": params.custom_instructions,
         "summary": summary.summary,
         "key_files": summary.key_files,
         "decisions": summary.key_decisions,
         "notes": input.session.notes.iter().map(|note| note.line()).collect::<Vec<_>>(),
         "observations": observations,
-        "not_yet_understood": input.pending.len(),
+        "queued_tool_uses": input.pending.len(),
         "trigger": params.trigger,
         "cwd": params.cwd,
         "branch": session.facts.branch,

@@ -2,10 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use baton_core::observation::{
-    Observation, TASK_CREATION, add_task_subject, may_supersede, superseded, updated_task,
-};
+use baton_core::observation::Observation;
 use baton_core::{Fault, SessionId, Timestamp};
+use baton_observation::{TASK_CREATION, add_task_subject, may_supersede, superseded, updated_task};
 use baton_store::{DailyUsage, Durability, ObservationFilter, Page, Spent, Store, Tx};
 
 /// Maximum number of observations of a turn that are compared.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::trouble::ModelTrouble;
 use crate::context::Context;
-use crate::operation::{Effect, Operation};
+use crate::operation::{Effect, Operation, params_as_input};
 
 const DAY_MILLIS: i64 = 86_400_000;
 /// Number of days and of sessions whose usage is shown, and of rows that are read for the days.
@@ -73,13 +73,28 @@ pub struct DayCost {
     pub tokens: u64,
     /// Cost in US dollars, as far as prices are known.
     pub cost_usd: f64,
+    /// Usage of each model on this day.
+    pub models: Vec<ModelCost>,
+}
+
+/// Usage of one model on a day.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub struct ModelCost {
+    /// Name of the model.
+    pub model: String,
+    /// Number of model tokens.
+    #[schemars(with = "i64")]
+    pub tokens: u64,
+    /// Cost in US dollars, as far as prices are known.
+    pub cost_usd: f64,
 }
 
 /// Model usage of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(inline)]
 pub struct SessionCost {
-    /// Session id.
+    /// Session id (`sess_…`).
     pub session_id: SessionId,
     /// Number of model tokens.
     #[schemars(with = "i64")]
@@ -93,12 +108,8 @@ impl Operation for WorkerHealth {
     const SUMMARY: &'static str = "Show uptime, queue depth, model usage and model problems.";
     const EFFECT: Effect = Effect::Read;
     type Params = WorkerHealthParams;
-    type Input = WorkerHealthParams;
     type Output = WorkerHealthOutput;
-
-    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
-        Ok(params)
-    }
+    params_as_input!();
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, _: &Self::Input) -> Result<Self::Output, Fault> {
         context.require_every_venture()?;
@@ -142,11 +153,16 @@ fn cost_by_day(tx: &mut dyn Tx) -> Result<Vec<DayCost>, Fault> {
     for usage in tx.usage(MAX_USAGE_ROWS)? {
         let Spent { tokens, micro_usd } = usage.spent();
         let cost_usd = micro_usd as f64 / 1e6;
-        if let Some(day) = days.last_mut().filter(|day| day.day == usage.day) {
+        if days.last().is_none_or(|day| day.day != usage.day) {
+            if days.len() == MAX_DAYS {
+                break;
+            }
+            days.push(DayCost { day: usage.day, tokens: 0, cost_usd: 0.0, models: Vec::new() });
+        }
+        if let Some(day) = days.last_mut() {
             day.tokens += tokens;
             day.cost_usd += cost_usd;
-        } else if days.len() < MAX_DAYS {
-            days.push(DayCost { day: usage.day, tokens, cost_usd });
+            day.models.push(ModelCost { model: usage.model, tokens, cost_usd });
         }
     }
     Ok(days)

@@ -7,13 +7,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use baton_core::observation::{
-    HookEvent, SUBAGENT, Turn, TurnStatus, closing_message, is_own_call, make_private,
-};
+use baton_core::observation::{Turn, TurnStatus, closing_message};
 use baton_core::{
     Actor, Agent, ClientSessionId, ErrorCode, Fault, Handoff, HandoffId, Label, Repo, Session, SessionStatus,
     SessionTuple, Sha256Hash, Timestamp, Track, Venture, cut_with_notice,
 };
+use baton_observation::{HookEvent, SUBAGENT, is_own_call, make_private};
 use baton_store::{Acknowledgement, TurnEnd, Tx};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -42,12 +41,12 @@ pub struct Hook;
 /// Hook report of a coding agent, with information about its checkout. Unknown fields are ignored.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct HookParams {
-    /// Event that is reported.
+    /// Reported event, for example `post-tool-use`.
     pub event: HookEvent,
-    /// Chat id assigned by the client. All reports of one chat belong to one session.
+    /// Chat id assigned by the client, for example `chat-7`. All reports of one chat belong to one session.
     #[serde(default)]
     pub session_id: Option<ClientSessionId>,
-    /// Working directory of the agent.
+    /// Working directory of the agent, for example `/home/ada/webshop/src`.
     #[serde(default)]
     pub cwd: Option<String>,
     /// Root of the checkout. File paths are stored relative to it.
@@ -124,16 +123,16 @@ pub struct HookParams {
     /// Repository as owner/name. Defaults to `local/` and the folder name of `cwd`.
     #[serde(default)]
     pub repo: Option<Repo>,
-    /// Track number.
+    /// Track number, for example 2.
     #[serde(default)]
     pub track: Option<Track>,
-    /// Branch.
+    /// Git branch, for example `feature/login`.
     #[serde(default)]
     pub branch: Option<Label>,
-    /// Commit.
+    /// Git commit, for example `9f3c2d1`.
     #[serde(default)]
     pub commit_sha: Option<Label>,
-    /// Host name.
+    /// Host name of the machine, for example `build-3`.
     #[serde(default)]
     pub host: Option<Label>,
     /// Time of the event. Defaults to the current time. Set it for reports that are sent late.
@@ -189,10 +188,13 @@ impl Operation for Hook {
     fn prepare(context: &Context<'_>, mut params: Self::Params) -> Result<Self::Input, Fault> {
         match params.event {
             HookEvent::PostToolUse if params.tool_name.as_ref().is_none_or(String::is_empty) => {
-                return Err(Fault::invalid("tool_name", "is needed: which tool was used?"));
+                return Err(Fault::invalid(
+                    "tool_name",
+                    "is required: send the name of the tool that was used",
+                ));
             }
             HookEvent::UserPromptSubmit if params.prompt.is_none() => {
-                return Err(Fault::invalid("prompt", "is needed: what did the user ask for?"));
+                return Err(Fault::invalid("prompt", "is required: send the prompt of the user"));
             }
             HookEvent::SubagentStop => params.report_as_tool_use(),
             _ => {}
@@ -281,7 +283,8 @@ impl Operation for Hook {
 }
 
 impl HookParams {
-    /// Turns the closing message of a sub-agent into a tool use. The same message of the same sub-agent is captured once.
+    /// Converts the closing message of a sub-agent to a tool use. The same message of the same sub-agent is
+    /// captured once.
     fn report_as_tool_use(&mut self) {
         let message = self.last_assistant_message.as_deref().and_then(closing_message);
         let agent = self.agent_id.as_deref().unwrap_or_default();

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use baton_core::observation::{
-    CompressedObservation, MAX_SUMMARY_CHARS, MAX_TITLE_CHARS, Observation, Provenance, one_line,
+    CompressedObservation, MAX_SUMMARY_CHARS, MAX_TITLE_CHARS, Observation, Provenance,
 };
 use baton_core::{
     Agent, ClientSessionId, ErrorCode, Fault, ObservationId, Repo, SessionFacts, SessionTuple, Timestamp,
-    Venture,
+    Venture, one_line,
 };
 use baton_store::Tx;
 use schemars::JsonSchema;
@@ -42,7 +42,7 @@ pub struct ImportObservationsParams {
     pub venture: Option<Venture>,
     /// Repository of observations without one, as owner/name.
     pub repo: Repo,
-    /// Up to 1,000 observations.
+    /// Observations to import, at most 1,000.
     pub observations: Vec<ImportedObservation>,
 }
 
@@ -51,22 +51,22 @@ pub struct ImportObservationsParams {
 pub struct ImportedObservation {
     /// Title, for example "Fix the race in the session store".
     pub title: String,
-    /// What happened and why, 1 to 3 sentences.
+    /// What happened and why, in 1 to 3 sentences.
     pub summary: String,
-    /// Further details worth remembering.
+    /// Further details, for example error messages or measured values.
     #[serde(default)]
     pub detail: Option<String>,
-    /// Changed files, relative to the checkout.
+    /// Changed files, as paths relative to the checkout, for example `src/auth.rs`.
     #[serde(default)]
     pub files_touched: Option<Vec<String>>,
     /// Id in the other program. An observation of the same repository and session with a known id is skipped. Without
     /// an id, an observation with known content is skipped.
     #[serde(default)]
     pub external_id: Option<String>,
-    /// Repository as owner/name.
+    /// Repository as owner/name, for example acme/webshop.
     #[serde(default)]
     pub repo: Option<Repo>,
-    /// Session in the other program. Observations with the same session belong together.
+    /// Session id in the other program. Observations with the same session id belong to one session.
     #[serde(default)]
     pub session: Option<String>,
     /// Agent that worked. Defaults to `import`.
@@ -261,7 +261,7 @@ impl Group<'_> {
     }
 }
 
-/// Returns the session name as a chat id; a name that is not a valid id is replaced by its hash.
+/// Returns the session name as a chat id; a name that is not a valid id is replaced with its hash.
 fn client_session_id(session: &str) -> Option<ClientSessionId> {
     let hashed = || format!("chat-{}", imported::origin(&[session])).parse().ok();
     if session.is_empty() { None } else { session.parse().ok().or_else(hashed) }

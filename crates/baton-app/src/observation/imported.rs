@@ -2,11 +2,12 @@
 //!
 //! Ids are derived from the origin of a record, so that a repeated import finds the record again.
 
-use baton_core::observation::{Observation, make_private};
+use baton_core::observation::Observation;
 use baton_core::{
     EndReason, Fault, Session, SessionFacts, SessionId, SessionStatus, SessionTuple, Sha256Hash, Timestamp,
     Ulid,
 };
+use baton_observation::make_private;
 use baton_store::Tx;
 use serde_json::{Map, Value};
 

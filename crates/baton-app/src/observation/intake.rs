@@ -7,8 +7,8 @@ use std::cell::Cell;
 use std::io::{self, BufWriter, Cursor, Read, Write};
 use std::sync::Arc;
 
-use baton_core::observation::{LenientError, ReadError, files_of, make_private, read_large, read_lenient};
 use baton_core::{ErrorCode, Fault, Sha256Hash};
+use baton_observation::{LenientError, ReadError, files_of, make_private, read_large, read_lenient};
 use baton_store::{BlobFolder, MAX_RAW_BYTES, RawPacker, RawReader, StoreError};
 use serde_json::{Map, Value, json};
 
@@ -73,8 +73,9 @@ impl Intake {
         Self { blobs, unkept_output: UnkeptOutput::Reject }
     }
 
-    /// Accepts reports whose output is over the limit or cannot be written. The output is replaced by a text that
-    /// states the size of the report and the reason. The source is read to its end, whatever its length.
+    /// Accepts reports whose output is over the limit or cannot be written. The output is replaced with a
+    /// text that states the size of the report and the reason. The source is read to its end, regardless of
+    /// its length.
     #[must_use]
     pub const fn replacing_unkept_output(mut self) -> Self {
         self.unkept_output = UnkeptOutput::Replace;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use baton_core::observation::{Digest, Observation, Provenance, SessionMaterial, SessionSummary, Turn};
 use baton_core::{Fault, Note, ObservationId, SessionId, Timestamp};
+use baton_observation::redact_summary;
 use baton_store::{NewSummary, NoteFilter, ObservationFilter, Page, QueueItem, StoredSummary, Tx};
 
 use crate::memory::hidden_items;
@@ -51,17 +52,17 @@ impl SummaryInput {
         self.stored.as_ref().map_or(0, |stored| stored.observations) + self.covers.len() as u64
     }
 
-    /// Returns a summary of this input to be stored. Its creation time is always later than that of the summary it
-    /// replaces.
+    /// Returns a summary of this input to be stored. Its creation time is always later than the creation time
+    /// of the summary that it replaces.
     pub(super) fn new_summary(
         &self,
-        summary: SessionSummary,
+        mut summary: SessionSummary,
         provenance: Provenance,
         now: Timestamp,
     ) -> NewSummary {
         let replaces = self.stored.as_ref().map(|stored| stored.made_at);
         let made_at = replaces.map_or(now, |before| now.max(before.plus(Duration::from_millis(1))));
-        let summary = summary.without_secrets();
+        redact_summary(&mut summary);
         let is_rewritten = self.stored.as_ref().is_none_or(|before| before.summary != summary);
         let stored = StoredSummary { made_at, summary, observations: self.observations(), provenance };
         NewSummary { stored, replaces, covers: self.covers.clone(), is_rewritten }

@@ -27,11 +27,11 @@ mod view;
 mod work;
 
 pub use activity::{RunningWorker, WorkerActivity};
-pub(crate) use automatic::add_automatic_content;
+pub(crate) use automatic::{add_automatic_content, automatic_content};
 pub use closing::{Period, ReadClosing};
 pub(crate) use compact::workflow_of;
 pub use finishing::Finished;
-pub use health::{DayCost, SessionCost, WorkerHealth, WorkerHealthOutput, WorkerHealthParams};
+pub use health::{DayCost, ModelCost, SessionCost, WorkerHealth, WorkerHealthOutput, WorkerHealthParams};
 pub use hook::{Hook, HookOutput, HookParams, HookSpecificOutput};
 pub use import::{
     ImportObservations, ImportObservationsOutput, ImportObservationsParams, ImportedObservation,

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::context::Context;
-use crate::operation::{Effect, Operation};
+use crate::operation::{Effect, Operation, params_as_input};
 use crate::page::limit_of;
 
 const DEFAULT_LIMIT: u32 = 50;
@@ -65,9 +65,9 @@ pub struct QueueItemView {
     pub id: i64,
     /// Session of the tool use.
     pub session_id: SessionId,
-    /// Repository as owner/name.
+    /// Repository as owner/name, for example acme/webshop.
     pub repo: String,
-    /// Tool name.
+    /// Tool name, for example `Bash` or `Edit`.
     pub tool_name: String,
     /// Files named in the tool input.
     pub files_touched: Vec<String>,
@@ -150,12 +150,8 @@ impl Operation for ReadQueueStats {
     const SUMMARY: &'static str = "Count queue items by status.";
     const EFFECT: Effect = Effect::Read;
     type Params = ReadQueueStatsParams;
-    type Input = ReadQueueStatsParams;
     type Output = QueueStats;
-
-    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
-        Ok(params)
-    }
+    params_as_input!();
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, _: &Self::Input) -> Result<Self::Output, Fault> {
         context.require_every_venture()?;
@@ -198,12 +194,8 @@ impl Operation for RetryQueue {
     const SUMMARY: &'static str = "Retry failed queue items.";
     const EFFECT: Effect = Effect::Write;
     type Params = RetryQueueParams;
-    type Input = RetryQueueParams;
     type Output = RetryQueueOutput;
-
-    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
-        Ok(params)
-    }
+    params_as_input!();
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
         context.require_every_venture()?;

@@ -2,11 +2,12 @@
 
 use std::io::BufReader;
 
-use baton_core::observation::{ReadError, ToolUse, read_excerpt};
+use baton_observation::{ReadError, ToolUse, read_excerpt};
 use baton_store::{BlobFolder, QueueItem, RawOutput, RawReader, StoreError, unpack_raw, unpacked_size};
 use serde_json::{Value, json};
 
-/// Maximum uncompressed size of output that a compressor receives whole; of larger output it receives an excerpt.
+/// Maximum uncompressed size of output that a compressor receives whole. For larger output, it receives an
+/// excerpt.
 const EXCERPT_THRESHOLD_BYTES: usize = 4 * 1024 * 1024;
 
 /// How much of an output to read.
@@ -71,7 +72,7 @@ fn failure(error: Value) -> Option<String> {
     }
 }
 
-/// Marks an error message as one, because it could not be distinguished from a result otherwise.
+/// Marks an error message, because it could not be distinguished from a result otherwise.
 pub(super) fn error_response(error: String, response: Value) -> Value {
     let mut marked = json!({ "is_error": true, "content": error });
     if !response.is_null() {

@@ -2,9 +2,9 @@
 //!
 //! Both are off by default, and add an item to a chat once.
 
-use baton_core::observation::{HookEvent, files_of};
 use baton_core::recall::Nearby;
 use baton_core::{Fault, NoteKind, Repo, Session, Venture};
+use baton_observation::{HookEvent, files_of};
 use baton_store::{RecallFilter, Tx};
 
 use super::hook::{HookOutput, HookParams, HookSpecificOutput};
@@ -15,7 +15,7 @@ use crate::recall::{
 
 /// Maximum number of items that a prompt adds.
 const MAX_ITEMS: usize = 3;
-/// Maximum number of matching items among which they are chosen.
+/// Maximum number of matching items from which the added items are chosen.
 const MAX_MATCHES: usize = 40;
 /// Lowest closeness of an added item: the share of the prompt's words that it contains, where rare words count more.
 const MIN_CLOSENESS: f64 = 0.4;
@@ -68,7 +68,7 @@ pub(super) fn at_prompt(
     let mut lines = Vec::new();
     for found in related.iter().filter(|found| found.document.session_id != Some(session.id)) {
         let Some(item) = loader.load(tx, found.document.kind, &found.document.item)? else { continue };
-        // A summary and the automatic handoff of its session begin alike.
+        // A summary and the automatic handoff of its session begin with the same text.
         let is_repeated = lines.iter().any(|line: &String| line.contains(&item.title));
         if is_repeated || !tx.show_item(session.id, &item.id)? {
             continue;
@@ -90,7 +90,7 @@ pub(super) fn at_prompt(
     if lines.is_empty() {
         return Ok(HookOutput::default());
     }
-    let heading = "Baton: records of earlier work that match this request, as information:";
+    let heading = "Baton: records of earlier work that match this request, for reference:";
     Ok(response(HookEvent::UserPromptSubmit, format!("{heading}\n{}", lines.join("\n"))))
 }
 

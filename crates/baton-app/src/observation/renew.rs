@@ -1,4 +1,4 @@
-//! Makes the derived texts of a session again after some of its records were hidden or deleted.
+//! Recreates the derived texts of a session after some of its records were hidden or deleted.
 
 use baton_core::{Fault, SessionId};
 use baton_store::Tx;
@@ -8,8 +8,8 @@ use super::material::read_summary_input;
 use super::summarize::without_model;
 use crate::context::Context;
 
-/// Replaces the summary of a session and the automatic content of its handoffs, which may quote the records. A summary
-/// that a model wrote is requested from the worker again.
+/// Replaces the summary of a session and the automatic content of its handoffs, which may quote the records.
+/// If a model wrote the summary, the worker requests a new one.
 pub(crate) fn renew_session_texts(
     context: &Context<'_>,
     tx: &mut dyn Tx,

@@ -6,7 +6,7 @@
 use baton_core::{ClientSessionId, HandoffId, Label, Sha256Hash, Timestamp};
 use serde_json::{Map, Value};
 
-/// Fields that become text whatever their type.
+/// Fields that are converted to text, regardless of their type.
 const TEXTS: [&str; 12] = [
     "source",
     "tool_name",
@@ -32,7 +32,7 @@ pub(super) fn repair(report: &mut Value) {
     if fields.get("error") == Some(&Value::Bool(false)) {
         fields.remove("error");
     }
-    // Names of the closing message in other agents. The first one that is given counts.
+    // Names of the closing message in the protocols of other agents. The first field that is present is used.
     for name in ["prompt_response", "text"] {
         if let Some(closing) = fields.remove(name) {
             fields.entry("last_assistant_message").or_insert(closing);

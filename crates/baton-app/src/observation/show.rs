@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::raw::{Extent, tool_use};
 use super::view::ObservationView;
 use crate::context::Context;
-use crate::operation::{Effect, Operation};
+use crate::operation::{Effect, Operation, params_as_input};
 
 /// Shows an observation.
 #[derive(Debug)]
@@ -43,12 +43,8 @@ impl Operation for ShowObservation {
     const SUMMARY: &'static str = "Show one observation, optionally with the raw tool input and output.";
     const EFFECT: Effect = Effect::Read;
     type Params = ShowObservationParams;
-    type Input = ShowObservationParams;
     type Output = ShowObservationOutput;
-
-    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
-        Ok(params)
-    }
+    params_as_input!();
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
         let id = params.observation_id;

@@ -23,7 +23,7 @@ pub struct SummarizeSession;
 /// The session to summarize.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct SummarizeSessionParams {
-    /// Session id.
+    /// Session id (`sess_…`).
     pub session_id: SessionId,
     /// End the session after summarizing it. Defaults to true.
     #[serde(default)]
@@ -33,7 +33,7 @@ pub struct SummarizeSessionParams {
 /// Summary of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SummarizeSessionOutput {
-    /// Session id.
+    /// Session id (`sess_…`).
     pub session_id: SessionId,
     /// What was accomplished.
     pub summary: String,
@@ -117,7 +117,7 @@ impl Operation for SummarizeSession {
 #[derive(Debug, Clone)]
 pub struct PreparedSummary {
     new: NewSummary,
-    /// Token usage, including that of unusable responses.
+    /// Token usage, including the usage of unusable responses.
     spent: Vec<DailyUsage>,
     /// Number of tool uses of the session that are not processed yet.
     pending: u64,
@@ -134,7 +134,7 @@ fn store_summary(
     let mut kept = made.new.clone();
     let is_too_early = made.pending > 0 && kept.stored.observations == 0;
     if !is_too_early && !kept.says_nothing_new() && !tx.keep_summary(session, &kept, None)? {
-        // Another summary was stored in the meantime. The summary is made again, without calling a model.
+        // Another summary was stored in the meantime. The summary is recreated, without calling a model.
         let input = read_summary_input(tx, session)?;
         kept = without_model(context, &input)?;
         tx.keep_summary(session, &kept, None)?;
@@ -159,8 +159,8 @@ pub(super) fn without_model(context: &Context<'_>, input: &SummaryInput) -> Resu
     if input.session.is_empty() {
         let summary = match input.pending.len() {
             0 => NO_OBSERVATIONS.to_owned(),
-            1 => "Nothing processed yet: 1 tool use is pending.".to_owned(),
-            pending => format!("Nothing processed yet: {pending} tool uses are pending."),
+            1 => "No tool use was processed yet; 1 is pending.".to_owned(),
+            pending => format!("No tool use was processed yet; {pending} are pending."),
         };
         let nothing = SessionSummary { summary, ..SessionSummary::default() };
         let origin = provenance(offline.as_ref(), "none", TokenUsage::default());

@@ -3,12 +3,13 @@
 //! The caller converts the transcript to hook reports. They are stored as if hooks had reported them, with their
 //! original times. Tool uses become observations immediately: without a model and without a queue item.
 
-use baton_core::observation::{HookEvent, Observation, ToolUse, files_of};
+use baton_core::observation::Observation;
 use baton_core::{
     Agent, ClientSessionId, ErrorCode, Fault, Label, ObservationId, Repo, Session, SessionFacts, SessionId,
     SessionTuple, Timestamp, Venture,
 };
 use baton_llm::{Compression, TokenUsage};
+use baton_observation::{HookEvent, ToolUse, files_of, redact_observation};
 use baton_store::Tx;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,10 +33,10 @@ const FILES: &str = "files";
 #[derive(Debug)]
 pub struct ImportTranscript;
 
-/// The chat, and reports of it in their order.
+/// The chat and its reports, in order.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ImportTranscriptParams {
-    /// Chat id assigned by the client.
+    /// Chat id assigned by the client, for example `chat-7`.
     pub client_session_id: ClientSessionId,
     /// Program that recorded the chat, for example `claude-code` or `codex`.
     pub client: Label,
@@ -48,10 +49,10 @@ pub struct ImportTranscriptParams {
     /// Repository as owner/name. Defaults to `local/` and the folder name of `cwd`.
     #[serde(default)]
     pub repo: Option<Repo>,
-    /// First working directory of the chat.
+    /// First working directory of the chat, for example `/home/ada/webshop`.
     #[serde(default)]
     pub cwd: Option<String>,
-    /// Branch at the start of the chat.
+    /// Branch at the start of the chat, for example `feature/login`.
     #[serde(default)]
     pub branch: Option<Label>,
     /// Time of the first record of the chat.
@@ -69,10 +70,10 @@ pub struct ImportTranscriptParams {
 pub struct TranscriptProgress {
     /// Name of the file.
     pub file: String,
-    /// Number of bytes that are completely imported.
+    /// Number of bytes of the file that were imported.
     #[schemars(with = "i64")]
     pub position: u64,
-    /// Size of the file in bytes; null until the whole file was read.
+    /// Size of the file in bytes; null until the whole file has been read.
     #[serde(default)]
     #[schemars(with = "Option<i64>")]
     pub size: Option<u64>,
@@ -225,7 +226,7 @@ fn compress(context: &Context<'_>, mut report: HookParams) -> Result<PreparedRep
     Ok(PreparedReport { report, tool_use: Some((compression, files, raw_bytes)) })
 }
 
-/// Stores turns and observations. Turns are stored in the order of time, so that one that is not later than the latest
+/// Stores turns and observations. Turns are stored in chronological order, so that one that is not later than the latest
 /// stored turn is known already.
 fn store_reports(
     context: &Context<'_>,
@@ -271,7 +272,8 @@ fn observation(
     (compression, files, raw_bytes): &(Compression, Vec<String>, u64),
     place: usize,
 ) -> Result<Observation, Fault> {
-    let compressed = compression.observation.clone().without_secrets();
+    let mut compressed = compression.observation.clone();
+    redact_observation(&mut compressed);
     let mut files = files.clone();
     files.extend(
         compressed.files_touched.iter().filter(|file| !files.contains(file)).cloned().collect::<Vec<_>>(),

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use baton_core::{Timestamp, secrets};
+use baton_core::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -33,7 +33,7 @@ impl ModelTroubles {
         let since = current.as_ref().map_or(now, |before| before.since);
         *current = Some(ModelTrouble {
             since,
-            error: secrets::redact(error).into_owned(),
+            error: baton_secrets::redact(error).into_owned(),
             retry_at,
             needs_attention,
         });

@@ -9,15 +9,15 @@ use serde::{Deserialize, Serialize};
 /// Record of one tool use. Absent values are `null`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ObservationView {
-    /// Observation id.
+    /// Observation id (`obs_…`).
     pub id: ObservationId,
     /// Session of the tool use.
     pub session_id: SessionId,
-    /// Venture.
+    /// Venture, for example `acme`.
     pub venture: String,
-    /// Repository as owner/name.
+    /// Repository as owner/name, for example acme/webshop.
     pub repo: String,
-    /// Tool name.
+    /// Tool name, for example `Bash` or `Edit`.
     pub tool_name: String,
     /// Client's id of the tool use.
     pub tool_use_id: Option<String>,
@@ -25,7 +25,7 @@ pub struct ObservationView {
     pub title: String,
     /// What happened and why.
     pub summary: String,
-    /// Further details worth remembering.
+    /// Further details, for example error messages or measured values.
     pub detail: Option<String>,
     /// Files mentioned, changed or read.
     pub files: Vec<String>,

@@ -4,9 +4,10 @@
 
 use std::time::Duration;
 
-use baton_core::observation::{Observation, Price, Provenance, SessionMaterial, ToolUse};
-use baton_core::{Fault, ObservationId, SessionId, Timestamp, Ulid, secrets};
-use baton_llm::{Compression, Summarization, TokenUsage};
+use baton_core::observation::{Observation, Provenance, SessionMaterial};
+use baton_core::{Fault, ObservationId, SessionId, Timestamp, Ulid};
+use baton_llm::{Compression, Price, Summarization, TokenUsage};
+use baton_observation::{ToolUse, redact_observation};
 use baton_store::{
     DailyUsage, Durability, NewSummary, QueueClaim, QueueItem, QueueRelease, RawOutput, StoreError,
     SummaryClaim, Tx,
@@ -172,7 +173,8 @@ impl WorkQueue {
         }
         let id = claimed.item.id;
         let raw = self.read(move |tx| tx.queue_raw(id).map_err(Fault::from))?;
-        let raw = raw.ok_or_else(|| Fault::from(StoreError::corrupt("pending_queue", "the item is gone")))?;
+        let raw = raw
+            .ok_or_else(|| Fault::from(StoreError::corrupt("pending_queue", "the item no longer exists")))?;
         tool_use(&claimed.item, raw, blobs, Extent::Excerpt).map_err(Fault::from)
     }
 
@@ -211,8 +213,8 @@ impl WorkQueue {
         compressor: &dyn baton_llm::Compressor,
         now: Timestamp,
     ) -> Result<Observation, Fault> {
-        let Compression { observation, usage, prompt_version } = compression;
-        let compressed = observation.without_secrets();
+        let Compression { observation: mut compressed, usage, prompt_version } = compression;
+        redact_observation(&mut compressed);
         let mut files = item.files_touched.clone();
         files.extend(
             compressed.files_touched.iter().filter(|file| !item.files_touched.contains(file)).cloned(),
@@ -240,7 +242,7 @@ impl WorkQueue {
 
     /// Releases a claimed item to the queue. Returns false if the claim has been superseded.
     pub fn release(&self, claimed: &Claimed, mut release: QueueRelease) -> Result<bool, Fault> {
-        release.error = release.error.map(|error| secrets::redact(&error).into_owned());
+        release.error = release.error.map(|error| baton_secrets::redact(&error).into_owned());
         let (id, fence) = (claimed.item.id, claimed.item.fence);
         self.write(move |tx| tx.release_queue_item(id, fence, &release))
     }
@@ -253,7 +255,8 @@ impl WorkQueue {
         usage: TokenUsage,
         compressor: &dyn baton_llm::Compressor,
     ) -> Result<bool, Fault> {
-        let (id, fence, error) = (claimed.item.id, claimed.item.fence, secrets::redact(error).into_owned());
+        let (id, fence, error) =
+            (claimed.item.id, claimed.item.fence, baton_secrets::redact(error).into_owned());
         let session = claimed.item.session_id;
         let now = self.app.now();
         let (provenance, price) = (provenance(compressor, "", usage), self.price());
@@ -286,7 +289,7 @@ impl WorkQueue {
         until: Option<Timestamp>,
         error: &str,
     ) -> Result<bool, Fault> {
-        let (claim, error) = (job.claim.clone(), secrets::redact(error).into_owned());
+        let (claim, error) = (job.claim.clone(), baton_secrets::redact(error).into_owned());
         self.write(move |tx| tx.postpone_summary(&claim, until, &error))
     }
 

@@ -9,11 +9,11 @@ use baton_store::{MatchPlan, RecallFilter, StoreError, Tx};
 use super::item::{Item, Loader};
 
 /// Maximum number of candidates that are ranked.
-const MAX_CANDIDATES: u32 = 2_000;
+const MAX_CANDIDATES: u32 = 600;
 /// Number of best candidates whose neighbours in the conversation, or other tool uses of the turn, are ranked as well.
 const BEST: usize = 60;
 /// Maximum number of those tool uses.
-const MAX_OF_TURNS: u32 = 1_000;
+const MAX_OF_TURNS: u32 = 300;
 /// Distance of the farthest neighbour.
 const NEIGHBOUR_DISTANCE: i64 = 3;
 /// Maximum number of items of a query that names only a time.
@@ -80,7 +80,7 @@ pub(crate) fn rank_documents(
     now: Timestamp,
 ) -> Result<(Query, Vec<RankedDocument>), StoreError> {
     let mut query = Query::parse(&asked.text, now);
-    let terms: Vec<&str> = query.terms.iter().map(|(term, _)| term.as_str()).collect();
+    let terms: Vec<&str> = query.terms.iter().map(|one| one.term.as_str()).collect();
     let corpus = tx.corpus(&asked.filter.ventures, &terms)?;
     query.reduce(|term| corpus.documents_with(term));
     let mut candidates = if query.terms.is_empty() {

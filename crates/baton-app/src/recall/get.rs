@@ -44,7 +44,7 @@ pub struct GetItemsParams {
     /// Venture of the file or command. Defaults to all ventures you have access to.
     #[serde(default)]
     pub venture: Option<Venture>,
-    /// SHA-256 of the current content of the file, to see whether it changed since.
+    /// SHA-256 hash of the current content of the file, to detect changes since it was recorded.
     #[serde(default)]
     #[schemars(with = "Option<String>")]
     pub content_hash: Option<Sha256Hash>,
@@ -85,11 +85,11 @@ pub struct ItemView {
     pub id: String,
     /// Kind of the item.
     pub kind: ItemKind,
-    /// Id of the item in the system that it comes from, or null.
+    /// Id of the item in the system that it was imported from, or null.
     pub external_id: Option<String>,
     /// Repository, or null.
     pub repo: Option<Repo>,
-    /// Branch, or null.
+    /// Git branch, for example `feature/login`, or null.
     pub branch: Option<String>,
     /// Session that the item belongs to, or null.
     pub session_id: Option<SessionId>,
@@ -103,7 +103,7 @@ pub struct ItemView {
     pub changed_files: Vec<String>,
     /// Time of the item.
     pub created_at: Timestamp,
-    /// Title.
+    /// Title of the item, for example "Run cargo test: 14 passed".
     pub title: String,
     /// Full text.
     pub text: String,

@@ -1,10 +1,9 @@
-//! Direct questions: who worked on a file and what was decided about it, and how a command was run before.
+//! History of a file (sessions, decisions) and of a command (earlier runs).
 
 use std::collections::{HashMap, HashSet};
 
-use baton_core::observation::one_line;
 use baton_core::recall::{ItemKind, Nearby, terms};
-use baton_core::{Fault, ObservationId, Repo, SessionId, Sha256Hash, Timestamp, Venture};
+use baton_core::{Fault, ObservationId, Repo, SessionId, Sha256Hash, Timestamp, Venture, one_line};
 use baton_store::{FileOf, NoteFilter, ObservationFilter, Page, RecallFilter, Tx};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -48,18 +47,18 @@ pub struct FileHistory {
     pub sessions: Vec<FileSession>,
     /// Notes about the file, newest first: decisions, rejected approaches, gotchas.
     pub notes: Vec<NoteView>,
-    /// True if the content differs from the one that an agent saw last; null if that is not known.
+    /// True if the content differs from the content that an agent saw last; null if that is unknown.
     pub changed_since: Option<bool>,
 }
 
 /// Use of a file by a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FileSession {
-    /// Session id.
+    /// Session id (`sess_…`).
     pub session_id: SessionId,
-    /// Agent, or null.
+    /// Agent, for example `claude-1`, or null.
     pub agent: Option<String>,
-    /// Branch, or null.
+    /// Git branch, for example `feature/login`, or null.
     pub branch: Option<String>,
     /// Path of the file in this session.
     pub path: String,
@@ -98,9 +97,9 @@ pub struct CommandRun {
     pub id: String,
     /// Repository.
     pub repo: Repo,
-    /// Session id.
+    /// Session id (`sess_…`).
     pub session_id: SessionId,
-    /// Agent, or null.
+    /// Agent, for example `claude-1`, or null.
     pub agent: Option<String>,
     /// Time of the run.
     pub created_at: Timestamp,

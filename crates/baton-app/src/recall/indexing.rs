@@ -1,5 +1,5 @@
-//! Indexes items that were added or changed. Hooks only note which ones; the worker, the periodic maintenance and a
-//! search index them.
+//! Indexes items that were added or changed. Hooks only record the ids of such items; the worker, the
+//! periodic maintenance and a search index them.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -23,7 +23,7 @@ pub fn index_some(store: &Store) -> Result<usize, Fault> {
     if !pending.wait()? {
         return Ok(0);
     }
-    // The index can be built again, so it is not worth a disk sync of its own.
+    // The index can be rebuilt, so it needs no disk sync of its own.
     store.write_blocking(Durability::Lazy, |tx| index_batch(tx).map_err(Fault::from))
 }
 
@@ -74,7 +74,7 @@ pub fn check_index(store: &Store) -> Result<Vec<String>, Fault> {
     })
 }
 
-/// Builds the whole index again, and reports the number of items of each batch. Returns the number of all items.
+/// Rebuilds the whole index, and reports the number of items of each batch. Returns the number of all items.
 pub fn rebuild_index(store: &Store, report: impl FnMut(usize)) -> Result<usize, Fault> {
     store.write_blocking(Durability::Lazy, |tx| {
         tx.lock_index()?;

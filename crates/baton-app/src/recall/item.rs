@@ -7,11 +7,11 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use baton_core::checkpoint::CheckpointStatus;
-use baton_core::observation::{Observation, TurnId, one_line};
+use baton_core::observation::{Observation, TurnId};
 use baton_core::recall::{Document, DocumentText, ItemKind, author_of};
 use baton_core::task::TaskRecord;
 use baton_core::{
-    CheckpointId, HandoffId, NoteId, ObservationId, Repo, Session, SessionId, Timestamp, Venture,
+    CheckpointId, HandoffId, NoteId, ObservationId, Repo, Session, SessionId, Timestamp, Venture, one_line,
 };
 use baton_store::{StoreError, Tx};
 use serde_json::Value;

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use baton_core::recall::{ItemKind, Nearby};
-use baton_core::{ErrorCode, Fault, Repo, SessionId, Since, Timestamp, Venture};
+use baton_core::{Fault, Repo, SessionId, Since, Timestamp, Venture};
 use baton_store::{RecallFilter, Tx};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,9 +13,10 @@ use super::indexing::index_before_reading;
 use super::scope::ventures;
 use crate::context::Context;
 use crate::operation::{Effect, Operation, RequestFormat};
+use crate::page::limit_within;
 
-const DEFAULT_LIMIT: i64 = 10;
-const MAX_LIMIT: i64 = 100;
+const DEFAULT_LIMIT: u32 = 10;
+const MAX_LIMIT: u32 = 100;
 
 /// Searches turns, observations, handoffs, summaries, checkpoints and tasks.
 #[derive(Debug)]
@@ -41,7 +42,8 @@ pub struct SearchParams {
     /// Filter by branch.
     #[serde(default)]
     pub branch: Option<String>,
-    /// Branch you work on. Its items rank higher, and those of other branches that are not merged lower.
+    /// Branch you work on, for example `feature/login`. Items of this branch rank higher; items of other
+    /// unmerged branches rank lower.
     #[serde(default)]
     pub current_branch: Option<String>,
     /// Filter by session id.
@@ -80,9 +82,9 @@ pub struct SearchResult {
     pub id: String,
     /// Kind of the item.
     pub kind: ItemKind,
-    /// Id of the item in the system that it comes from, for example of the tool use, or null.
+    /// Id of the item in the system that it was imported from, for example the id of the tool use, or null.
     pub external_id: Option<String>,
-    /// Title.
+    /// Title of the item, for example "Run cargo test: 14 passed".
     pub title: String,
     /// Part of the text that matches best.
     pub snippet: String,
@@ -168,13 +170,5 @@ impl Operation for Search {
 }
 
 pub(super) fn checked_limit(limit: Option<i64>) -> Result<usize, Fault> {
-    let limit = limit.unwrap_or(DEFAULT_LIMIT);
-    if !(1..=MAX_LIMIT).contains(&limit) {
-        return Err(Fault::new(
-            ErrorCode::InvalidRequest,
-            format!("limit must be 1 to {MAX_LIMIT}, not {limit}"),
-        )
-        .hint("omit limit for 10 results"));
-    }
-    Ok(usize::try_from(limit).unwrap_or(1))
+    limit_within(limit, DEFAULT_LIMIT, MAX_LIMIT).map(|limit| limit as usize)
 }

@@ -12,18 +12,18 @@ use super::item::Loader;
 use super::scope::ventures;
 use crate::context::Context;
 use crate::operation::{Effect, Operation, RequestFormat};
+use crate::page::limit_of;
 
-const DEFAULT_COUNT: i64 = 10;
-const MAX_COUNT: i64 = 200;
+const DEFAULT_LIMIT: u32 = 10;
 
-/// Lists items in the order of time.
+/// Lists items in chronological order.
 #[derive(Debug)]
 pub struct Timeline;
 
 /// The item to start from, and filters.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct TimelineParams {
-    /// Item id. Lists the items before and after it in its session.
+    /// Item id, for example `turn_42`. Lists the items before and after it in its session.
     pub id: String,
     /// Id of a later item. If given, lists the items from `id` to this one instead.
     #[serde(default)]
@@ -35,7 +35,8 @@ pub struct TimelineParams {
     /// Filter by kind.
     #[serde(default)]
     pub kind: Option<ItemKind>,
-    /// If true, lists the items of all sessions of the repository, not only of the session of the item.
+    /// If true, lists the items of all sessions of the repository instead of the session of the item only.
+    /// Defaults to false.
     #[serde(default)]
     pub all_sessions: bool,
 }
@@ -54,7 +55,7 @@ pub struct TimelineEntry {
     pub id: String,
     /// Kind of the item.
     pub kind: ItemKind,
-    /// Title.
+    /// Title of the item, for example "Run cargo test: 14 passed".
     pub title: String,
     /// Files that the item touches.
     pub files: Vec<String>,
@@ -71,7 +72,7 @@ pub struct TimelineEntry {
 impl Operation for Timeline {
     const NAME: &'static str = "recall.timeline";
     const SUMMARY: &'static str = "List what happened before and after an item that search returned, or between two \
-        items, in the order of time. Returns titles, ids and the token cost of each full item.";
+        items, in chronological order. Returns titles, ids and the token cost of each full item.";
     const EFFECT: Effect = Effect::Read;
     // Waits for the store while it indexes new items.
     const REQUEST: RequestFormat = RequestFormat { is_slow: true, ..RequestFormat::STRICT };
@@ -81,12 +82,8 @@ impl Operation for Timeline {
 
     fn prepare(context: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
         index_before_reading(context);
-        let limit = params.limit.unwrap_or(DEFAULT_COUNT);
-        if !(1..=MAX_COUNT).contains(&limit) {
-            let message = format!("limit must be 1 to {MAX_COUNT}, not {limit}");
-            return Err(Fault::new(ErrorCode::InvalidRequest, message).hint("omit limit for 10 items"));
-        }
-        Ok((params, u32::try_from(limit).unwrap_or(1)))
+        let limit = limit_of(params.limit, DEFAULT_LIMIT)?;
+        Ok((params, limit))
     }
 
     fn run(

@@ -1,6 +1,6 @@
 //! `request.list`: the request log.
 
-use baton_core::{ActorKeyId, Fault, RequestRecord, SessionId, Since, StatusFilter, Timestamp, VentureScope};
+use baton_core::{ActorKeyId, Fault, RequestRecord, SessionId, Since, StatusFilter, Timestamp};
 use baton_store::{LoggedRequest, RequestFilter, Tx};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ pub struct ListRequestsParams {
     #[serde(default)]
     #[schemars(with = "Option<String>", regex(pattern = "^[0-9a-f]{16}$"))]
     pub actor: Option<ActorKeyId>,
-    /// Session that the request named, started or resumed.
+    /// Session that the request named, started or resumed (`sess_…`).
     #[serde(default)]
     pub session_id: Option<SessionId>,
     /// Path of an HTTP request (`/heartbeat`), or operation of an MCP or CLI call (`session.heartbeat`). Compared exactly.
@@ -35,35 +35,35 @@ pub struct ListRequestsParams {
     /// Earliest time: RFC 3339, or a duration before now such as `90s`, `15m`, `2h` or `7d`.
     #[serde(default)]
     pub since: Option<Since>,
-    /// Only records with a higher id, for following the log.
+    /// List only records with an id higher than this, for example the highest id read so far.
     #[serde(default)]
     pub after: Option<i64>,
-    /// Only records with a lower id: `next_before` of the previous page.
+    /// List only records with an id lower than this: `next_before` of the previous page.
     #[serde(default)]
     pub before: Option<i64>,
-    /// Maximum number of records, from 1 to 200. Default: 50.
+    /// Maximum number of records, 1 to 200. Defaults to 50.
     #[serde(default)]
     #[schemars(range(min = 1, max = 200))]
     pub limit: Option<i64>,
 }
 
-/// A page of the request log, last written first.
+/// One page of the request log, last written first.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ListRequestsOutput {
-    /// The records.
+    /// Records of the page.
     pub requests: Vec<RequestView>,
-    /// Pass it as `before` for the next page; `null` on the last one.
+    /// Value of `before` for the next page, or null on the last page.
     pub next_before: Option<i64>,
 }
 
-/// A record of the request log. What is absent is `null`.
+/// A record of the request log. Absent values are `null`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RequestView {
-    /// Number of the record. It grows with every record.
+    /// Id of the record. Later records have higher ids.
     pub id: i64,
     /// Time at which the request arrived.
     pub timestamp: Timestamp,
-    /// Correlation id of the request and its answer.
+    /// Correlation id of the request and its response.
     pub correlation_id: String,
     /// Path of an HTTP request, or operation of any other call.
     pub endpoint: String,
@@ -71,31 +71,31 @@ pub struct RequestView {
     pub method: String,
     /// Credential; `null` for a request without a valid one.
     pub actor_key_id: Option<String>,
-    /// Session that the request named, started or resumed.
+    /// Session that the request named, started or resumed (`sess_…`).
     pub session_id: Option<SessionId>,
-    /// Agent given in the request, or that of the session.
+    /// Agent given in the request, otherwise the agent of the session.
     pub agent: Option<String>,
-    /// Venture given in the request, or that of the session.
+    /// Venture given in the request, otherwise the venture of the session.
     pub venture: Option<String>,
-    /// Repository given in the request, or that of the session.
+    /// Repository given in the request, otherwise the repository of the session.
     pub repo: Option<String>,
-    /// Track given in the request, or that of the session.
+    /// Track given in the request, otherwise the track of the session.
     pub track: Option<i64>,
     /// Issue given in the request.
     pub issue_number: Option<i64>,
-    /// HTTP status of the answer. Calls that did not come over HTTP have the status of the same answer there; 499 means that
-    /// the client closed the connection before the answer.
+    /// HTTP status of the response. Calls over MCP or the command line have the status that the same response
+    /// would have over HTTP. 499 means that the client closed the connection before the response.
     pub status_code: u16,
-    /// Time from the request to its answer.
+    /// Time from the request to its response, in milliseconds.
     pub duration_ms: i64,
-    /// Error code and message of the answer.
+    /// Error code and message of the response.
     pub error_message: Option<String>,
     /// Idempotency key of the request.
     pub idempotency_key: Option<String>,
-    /// True when the answer was a stored one.
+    /// True if the response was the stored response to an earlier request with the same idempotency key.
     pub idempotency_hit: bool,
-    /// Number of requests that the record stands for. It exceeds 1 for requests without a valid credential and for repeated
-    /// requests of pages such as `/healthz`, which are counted for up to a minute.
+    /// Number of requests that the record counts. It exceeds 1 for requests without a valid credential and
+    /// for repeated requests to endpoints such as `/healthz`, which are combined for up to a minute.
     pub request_count: u32,
 }
 
@@ -137,10 +137,11 @@ impl Operation for ListRequests {
     type Output = ListRequestsOutput;
 
     fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
-        if params.endpoint.as_ref().is_some_and(|endpoint| !(1..=255).contains(&endpoint.chars().count())) {
-            return Err(Fault::invalid("endpoint", "must be 1 to 255 characters"));
-        }
-        let limit = limit_of(params.limit, DEFAULT_LIMIT)?;
+        let fits = params.endpoint.as_ref().is_none_or(|path| (1..=255).contains(&path.chars().count()));
+        let ((), limit) = Fault::both(
+            Fault::require(fits, "endpoint", "must be 1 to 255 characters"),
+            limit_of(params.limit, DEFAULT_LIMIT),
+        )?;
         Ok((params, limit))
     }
 
@@ -154,10 +155,7 @@ impl Operation for ListRequests {
             actor_key_id: params.actor.clone(),
             session_id: params.session_id,
             endpoint: params.endpoint.clone(),
-            ventures: match &context.actor.ventures {
-                VentureScope::All => None,
-                VentureScope::Only(ventures) => Some(ventures.clone()),
-            },
+            ventures: context.readable_ventures(None)?,
             since: params.since.map(|since| since.before(context.now)),
             after: params.after,
             before: params.before,

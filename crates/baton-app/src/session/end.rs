@@ -47,10 +47,10 @@ pub struct EndSessionParams {
     /// Reason for the end. Defaults to `manual`.
     #[serde(default)]
     pub end_reason: Option<EndReason>,
-    /// Store the handoff but keep the session active; `end_reason` is then ignored. Default: false.
+    /// Store the handoff but keep the session active; `end_reason` is then ignored. Defaults to false.
     #[serde(default)]
     pub keep_session_open: Option<bool>,
-    /// Replace secrets by `[redacted:…]` instead of rejecting the request. Default: false.
+    /// Replace secrets with `[redacted:…]` instead of rejecting the request. Defaults to false.
     #[serde(default)]
     pub redact_secrets: Option<bool>,
 }
@@ -58,11 +58,11 @@ pub struct EndSessionParams {
 /// The ended session and its handoff.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct EndSessionOutput {
-    /// Session id.
+    /// Session id (`sess_…`).
     pub session_id: SessionId,
     /// Id of the stored handoff; null if the session ended without one.
     pub handoff_id: Option<HandoffId>,
-    /// When the session ended; `null` while it is still open.
+    /// Time when the session ended, or null while it is active.
     pub ended_at: Option<Timestamp>,
     /// True if the session had already ended or been abandoned. The handoff is stored in any case.
     pub late: bool,
@@ -83,7 +83,7 @@ impl Operation for EndSession {
     fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
         let draft = draft_of(&params)?;
         if draft.is_none() && params.keep_session_open == Some(true) {
-            return Err(Fault::invalid("handoff", "is needed to keep the session open"));
+            return Err(Fault::invalid("handoff", "is required to keep the session active"));
         }
         Ok((params, draft))
     }
@@ -189,7 +189,7 @@ fn repeat_response(
     let (session_id, handoff_id) = (session.id, stored.id);
     Err(Fault::new(
         ErrorCode::HandoffConflict,
-        format!("session {session_id} was ended before, with another handoff ({handoff_id})"),
+        format!("session {session_id} already ended with another handoff ({handoff_id})"),
     )
     .hint(
         "withdraw the stored handoff first (handoff.withdraw, baton handoff withdraw), then send the new one",
@@ -202,9 +202,10 @@ fn draft_of(params: &EndSessionParams) -> Result<Option<HandoffDraft>, Fault> {
     let EndSessionParams { handoff, summary, status_label, to_agent, payload, .. } = params;
     let flat = summary.is_some() || status_label.is_some() || to_agent.is_some() || payload.is_some();
     match handoff {
-        Some(_) if flat => {
-            Err(Fault::invalid("handoff", "send the handoff either whole in `handoff` or flat, not both"))
-        }
+        Some(_) if flat => Err(Fault::invalid(
+            "handoff",
+            "send the handoff either as `handoff` or as separate fields, not both",
+        )),
         Some(handoff) => HandoffDraft::read(handoff.clone(), "handoff").map(Some),
         None if !flat => Ok(None),
         None => {

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::context::Context;
-use crate::operation::{Effect, Operation};
+use crate::operation::{Effect, Operation, params_as_input};
 
 /// Keeps a session active.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub struct HeartbeatParams {
 /// Time of the next heartbeat.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct HeartbeatOutput {
-    /// Session id.
+    /// Session id (`sess_…`).
     pub session_id: SessionId,
     /// Time of this heartbeat.
     pub last_heartbeat_at: Timestamp,
@@ -43,12 +43,8 @@ impl Operation for Heartbeat {
         "Keep your session active while you work. Call it again before the returned next_heartbeat_at.";
     const EFFECT: Effect = Effect::Write;
     type Params = HeartbeatParams;
-    type Input = HeartbeatParams;
     type Output = HeartbeatOutput;
-
-    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
-        Ok(params)
-    }
+    params_as_input!();
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
         let mut session = context.lock_session(tx, params.session_id)?;

@@ -1,6 +1,6 @@
 //! `session.history`: lists sessions in any status.
 
-use baton_core::{Agent, Fault, Repo, SessionId, SessionStatus, Venture, VentureScope};
+use baton_core::{Agent, Fault, Repo, SessionId, SessionStatus, Venture};
 use baton_store::{SessionFilter, Tx};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -27,7 +27,7 @@ pub struct SessionHistoryParams {
     /// Filter by repository, as owner/name.
     #[serde(default)]
     pub repo: Option<Repo>,
-    /// Filter by agent.
+    /// Filter by agent, for example `claude-1`.
     #[serde(default)]
     pub agent: Option<Agent>,
     /// Filter by status: `active`, `ended` or `abandoned`.
@@ -70,15 +70,9 @@ impl Operation for SessionHistory {
         tx: &mut dyn Tx,
         (params, requested): &Self::Input,
     ) -> Result<Self::Output, Fault> {
-        if let Some(venture) = &params.venture {
-            context.actor.require_venture(venture)?;
-        }
         let filter = SessionFilter {
             venture: params.venture.clone(),
-            ventures: match &context.actor.ventures {
-                VentureScope::All => None,
-                VentureScope::Only(ventures) => Some(ventures.clone()),
-            },
+            ventures: context.readable_ventures(params.venture.as_ref())?,
             repo: params.repo.clone(),
             agent: params.agent.clone(),
             ..SessionFilter::default()

@@ -1,6 +1,6 @@
 //! `session.list`: lists active sessions.
 
-use baton_core::{Agent, Fault, Repo, Session, SessionId, TrackFilter, Venture, VentureScope};
+use baton_core::{Agent, Fault, Repo, Session, SessionId, TrackFilter, Venture};
 use baton_store::{SessionFilter, Tx};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ pub struct ListSessions;
 /// Filters. At least one of `venture`, `repo` and `agent` is required.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ListSessionsParams {
-    /// Filter by venture.
+    /// Filter by venture, for example `acme`.
     #[serde(default)]
     pub venture: Option<Venture>,
     /// Filter by repository, as owner/name.
@@ -29,7 +29,7 @@ pub struct ListSessionsParams {
     /// Number of a track, or `none` for sessions without a track.
     #[serde(default)]
     pub track: Option<TrackFilter>,
-    /// Filter by agent.
+    /// Filter by agent, for example `claude-1`.
     #[serde(default)]
     pub agent: Option<Agent>,
     /// Maximum number of sessions, 1 to 200. Defaults to 100.
@@ -62,7 +62,7 @@ impl Operation for ListSessions {
     fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
         let is_named = params.venture.is_some() || params.repo.is_some() || params.agent.is_some();
         let ((), page) = Fault::both(
-            Fault::require(is_named, "venture", "at least one of venture, repo and agent is needed")
+            Fault::require(is_named, "venture", "at least one of venture, repo and agent is required")
                 .map_err(|fault| fault.hint("add a filter, for example venture=local")),
             page_of(params.limit, params.cursor.as_deref(), DEFAULT_LIMIT, LIST),
         )?;
@@ -74,15 +74,9 @@ impl Operation for ListSessions {
         tx: &mut dyn Tx,
         (params, requested): &Self::Input,
     ) -> Result<Self::Output, Fault> {
-        if let Some(venture) = &params.venture {
-            context.actor.require_venture(venture)?;
-        }
         let filter = SessionFilter {
             venture: params.venture.clone(),
-            ventures: match &context.actor.ventures {
-                VentureScope::All => None,
-                VentureScope::Only(ventures) => Some(ventures.clone()),
-            },
+            ventures: context.readable_ventures(params.venture.as_ref())?,
             repo: params.repo.clone(),
             track: params.track,
             agent: params.agent.clone(),

@@ -2,15 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use baton_core::observation::one_line;
 use baton_core::task::TaskStatus;
-use baton_core::{Fault, Session, SessionId, Timestamp, Venture, VentureScope};
+use baton_core::{Fault, Session, SessionId, Timestamp, Venture, VentureScope, cut_with_ellipsis, one_line};
 use baton_store::{HandoffFilter, ObservationFilter, Page, SessionFilter, TaskFilter, Tx};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::context::Context;
-use crate::operation::{Effect, Operation, RequestLogging};
+use crate::operation::{Effect, Operation, RequestLogging, params_as_input};
 use crate::turn::TurnView;
 
 /// Maximum number of sessions.
@@ -54,21 +53,21 @@ pub struct SessionOverviewOutput {
 /// An active session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LiveSession {
-    /// Session id.
+    /// Session id (`sess_…`).
     pub id: SessionId,
-    /// Agent name.
+    /// Agent name, for example `claude-1`.
     pub agent: String,
-    /// Program that runs the agent.
+    /// Program that runs the agent, for example `claude-code`.
     pub client: Option<String>,
-    /// Host name.
+    /// Host name of the machine, for example `build-3`.
     pub host: Option<String>,
-    /// Venture.
+    /// Venture, for example `acme`.
     pub venture: String,
-    /// Repository as owner/name.
+    /// Repository as owner/name, for example acme/webshop.
     pub repo: String,
-    /// Track number.
+    /// Track number, for example 2.
     pub track: Option<i64>,
-    /// Branch.
+    /// Git branch, for example `feature/login`.
     pub branch: Option<String>,
     /// Time when the session started.
     pub started_at: Timestamp,
@@ -85,7 +84,7 @@ pub struct LiveSession {
 /// A file that more than one active session changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SharedFile {
-    /// Repository as owner/name.
+    /// Repository as owner/name, for example acme/webshop.
     pub repo: String,
     /// Path of the file.
     pub file: String,
@@ -133,12 +132,8 @@ impl Operation for SessionOverview {
     // A dashboard calls it every second.
     const REQUEST_LOGGING: RequestLogging = RequestLogging::Counted;
     type Params = SessionOverviewParams;
-    type Input = SessionOverviewParams;
     type Output = SessionOverviewOutput;
-
-    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
-        Ok(params)
-    }
+    params_as_input!();
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
         let ventures = match (&params.venture, &context.actor.ventures) {
@@ -181,6 +176,7 @@ impl Operation for SessionOverview {
 
 fn live_session(context: &Context<'_>, tx: &mut dyn Tx, session: Session) -> Result<LiveSession, Fault> {
     let last_turn = tx.turns(session.id, None, 1)?.pop().map(|turn| {
+        let shorten = |text: &str| cut_with_ellipsis(text, MAX_TEXT_CHARS);
         let mut turn = TurnView::from(turn);
         turn.prompt = shorten(&turn.prompt);
         turn.closing_message = turn.closing_message.as_deref().map(shorten);
@@ -206,14 +202,6 @@ fn live_session(context: &Context<'_>, tx: &mut dyn Tx, session: Session) -> Res
         last_turn,
         files_changed,
     })
-}
-
-/// Shortens a text and keeps its lines.
-fn shorten(text: &str) -> String {
-    match text.char_indices().nth(MAX_TEXT_CHARS) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
 }
 
 fn files_changed(tx: &mut dyn Tx, session_id: SessionId) -> Result<Vec<String>, Fault> {
@@ -286,7 +274,7 @@ fn add_drifted(tx: &mut dyn Tx, venture: &Venture, attention: &mut Vec<Attention
         attention.push(Attention {
             kind: AttentionKind::Drifted,
             text: format!("{} has {files}: {}", task.task_id, one_line(&task.title, 120)),
-            id: Some(task.task_id.to_string()),
+            id: Some(task.item_id()),
             repo: task.repo.map(Into::into),
             at: Some(task.updated_at),
         });

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::context::Context;
 use crate::handoff::HandoffSummary;
 use crate::observation::SummaryView;
-use crate::operation::{Effect, Operation};
+use crate::operation::{Effect, Operation, params_as_input};
 use crate::session::SessionView;
 
 /// Shows a session.
@@ -39,12 +39,8 @@ impl Operation for ShowSession {
         "Show a session in any status, with the handoff that ended it and its summary.";
     const EFFECT: Effect = Effect::Read;
     type Params = ShowSessionParams;
-    type Input = ShowSessionParams;
     type Output = ShowSessionOutput;
-
-    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
-        Ok(params)
-    }
+    params_as_input!();
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
         let session = context.session(tx, params.session_id)?;

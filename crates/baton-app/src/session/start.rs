@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use baton_core::bundle::{Bundle, BundleLimits};
 use baton_core::{
     Agent, ClientSessionId, CorrelationId, EndReason, Fault, Handoff, HandoffAuthor, IssueNumber, Label,
     Repo, Session, SessionFacts, SessionId, SessionStatus, SessionTuple, StartDecision, Timestamp, Track,
@@ -13,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::bundle::{BundleRequest, BundleScope, build};
+use crate::bundle::{Bundle, BundleLimits, BundleRequest, BundleScope, build};
 use crate::context::Context;
 use crate::handoff::HandoffSummary;
 use crate::operation::{Effect, Operation};
@@ -37,13 +36,13 @@ pub struct StartSessionParams {
     /// Program that runs the agent, for example `claude-code`.
     #[serde(default)]
     pub client: Option<Label>,
-    /// Version of that program.
+    /// Version of the program that runs the agent, for example `2.1.0`.
     #[serde(default)]
     pub client_version: Option<Label>,
     /// Chat id assigned by the client. Two chats in one repository are two sessions.
     #[serde(default)]
     pub client_session_id: Option<ClientSessionId>,
-    /// Host name of the machine.
+    /// Host name of the machine, for example `build-3`.
     #[serde(default)]
     pub host: Option<Label>,
     /// Venture, for example `acme`. Defaults to the configured venture.
@@ -67,7 +66,7 @@ pub struct StartSessionParams {
     /// Current commit.
     #[serde(default)]
     pub commit_sha: Option<Label>,
-    /// Additional data to store with the session, as a JSON object.
+    /// Additional data to store with the session, as a JSON object, for example `{"ticket": "SHOP-12"}`.
     #[serde(default)]
     pub meta: Option<Map<String, Value>>,
     /// Set to true to receive `context`: what a new chat should know about the repository, in at most 2,000 tokens.
@@ -106,7 +105,7 @@ pub struct StartSessionOutput {
     pub next_heartbeat_at: Timestamp,
     /// Seconds until the next heartbeat.
     pub heartbeat_interval_seconds: u32,
-    /// What looks wrong about the request, or null.
+    /// Likely mistake in the request, for example a repository other than the current checkout, or null.
     pub warning: Option<String>,
     /// Correlation id of this request in the server log.
     pub correlation_id: CorrelationId,
@@ -165,8 +164,8 @@ impl Operation for StartSession {
     }
 }
 
-/// Asks about a repository that differs from that of the checkout. A checkout without a remote is named after its folder,
-/// which is no reason to doubt another name.
+/// Returns a warning if the repository differs from the repository of the checkout. There is no warning for a
+/// checkout without a remote, because its name is only the name of its folder.
 fn question_repo(params: &StartSessionParams) -> Option<String> {
     let is_questionable = |here: &&Repo| **here != params.repo && !here.as_str().starts_with("local/");
     let here = params.checkout_repo.as_ref().filter(is_questionable)?;
@@ -251,8 +250,8 @@ pub(crate) fn find_or_create(
     Ok((StartStatus::Created, session))
 }
 
-/// Finds and locks the active sessions of a tuple. A chat whose repository was corrected keeps the corrected one, whatever
-/// its hooks report.
+/// Finds and locks the active sessions of a tuple. A chat whose repository was corrected keeps the corrected
+/// repository, regardless of the repository that its hooks report.
 pub(crate) fn lock_active_sessions(
     tx: &mut dyn Tx,
     mut tuple: SessionTuple,
@@ -281,6 +280,7 @@ pub(crate) fn start_bundle(
         repo,
         track: *track,
         session: Some(session),
+        unrecorded: None,
         agent: Some(agent),
         branch: session.facts.branch.as_deref(),
         prompt: None,

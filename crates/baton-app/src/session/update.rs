@@ -24,16 +24,17 @@ pub struct UpdateSessionParams {
     pub schema_version: Option<String>,
     /// Session id returned by `session_start`.
     pub session_id: SessionId,
-    /// Current branch.
+    /// Current branch, for example `feature/logout`.
     #[serde(default)]
     pub branch: Option<Label>,
     /// Current commit.
     #[serde(default)]
     pub commit_sha: Option<Label>,
-    /// Number of the issue you work on.
+    /// Number of the issue you work on, for example 185.
     #[serde(default)]
     pub issue_number: Option<IssueNumber>,
-    /// Corrected repository as owner/name. The handoffs and observations of the session move with it.
+    /// Corrected repository as owner/name, for example acme/webshop. The handoffs and observations of the
+    /// session move to it.
     #[serde(default)]
     pub repo: Option<Repo>,
     /// JSON merge patch for the session's `meta`. `null` removes a key.
@@ -44,7 +45,7 @@ pub struct UpdateSessionParams {
 /// Time of the update.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct UpdateSessionOutput {
-    /// Session id.
+    /// Session id (`sess_…`).
     pub session_id: SessionId,
     /// Time when the session was updated.
     pub updated_at: Timestamp,

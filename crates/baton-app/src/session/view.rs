@@ -1,6 +1,7 @@
 //! Wire representation of sessions.
 
-use baton_core::{EndReason, Session, SessionId, SessionStatus, Timestamp, client_name};
+use baton_core::{EndReason, Session, SessionId, SessionStatus, Timestamp};
+use baton_observation::client_name;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -8,29 +9,29 @@ use serde_json::{Map, Value, json};
 /// A session. Absent values are `null`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionView {
-    /// Session id.
+    /// Session id (`sess_…`).
     pub id: SessionId,
-    /// Agent name.
+    /// Agent name, for example `claude-1`.
     pub agent: String,
-    /// Program that runs the agent.
+    /// Program that runs the agent, for example `claude-code`.
     pub client: Option<String>,
-    /// Version of that program.
+    /// Version of the program that runs the agent, for example `2.1.0`.
     pub client_version: Option<String>,
-    /// Chat id assigned by the client.
+    /// Chat id assigned by the client, for example `chat-7`.
     pub client_session_id: Option<String>,
-    /// Host name.
+    /// Host name of the machine, for example `build-3`.
     pub host: Option<String>,
-    /// Venture.
+    /// Venture, for example `acme`.
     pub venture: String,
-    /// Repository as owner/name.
+    /// Repository as owner/name, for example acme/webshop.
     pub repo: String,
     /// Track number, or null for a session without a track.
     pub track: Option<i64>,
-    /// Issue number.
+    /// Issue number, for example 185.
     pub issue_number: Option<i64>,
-    /// Branch.
+    /// Git branch, for example `feature/login`.
     pub branch: Option<String>,
-    /// Commit.
+    /// Git commit, for example `9f3c2d1`.
     pub commit_sha: Option<String>,
     /// Status of the session.
     pub status: SessionStatus,
@@ -42,7 +43,7 @@ pub struct SessionView {
     pub last_heartbeat_at: Timestamp,
     /// Time when the session ended.
     pub ended_at: Option<Timestamp>,
-    /// Reason for the end.
+    /// Reason for the end of the session, for example `manual` or `stale`.
     pub end_reason: Option<EndReason>,
     /// Request schema version of the creating request.
     pub schema_version: String,
@@ -91,15 +92,15 @@ impl From<Session> for SessionView {
 /// An active session of another agent or chat in the same repository.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ActiveSession {
-    /// Session id.
+    /// Session id (`sess_…`).
     pub id: SessionId,
-    /// Agent name.
+    /// Agent name, for example `claude-1`.
     pub agent: String,
-    /// Track number.
+    /// Track number, for example 2.
     pub track: Option<i64>,
-    /// Issue number.
+    /// Issue number, for example 185.
     pub issue_number: Option<i64>,
-    /// Branch.
+    /// Git branch, for example `feature/login`.
     pub branch: Option<String>,
     /// Time of the last heartbeat.
     pub last_heartbeat_at: Timestamp,

@@ -3,6 +3,8 @@
 
 mod list;
 mod record;
+mod show;
 
 pub use list::{ListTasks, ListTasksOutput, ListTasksParams};
 pub use record::{RecordTask, RecordTaskOutput, RecordTaskParams};
+pub use show::{ShowTask, ShowTaskOutput, ShowTaskParams, TaskDiff, TaskFiles};

@@ -21,26 +21,26 @@ pub struct RecordTask;
 pub struct RecordTaskParams {
     /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
-    /// Host name of the machine with the checkout.
+    /// Host name of the machine with the checkout, for example `build-3`.
     #[schemars(length(min = 1, max = 4096))]
     pub host: String,
-    /// Path of the root of the checkout.
+    /// Path of the root of the checkout, for example `/home/ada/webshop`.
     #[schemars(length(min = 1, max = 4096))]
     pub checkout: String,
     /// Venture. Defaults to the configured venture.
     #[serde(default)]
     pub venture: Option<Venture>,
-    /// Repository as owner/name.
+    /// Repository as owner/name, for example acme/webshop.
     #[serde(default)]
     pub repo: Option<Repo>,
-    /// Title of the task.
+    /// Title of the task, for example "Add passkey login".
     #[serde(default)]
     #[schemars(length(max = 4096))]
     pub title: String,
     /// Status of the task. Omit to remove the task from the index.
     #[serde(default)]
     pub status: Option<TaskStatus>,
-    /// Role that currently holds the task.
+    /// Role that currently holds the task, for example `reviewer`; null if no role holds it.
     #[serde(default)]
     pub holder: Option<Role>,
     /// Number of open drifts.
@@ -54,7 +54,7 @@ pub struct RecordTaskParams {
 /// State of the task in the index.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct RecordTaskOutput {
-    /// Task id.
+    /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
     /// True if the task is now in the index.
     pub listed: bool,

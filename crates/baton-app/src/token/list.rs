@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::context::Context;
-use crate::operation::{Effect, Operation};
+use crate::operation::{Effect, Operation, params_as_input};
 use crate::token::TokenView;
 
 /// Lists tokens.
@@ -29,12 +29,8 @@ impl Operation for ListTokens {
     const SUMMARY: &'static str = "List tokens.";
     const EFFECT: Effect = Effect::Read;
     type Params = ListTokensParams;
-    type Input = ListTokensParams;
     type Output = ListTokensOutput;
-
-    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
-        Ok(params)
-    }
+    params_as_input!();
 
     fn run(_context: &Context<'_>, tx: &mut dyn Tx, _params: &Self::Input) -> Result<Self::Output, Fault> {
         let tokens = tx.tokens()?;

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::context::Context;
-use crate::operation::{Effect, Operation};
+use crate::operation::{Effect, Operation, params_as_input};
 use crate::token::TokenView;
 
 /// Revokes a token.
@@ -32,19 +32,15 @@ impl Operation for RevokeToken {
     const SUMMARY: &'static str = "Revoke a token.";
     const EFFECT: Effect = Effect::Write;
     type Params = RevokeTokenParams;
-    type Input = RevokeTokenParams;
     type Output = RevokeTokenOutput;
-
-    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
-        Ok(params)
-    }
+    params_as_input!();
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
         let id: TokenId = params.token_id.parse().map_err(|problem| Fault::invalid("token_id", problem))?;
         tx.revoke_token(&id, context.now)?;
         let token = tx.token(&id)?.ok_or_else(|| {
             Fault::new(ErrorCode::NotFound, format!("there is no token {id}"))
-                .hint("list them with baton token list")
+                .hint("list tokens with baton token list")
         })?;
         Ok(RevokeTokenOutput { info: token.into() })
     }

@@ -20,13 +20,13 @@ pub struct ListTurns;
 /// The session and the page to list.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ListTurnsParams {
-    /// Session id.
+    /// Session id (`sess_…`).
     pub session_id: SessionId,
-    /// Maximum number of turns, from 1 to 200. Default: 20.
+    /// Maximum number of turns, 1 to 200. Defaults to 20.
     #[serde(default)]
     #[schemars(range(min = 1, max = 200))]
     pub limit: Option<i64>,
-    /// Only earlier turns than this one: `next_before` of the previous page.
+    /// List only turns before this one: `next_before` of the previous page, for example `turn_42`.
     #[serde(default)]
     pub before: Option<TurnId>,
 }
@@ -36,7 +36,7 @@ pub struct ListTurnsParams {
 pub struct ListTurnsOutput {
     /// Turns, newest first.
     pub turns: Vec<TurnView>,
-    /// Pass it as `before` for the next page; `null` on the last one.
+    /// Value of `before` for the next page, or null on the last page.
     pub next_before: Option<TurnId>,
 }
 

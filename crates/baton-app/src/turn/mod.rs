@@ -1,4 +1,4 @@
-//! Turns of chats: requests of the user, and how the agent closed them.
+//! Turns of chats: requests of the user and closing messages of the agent.
 
 mod list;
 mod show;

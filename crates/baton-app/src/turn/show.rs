@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use baton_core::observation::{Observation, TurnId, check, commit_message, is_failure};
+use baton_core::observation::{Observation, TurnId};
 use baton_core::{ErrorCode, Fault};
+use baton_observation::{check, commit_message, is_failure};
 use baton_store::Tx;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::view::{ToolCount, TurnAction, TurnView};
 use crate::context::Context;
-use crate::operation::{Effect, Operation};
+use crate::operation::{Effect, Operation, params_as_input};
 
 /// Maximum number of tool uses that are read, and listed.
 const MAX_ACTIONS: u32 = 500;
@@ -43,7 +44,7 @@ pub struct ShowTurnOutput {
     pub commits: Vec<String>,
     /// Tool uses that failed.
     pub failures: Vec<TurnAction>,
-    /// Tool uses in order, at most 500. Those still waiting to be processed are missing.
+    /// Tool uses in order, at most 500, without pending ones.
     pub actions: Vec<TurnAction>,
 }
 
@@ -53,12 +54,8 @@ impl Operation for ShowTurn {
         used, the files it changed, checks with results, commits and failures.";
     const EFFECT: Effect = Effect::Read;
     type Params = ShowTurnParams;
-    type Input = ShowTurnParams;
     type Output = ShowTurnOutput;
-
-    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
-        Ok(params)
-    }
+    params_as_input!();
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
         let missing = || {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Turn of a chat. Absent values are `null`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TurnView {
-    /// Turn id.
+    /// Turn id, for example `turn_42`.
     pub id: TurnId,
     /// Session of the turn.
     pub session_id: SessionId,
@@ -48,9 +48,9 @@ impl From<Turn> for TurnView {
 /// Number of uses of a tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolCount {
-    /// Tool name.
+    /// Tool name, for example `Bash` or `Edit`.
     pub tool: String,
-    /// Number of uses.
+    /// Number of times the tool was used.
     pub uses: u32,
 }
 
@@ -59,6 +59,6 @@ pub struct ToolCount {
 pub struct TurnAction {
     /// Observation id. Read it with observation.show.
     pub observation_id: ObservationId,
-    /// Title: what was done, and with which result.
+    /// Title: what was done and the result, for example "Run cargo test: 14 passed".
     pub title: String,
 }

@@ -63,7 +63,7 @@ fn prompts_add_up_to_three_related_items_once_per_chat() {
         let first = prompt(&stage, "new", question);
         let lines: Vec<&str> = first.lines().collect();
         assert!((2..=4).contains(&lines.len()), "{first}");
-        assert!(lines[0].ends_with("as information:"), "{first}");
+        assert!(lines[0].ends_with("for reference:"), "{first}");
         assert!(first.contains("walrus importer skip invalid penguins"), "{first}");
         assert!(lines[1..].iter().all(|line| line.starts_with("- ") && line.ends_with(']')), "{first}");
         for line in &lines[1..] {

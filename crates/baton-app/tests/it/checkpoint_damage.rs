@@ -111,7 +111,7 @@ fn damaged_frame_is_reported_and_other_checkpoints_stay_readable() {
     for (what, damage) in damages() {
         for stage in Stage::each_with(default_settings) {
             let Scene { early, late, other } = scene(&stage);
-            // Only position 5 of the second series is a difference to position 4.
+            // Only position 5 of the second series is a difference from position 4.
             change(&stage, &late[4].0, damage);
             assert_damaged(&stage, &late[4].0, Some(&late[3].0));
             assert_all_load(&stage, &late[..4]);
@@ -140,7 +140,7 @@ fn every_load_of_the_latest_names_newer_damaged_checkpoints_until_they_are_resol
         let Scene { late, .. } = scene(&stage);
         let sound = (Value::Null, json!([]));
         assert_eq!(warnings(&stage), [sound.clone(), sound.clone()]);
-        // Position 5 of the second series is a difference to position 4.
+        // Position 5 of the second series is a difference from position 4.
         let good = frame(&stage, &late[4].0);
         change(&stage, &late[4].0, |bytes| bytes[3] ^= 1);
         refused(&stage.call("checkpoint.load", json!({ "sessionId": "w" })), "checkpoint_corrupt");
@@ -285,7 +285,7 @@ fn store_check_lists_every_damaged_item() {
         let sound = check_store(&stage.app).unwrap();
         let all = (early.len() + late.len() + other.len()) as u64;
         assert_eq!((sound.checkpoints, sound.damaged), (all, 0), "{sound:?}");
-        // Position 5 of the second series is a difference to position 4.
+        // Position 5 of the second series is a difference from position 4.
         change(&stage, &late[4].0, |bytes| bytes[9] ^= 4);
         let sql = "UPDATE workflows SET stored_bytes = stored_bytes + 1 WHERE id = 'other'";
         stage.store.place().execute(sql, sql);

@@ -73,7 +73,7 @@ fn latest_checkpoint_is_the_one_stored_last() {
 }
 
 #[test]
-fn spooled_checkpoints_are_replayed_in_the_order_they_were_saved() {
+fn checkpoints_in_the_outbox_are_replayed_in_the_order_they_were_saved() {
     let folder = tempfile::tempdir().unwrap();
     let stage = Stage::sqlite();
     let with_outbox = |settings: &mut baton_app::Settings| {

@@ -52,7 +52,7 @@ fn agents_handoff_after_the_hook_replaces_the_automatic_one() {
         assert_eq!((&ended["late"], ok(&stage.call("session.end", own))), (&true.into(), ended.clone()));
         let handoff = latest(&stage);
         assert_eq!((&handoff["id"], &handoff["written_by"]), (&ended["handoff_id"], &"agent".into()));
-        assert_eq!(handoff["automatic"]["still_waiting"], 1);
+        assert_eq!(handoff["automatic"]["queued_tool_uses"], 1);
         let listed = ok(&stage.call("handoff.list", json!({ "venture": "v" })));
         assert_eq!(listed["handoffs"].as_array().unwrap().len(), 1, "the automatic handoff is withdrawn");
     }
@@ -79,7 +79,7 @@ fn handoff_with_pending_tool_uses_is_incomplete_until_they_are_processed() {
             let after = latest(&stage);
             assert_eq!((&after["id"], &after["incomplete"]), (&before["id"], &false.into()));
             let content = if by_agent { &after["automatic"] } else { &after["payload"] };
-            assert_eq!((&content["still_waiting"], &content["observations"]), (&0.into(), &1.into()));
+            assert_eq!((&content["queued_tool_uses"], &content["observations"]), (&0.into(), &1.into()));
             let title = stage.observations()[0]["title"].clone();
             assert_eq!(content["work_completed"], json!([title]));
             if !by_agent {

@@ -1,4 +1,4 @@
-//! Direct questions: `recall.get` with a file or a command.
+//! History of a file and of a command: `recall.get` with a file or a command.
 
 use baton_core::{Access, Sha256Hash};
 use serde_json::{Value, json};

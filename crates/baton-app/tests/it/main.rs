@@ -14,6 +14,7 @@ mod handoff;
 mod history;
 mod idempotency;
 mod liveness;
+mod machine;
 mod memory;
 mod note;
 mod observation_end;

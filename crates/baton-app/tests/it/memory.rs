@@ -219,7 +219,7 @@ fn forgotten_items_are_deleted_with_their_raw_output_and_their_quotes() {
 }
 
 #[test]
-fn a_forgotten_turn_takes_its_tool_uses_with_it() {
+fn forgetting_a_turn_deletes_its_tool_uses() {
     for stage in Stage::each() {
         chat(&stage);
         stage.clock.set(NOW.plus(MINUTE));

@@ -1,5 +1,7 @@
 //! `session-end` and `pre-compact`: the handoff at the end of a chat and the checkpoint before a compaction.
 
+use std::time::Duration;
+
 use baton_core::{EndReason, SessionStatus};
 use baton_testkit::contract::read;
 use serde_json::{Value, json};
@@ -43,7 +45,7 @@ fn session_end_writes_a_handoff_from_observations() {
         assert_eq!(titles.len(), 2);
         let files = payload["key_files"].as_array().unwrap();
         assert!(files.contains(&"src/lib.rs".into()), "{payload}");
-        assert_eq!((&payload["still_waiting"], &payload["observations"]), (&1.into(), &2.into()));
+        assert_eq!((&payload["queued_tool_uses"], &payload["observations"]), (&1.into(), &2.into()));
         assert_eq!(payload["last_prompt"], "Make it fast");
         assert_eq!(payload["reason"], "prompt_input_exit");
         assert!(!handoff["summary"].as_str().unwrap().is_empty());
@@ -59,13 +61,49 @@ fn session_end_writes_a_handoff_from_observations() {
 }
 
 #[test]
+fn completed_work_lists_what_changed_or_checked_something() {
+    for stage in Stage::each() {
+        let read = json!({
+            "tool_name": "Read", "tool_input": { "file_path": "/home/dev/shop/src/lib.rs" },
+            "tool_response": { "type": "text", "file": { "filePath": "/home/dev/shop/src/lib.rs",
+                "content": "fn main() {}", "numLines": 1, "startLine": 1, "totalLines": 1 } },
+        });
+        let search = json!({
+            "tool_name": "Grep", "tool_input": { "pattern": "main", "path": "src" },
+            "tool_response": { "mode": "files_with_matches", "filenames": ["src/lib.rs"], "numFiles": 1 },
+        });
+        let uses = [
+            edit("src/lib.rs"),
+            bash("cargo test", "test result: ok. 3 passed; 0 failed"),
+            bash("git commit -m 'Make it fast'", "[main 1a2b3c4] Make it fast\n 1 file changed"),
+        ];
+        for (second, fields) in (1..).zip(uses.into_iter().chain((0..20).flat_map(|_| {
+            let shown = bash("cat src/lib.rs", "fn main() {}");
+            [read.clone(), search.clone(), shown, bash("git status", "On branch main\nnothing to commit")]
+        }))) {
+            stage.clock.set(NOW.plus(Duration::from_secs(second)));
+            stage.hooked("post-tool-use", fields);
+        }
+        assert_eq!(stage.work(), 83);
+        stage.hooked("session-end", json!({}));
+        let payload = latest(&stage)["payload"].clone();
+        let done: Vec<&str> =
+            payload["work_completed"].as_array().unwrap().iter().map(|line| line.as_str().unwrap()).collect();
+        assert_eq!(done.len(), 3, "{done:?}");
+        assert!(done[0].starts_with("Edit src/lib.rs") && done[1].starts_with("Run cargo test"), "{done:?}");
+        assert_eq!(done[2], "Commit 'Make it fast'");
+        assert_eq!(payload["observations"], 83);
+    }
+}
+
+#[test]
 fn handoff_lists_unprocessed_tool_uses_by_name() {
     for stage in Stage::each() {
         stage.hooked("post-tool-use", edit("src/lib.rs"));
         stage.hooked("session-end", json!({}));
         let handoff = latest(&stage);
         assert_eq!(
-            (&handoff["payload"]["still_waiting"], &handoff["payload"]["observations"]),
+            (&handoff["payload"]["queued_tool_uses"], &handoff["payload"]["observations"]),
             (&1.into(), &0.into())
         );
         let summary = handoff["summary"].as_str().unwrap();
@@ -96,7 +134,7 @@ fn session_end_uses_the_stored_summary_of_a_model() {
             (&shown["summary"]["observations"], shown["summary"]["made_at"].is_string()),
             (&1.into(), true)
         );
-        assert_eq!(handoff["payload"]["still_waiting"], 0);
+        assert_eq!(handoff["payload"]["queued_tool_uses"], 0);
     }
 }
 
@@ -170,7 +208,7 @@ fn pre_compact_saves_a_checkpoint() {
             (&"Keep the numbers".into(), &"auto".into())
         );
         assert_eq!((&context["branch"], &context["cwd"]), (&"feature".into(), &"/home/dev/shop".into()));
-        assert_eq!(context["not_yet_understood"], 1);
+        assert_eq!(context["queued_tool_uses"], 1);
         let expected: Vec<(Value, Value)> = stage
             .observations()
             .iter()

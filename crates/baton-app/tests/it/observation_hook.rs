@@ -1,7 +1,7 @@
 //! `hook.report`: mapping of events to sessions, stored data and rejected reports.
 
 use baton_core::SessionStatus;
-use baton_core::observation::HookEvent;
+use baton_observation::HookEvent;
 use baton_testkit::contract::read;
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ fn required_fields(event: HookEvent) -> Value {
 #[test]
 fn every_event_resumes_or_creates_the_session_of_its_chat() {
     for stage in Stage::each() {
-        for event in HookEvent::ALL.into_iter().filter(|event| *event != HookEvent::PreToolUse) {
+        for event in HookEvent::ALL.iter().copied().filter(|event| *event != HookEvent::PreToolUse) {
             let fields = || {
                 let mut fields = required_fields(event);
                 fields["session_id"] = event.as_str().into();

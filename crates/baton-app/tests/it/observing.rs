@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use baton_app::observation::WorkQueue;
 use baton_app::{Reply, Settings};
-use baton_core::observation::{CompressedObservation, SessionMaterial, SessionSummary, ToolUse};
+use baton_core::observation::{CompressedObservation, SessionMaterial, SessionSummary};
 use baton_core::{Access, Actor, ActorKeyId, Session, SessionId, VentureScope};
 use baton_llm::{CompressError, Compression, Compressor, Summarization, TokenUsage};
+use baton_observation::ToolUse;
 use baton_store::{Page, QueueRelease, SessionFilter};
 use baton_testkit::contract::read;
 use serde_json::{Value, json};

@@ -14,7 +14,7 @@ use baton_app::{
     AnyOperation, App, Call, ChatRecall, CheckpointSettings, Clock, Entropy, Face, ObservationSettings,
     Reply, RequestLog, Settings, find,
 };
-use baton_core::classify::Classifier;
+use baton_checkpoint::classify::Classifier;
 use baton_core::{
     Actor, Fault, HeartbeatPolicy, IdempotencyKey, Liveness, RequestRecord, SessionId, Timestamp,
 };
@@ -176,6 +176,7 @@ fn settings() -> Settings {
             troubles: ModelTroubles::default(),
             activity: WorkerActivity::default(),
         },
+        machine: None,
         started_at: NOW,
     }
 }

@@ -1,8 +1,9 @@
-//! Delta chains of the checkpoints of a workflow: a checkpoint is stored as the difference to an earlier one.
+//! Delta chains of the checkpoints of a workflow: a checkpoint is stored as the difference from an earlier
+//! one.
 //!
-//! A series starts with a full context at position 0. Each later position is stored as the difference to its base: the
-//! position with the lowest set bit cleared. Half of the positions are differences to their direct predecessor, and a
-//! chain has at most six differences, because positions below 64 have six bits.
+//! A series starts with a full context at position 0. Each later position is stored as the difference from
+//! its base: the position with the lowest set bit cleared. Half of the positions are differences from their
+//! direct predecessor, and a chain has at most six differences, because positions below 64 have six bits.
 
 use std::collections::BTreeSet;
 

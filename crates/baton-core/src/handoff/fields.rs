@@ -32,15 +32,15 @@ pub struct HandoffFields {
 /// Places that a handoff refers to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HandoffReferences {
-    /// Workflow id.
+    /// Workflow id, for example `auth-migration`.
     pub workflow: Option<String>,
-    /// Checkpoint id.
+    /// Checkpoint id (`ckpt_…`).
     pub checkpoint: Option<String>,
-    /// Task id.
+    /// Task id, for example `TASK-0824`.
     pub task: Option<String>,
-    /// Branch.
+    /// Git branch, for example `feature/login`.
     pub branch: Option<String>,
-    /// Commit.
+    /// Git commit, for example `9f3c2d1`.
     pub commit: Option<String>,
     /// Files with uncommitted changes.
     pub uncommitted_files: Vec<String>,

@@ -1,7 +1,8 @@
 //! Canonical JSON (RFC 8785) written while a document is read.
 //!
-//! The members of an object are written in the order in which they come. When the object ends they are sorted in the text,
-//! if they have to be, so that only the places of the members of the objects around a value are held in memory.
+//! The members of an object are written in the order in which they come. When the object ends, its members
+//! are sorted in the text if necessary, so that only the positions of members of the enclosing objects are
+//! held in memory.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -23,13 +24,13 @@ pub(super) struct OpenObject {
     is_sorted: bool,
 }
 
-/// The place of a member in the text. A document has less than 4 GiB.
+/// Position of a member in the text. A document has less than 4 GiB.
 #[derive(Clone, Copy)]
 struct Member {
     start: u32,
     key_end: u32,
     end: u32,
-    /// The place of its key in the document that is read.
+    /// Position of its key in the document that is read.
     key_start: u32,
 }
 
@@ -86,7 +87,7 @@ fn read_key<'t>(text: &'t str, offset: usize, member: &Member) -> Cow<'t, str> {
     Cow::Borrowed(plain)
 }
 
-/// A place in the text. Documents are far below the limit, which is checked before they are read.
+/// Position in the text. Documents are far below the limit, which is checked before they are read.
 fn position(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
 }

@@ -13,28 +13,35 @@ pub struct JsonText<'t>(&'t str);
 
 /// Type of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum JsonKind {
+pub enum JsonKind {
+    /// `null`.
     Null,
+    /// `true` or `false`.
     Bool,
+    /// A number.
     Number,
+    /// A string.
     String,
+    /// An array.
     Array,
+    /// An object.
     Object,
 }
 
 /// A member of an object.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct JsonMember<'t> {
+pub struct JsonMember<'t> {
     /// Position of the key in the text of the object.
-    pub(crate) start: usize,
+    pub start: usize,
     /// The key with its quotes and escapes.
-    pub(crate) key: JsonText<'t>,
-    pub(crate) value: JsonText<'t>,
+    pub key: JsonText<'t>,
+    /// The value.
+    pub value: JsonText<'t>,
 }
 
 impl<'t> JsonText<'t> {
     /// Wraps a text that is known to be compact JSON.
-    pub(crate) const fn new(text: &'t str) -> Self {
+    pub const fn new(text: &'t str) -> Self {
         Self(text)
     }
 
@@ -44,11 +51,12 @@ impl<'t> JsonText<'t> {
     }
 
     /// Returns the length of the text in bytes.
-    pub(crate) const fn size(self) -> usize {
+    pub const fn size(self) -> usize {
         self.0.len()
     }
 
-    pub(crate) fn kind(self) -> JsonKind {
+    /// Returns the type, which the first character tells.
+    pub fn kind(self) -> JsonKind {
         match self.0.as_bytes().first() {
             Some(b'"') => JsonKind::String,
             Some(b'[') => JsonKind::Array,
@@ -60,7 +68,7 @@ impl<'t> JsonText<'t> {
     }
 
     /// Returns a string without its quotes and escapes; empty for a value that is not a string.
-    pub(crate) fn decode(self) -> Cow<'t, str> {
+    pub fn decode(self) -> Cow<'t, str> {
         let mut reader = Reader { bytes: self.0.as_bytes(), position: 0, max_depth: MAX_DEPTH };
         if self.kind() == JsonKind::String {
             reader.read_string().unwrap_or_default()
@@ -70,7 +78,7 @@ impl<'t> JsonText<'t> {
     }
 
     /// Lists the items of an array; nothing for another value.
-    pub(crate) fn items(self) -> impl Iterator<Item = Self> {
+    pub fn items(self) -> impl Iterator<Item = Self> {
         let mut start = if self.kind() == JsonKind::Array { 1 } else { self.0.len() };
         std::iter::from_fn(move || {
             let item = value_at(self.0, start)?;
@@ -80,7 +88,7 @@ impl<'t> JsonText<'t> {
     }
 
     /// Lists the members of an object; nothing for another value.
-    pub(crate) fn members(self) -> impl Iterator<Item = JsonMember<'t>> {
+    pub fn members(self) -> impl Iterator<Item = JsonMember<'t>> {
         let mut start = if self.kind() == JsonKind::Object { 1 } else { self.0.len() };
         std::iter::from_fn(move || {
             let key = value_at(self.0, start)?;
@@ -97,19 +105,19 @@ impl<'t> JsonText<'t> {
     }
 
     /// Finds a member of an object.
-    pub(crate) fn member(self, key: &str) -> Option<JsonMember<'t>> {
+    pub fn member(self, key: &str) -> Option<JsonMember<'t>> {
         self.members().find(|member| member.key.decode() == key)
     }
 }
 
 impl JsonMember<'_> {
     /// Position of the value in the text of the object.
-    pub(crate) const fn value_start(&self) -> usize {
+    pub const fn value_start(&self) -> usize {
         self.start + self.key.size() + ":".len()
     }
 
     /// Position after the value in the text of the object.
-    pub(crate) const fn end(&self) -> usize {
+    pub const fn end(&self) -> usize {
         self.value_start() + self.value.size()
     }
 }
@@ -163,8 +171,8 @@ fn string_end(bytes: &[u8], start: usize) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::canonical::tests::any_value;
     use crate::canonicalize;
-    use crate::classify::any_context;
     use proptest::prelude::*;
     use serde_json::{Value, json};
 
@@ -218,8 +226,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn scans_what_a_parser_reads(context in any_context()) {
-            let value = json!({ "context": context, "list": [context] });
+        fn scans_what_a_parser_reads(value in any_value()) {
+            let value = json!({ "value": value, "list": [value] });
             let text = canonicalize(&value).unwrap();
             prop_assert_eq!(tree(JsonText::new(&text)), serde_json::from_str::<Value>(&text).unwrap());
         }

@@ -1,9 +1,10 @@
-//! The failure of strict reading, and the path to the value it happened in.
+//! Errors of the strict parser, and the path of the value that caused them.
 //!
-//! Owns what an error says and how much of the document it may repeat. It does not decide what an
-//! error is; the reader does.
+//! Owns the messages and how much of the document they may repeat. The parser decides what is an error.
 
-/// How much of a key or number an error repeats, in characters.
+use crate::plain::cut_with_ellipsis;
+
+/// Maximum number of characters of a key or number that an error repeats.
 const MAX_ECHO_CHARS: usize = 64;
 
 /// Why and where a document was refused.
@@ -14,7 +15,8 @@ const MAX_ECHO_CHARS: usize = 64;
 pub struct JsonError {
     /// What is wrong.
     pub kind: JsonErrorKind,
-    /// The innermost value being read, like `handoff.items[3].name`; empty for the document itself.
+    /// Path of the innermost value being read, for example `handoff.items[3].name`; empty for the document
+    /// itself.
     pub path: String,
     /// The line of the failure, from 1.
     pub line: usize,
@@ -28,7 +30,7 @@ pub enum JsonErrorKind {
     /// There is nothing but whitespace.
     #[error("the document is empty")]
     Empty,
-    /// The grammar needs something else here; says what.
+    /// The grammar requires something else here, which is named.
     #[error("expected {0}")]
     Syntax(&'static str),
     /// An object has this key twice.
@@ -52,7 +54,7 @@ pub enum JsonErrorKind {
     /// A number is too large for a 64-bit float.
     #[error("number does not fit a 64-bit float")]
     NumberOutOfRange,
-    /// An integer would become a different number; holds its digits.
+    /// An integer would become a different number. Contains its digits.
     #[error("integer {0} would be rounded; send it as a string")]
     IntegerWouldRound(String),
     /// The document ends too early.
@@ -60,7 +62,7 @@ pub enum JsonErrorKind {
     Truncated,
 }
 
-/// Puts an object member in front of a path that is being built from the inside out.
+/// Prepends an object member to a path. Paths are built from the innermost value outwards.
 pub(crate) fn prepend_key(path: &mut String, key: &str) {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '$');
     let shown = shorten(key);
@@ -69,7 +71,7 @@ pub(crate) fn prepend_key(path: &mut String, key: &str) {
     prepend(path, &segment);
 }
 
-/// Puts an array element in front of a path that is being built from the inside out.
+/// Prepends an array element to a path. Paths are built from the innermost value outwards.
 pub(crate) fn prepend_index(path: &mut String, index: usize) {
     prepend(path, &format!("[{index}]"));
 }
@@ -84,10 +86,7 @@ fn in_path(path: &str) -> String {
     if path.is_empty() { String::new() } else { format!(" in {path}") }
 }
 
-/// Cuts text from the document down to what an error may repeat.
+/// Truncates text of the document to the length that an error may repeat.
 pub(super) fn shorten(text: &str) -> String {
-    match text.char_indices().nth(MAX_ECHO_CHARS) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
+    cut_with_ellipsis(text, MAX_ECHO_CHARS)
 }

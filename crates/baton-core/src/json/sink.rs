@@ -1,4 +1,4 @@
-//! What the strict reader makes of the values it reads.
+//! Output of the strict parser: a tree, canonical text, or both.
 
 use std::borrow::Cow;
 
@@ -126,7 +126,7 @@ impl Sink for TreeSink<'_> {
     ) -> Option<&mut CanonicalSink> {
         let is_document = depth == 1;
         let (name, sink) = self.canonical_member.as_mut().filter(|(name, _)| is_document && *name == key)?;
-        // So that a second member of that name is a duplicate.
+        // The key is added, so that a second member of that name is a duplicate.
         object.insert((*name).to_owned(), Value::Null);
         Some(sink)
     }

@@ -3,8 +3,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::secrets;
-
 /// Maximum length of a title in characters; longer titles are truncated.
 pub const MAX_TITLE_CHARS: usize = 200;
 /// Maximum length of a summary in characters; longer summaries are truncated.
@@ -15,7 +13,7 @@ pub const MAX_SUMMARY_CHARS: usize = 1_000;
 pub struct CompressedObservation {
     /// Title: what was done, 5 to 10 words, imperative mood, no period.
     pub title: String,
-    /// What happened and why, 1 to 3 sentences.
+    /// What happened and why, in 1 to 3 sentences.
     pub summary: String,
     /// Further details worth remembering: names, numbers, error texts.
     pub detail: Option<String>,
@@ -23,29 +21,6 @@ pub struct CompressedObservation {
     pub files_touched: Vec<String>,
     /// Changed functions, if known.
     pub functions_changed: Vec<FunctionChange>,
-}
-
-impl CompressedObservation {
-    /// Redacts secrets in all fields, because a model may reassemble a secret that was split.
-    #[must_use]
-    pub fn without_secrets(self) -> Self {
-        let clean = |text: String| secrets::redact(&text).into_owned();
-        Self {
-            title: clean(self.title),
-            summary: clean(self.summary),
-            detail: self.detail.map(clean),
-            files_touched: self.files_touched.into_iter().map(clean).collect(),
-            functions_changed: self
-                .functions_changed
-                .into_iter()
-                .map(|FunctionChange { file, name, action }| FunctionChange {
-                    file: clean(file),
-                    name: clean(name),
-                    action,
-                })
-                .collect(),
-        }
-    }
 }
 
 /// A changed function.

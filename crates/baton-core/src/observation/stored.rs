@@ -21,7 +21,7 @@ pub struct Observation {
     pub venture: Venture,
     /// Repository.
     pub repo: Repo,
-    /// Tool name.
+    /// Tool name, for example `Bash` or `Edit`.
     pub tool_name: String,
     /// Client's id of the tool use.
     pub tool_use_id: Option<String>,
@@ -58,7 +58,7 @@ pub struct Provenance {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum QueueStatus {
-    /// Pending.
+    /// The item is pending.
     Raw,
     /// A worker is processing the item.
     Processing,

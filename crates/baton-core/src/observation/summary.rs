@@ -4,9 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::compressed::FunctionChange;
+use super::request::user_request;
 use super::turn::{Turn, TurnStatus};
 use crate::note::{Note, NoteKind};
-use crate::secrets;
 
 /// Summary of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -19,19 +19,6 @@ pub struct SessionSummary {
     pub key_decisions: Vec<String>,
 }
 
-impl SessionSummary {
-    /// Redacts secrets in all fields, because a model may reassemble a secret that was split.
-    #[must_use]
-    pub fn without_secrets(self) -> Self {
-        let clean = |text: String| secrets::redact(&text).into_owned();
-        Self {
-            summary: clean(self.summary),
-            key_files: self.key_files.into_iter().map(clean).collect(),
-            key_decisions: self.key_decisions.into_iter().map(clean).collect(),
-        }
-    }
-}
-
 /// Input for a summary: the whole session, never an earlier summary.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SessionMaterial {
@@ -41,7 +28,7 @@ pub struct SessionMaterial {
     pub digests: Vec<Digest>,
     /// Notes that the agent recorded in the session, oldest first.
     pub notes: Vec<Note>,
-    /// Descriptions of tool uses that are not processed yet. What they changed is not known.
+    /// Descriptions of tool uses that are not processed yet. Their changes are not known.
     pub pending: Vec<String>,
 }
 
@@ -76,8 +63,8 @@ impl SessionMaterial {
     }
 
     /// Returns the requests of the user, oldest first.
-    pub fn prompts(&self) -> impl DoubleEndedIterator<Item = &str> {
-        self.turns.iter().map(|turn| turn.prompt.as_str()).filter(|prompt| !prompt.is_empty())
+    pub fn requests(&self) -> impl DoubleEndedIterator<Item = String> {
+        self.turns.iter().filter_map(|turn| user_request(&turn.prompt))
     }
 }
 

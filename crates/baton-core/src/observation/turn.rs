@@ -1,4 +1,4 @@
-//! Turns of a chat: a request of the user, and how the agent closed it.
+//! Turns of a chat: a request of the user, and the closing message of the agent.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -52,12 +52,17 @@ fn class_of(letter: char) -> Class {
 
 /// Returns the terms of a text, in order and with repetitions.
 pub fn terms(text: &str) -> Vec<String> {
+    terms_as_written(text).into_iter().map(|(term, _)| term).collect()
+}
+
+/// Returns the terms of a text, each with the word that it stands for.
+pub(super) fn terms_as_written(text: &str) -> Vec<(String, &str)> {
     let stemmer = Stemmer::create(Algorithm::English);
     let mut found = Vec::new();
     for (class, run) in runs(text) {
         match class {
             Class::Ideograph => found.extend(pairs(run)),
-            _ => found.extend(normalised(&stemmer, run)),
+            _ => found.extend(normalised(&stemmer, run).map(|term| (term, run))),
         }
     }
     found
@@ -125,12 +130,11 @@ fn runs(text: &str) -> Vec<(Class, &str)> {
 }
 
 /// Returns the pairs of adjacent characters; a single character is a term of its own.
-fn pairs(run: &str) -> Vec<String> {
-    let letters: Vec<char> = run.chars().collect();
-    if letters.len() == 1 {
-        return vec![run.to_owned()];
-    }
-    letters.windows(2).map(|pair| pair.iter().collect()).collect()
+fn pairs(run: &str) -> Vec<(String, &str)> {
+    let starts: Vec<usize> = run.char_indices().map(|(at, _)| at).chain([run.len()]).collect();
+    let width = starts.len().min(3);
+    let pair = |ends: &[usize]| &run[ends[0]..ends[width - 1]];
+    starts.windows(width).map(pair).map(|pair| (pair.to_owned(), pair)).collect()
 }
 
 /// Returns the term of a word or number; `None` for stop words and single letters.

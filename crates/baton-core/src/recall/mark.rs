@@ -7,7 +7,7 @@ use crate::actor::ActorKeyId;
 use crate::name::{Repo, Venture};
 use crate::time::Timestamp;
 
-/// What a mark says about an item.
+/// Mark of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MarkKind {

@@ -18,7 +18,7 @@ mod when;
 pub use analysis::{terms, unique_terms};
 pub use document::{Candidate, Document, DocumentText, ItemKind, author_of};
 pub use mark::{Mark, MarkKind};
-pub use query::{MAX_QUERY_CHARS, MAX_QUERY_TERMS, Query};
+pub use query::{MAX_QUERY_CHARS, MAX_QUERY_TERMS, Query, QueryTerm};
 pub use rank::{Corpus, Nearby, Ranked, Ranker, UnmergedBranch};
 pub use snippet::snippet;
 pub use when::{Period, find_periods};

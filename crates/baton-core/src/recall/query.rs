@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::analysis::terms;
+use super::analysis::{terms, terms_as_written};
 use super::mention::find_files;
 use super::when::{Period, find_periods};
 use crate::time::Timestamp;
@@ -14,11 +14,22 @@ pub const MAX_QUERY_TERMS: usize = 256;
 /// Number of terms that are searched: the rarest ones.
 const MAX_SEARCHED_TERMS: usize = 32;
 
+/// A term of a query.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueryTerm {
+    /// The normalised term, for example `expiri`.
+    pub term: String,
+    /// The first word of the query with this term, in lower case, for example `expiry`.
+    pub written: String,
+    /// Number of times that the term occurs in the query.
+    pub count: u32,
+}
+
 /// A query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Query {
-    /// Different terms, in order, with the number of times each occurs.
-    pub terms: Vec<(String, u32)>,
+    /// Different terms, in order.
+    pub terms: Vec<QueryTerm>,
     /// Terms of each quoted phrase of two terms or more.
     pub phrases: Vec<Vec<String>>,
     /// File names and paths.
@@ -37,17 +48,17 @@ impl Query {
         let end = text.char_indices().nth(MAX_QUERY_CHARS).map_or(text.len(), |(at, _)| at);
         let text = &text[..end];
         let (periods, rest) = find_periods(text, now);
-        let mut counted: Vec<(String, u32)> = Vec::new();
+        let mut counted: Vec<QueryTerm> = Vec::new();
         let mut index = HashMap::new();
-        for term in terms(&rest) {
+        for (term, written) in terms_as_written(&rest) {
             match index.get(&term) {
                 Some(at) => {
-                    let (_, count): &mut (String, u32) = &mut counted[*at];
-                    *count += 1;
+                    let known: &mut QueryTerm = &mut counted[*at];
+                    known.count += 1;
                 }
                 None if counted.len() < MAX_QUERY_TERMS => {
                     index.insert(term.clone(), counted.len());
-                    counted.push((term, 1));
+                    counted.push(QueryTerm { term, written: written.to_lowercase(), count: 1 });
                 }
                 None => {}
             }
@@ -67,12 +78,12 @@ impl Query {
 
     /// Keeps the rarest terms. `documents` returns the number of documents that contain a term.
     pub fn reduce(&mut self, documents: impl Fn(&str) -> u64) {
-        self.terms.retain(|(term, _)| documents(term) > 0);
+        self.terms.retain(|one| documents(&one.term) > 0);
         if self.terms.len() > MAX_SEARCHED_TERMS {
-            let mut counts: Vec<u64> = self.terms.iter().map(|(term, _)| documents(term)).collect();
+            let mut counts: Vec<u64> = self.terms.iter().map(|one| documents(&one.term)).collect();
             counts.sort_unstable();
             let most = counts[MAX_SEARCHED_TERMS - 1];
-            self.terms.retain(|(term, _)| documents(term) <= most);
+            self.terms.retain(|one| documents(&one.term) <= most);
             self.terms.truncate(MAX_SEARCHED_TERMS);
         }
     }
@@ -105,8 +116,9 @@ mod tests {
 
     #[test]
     fn terms_are_counted_once() {
-        let found = query("retry the retries in worker.rs").terms;
-        assert_eq!(found, [("retri".to_owned(), 2), ("worker".to_owned(), 1), ("rs".to_owned(), 1)]);
+        let found = query("Retry the retries in worker.rs").terms;
+        let found = found.iter().map(|one| (one.term.as_str(), one.written.as_str(), one.count));
+        assert!(found.eq([("retri", "retry", 2), ("worker", "worker", 1), ("rs", "rs", 1)]));
     }
 
     #[test]
@@ -120,7 +132,7 @@ mod tests {
     #[test]
     fn operators_are_ordinary_text() {
         let found = query("AND OR NOT NEAR(a*) col:x -y ^z; DROP TABLE items; -- %_");
-        assert!(found.terms.iter().any(|(term, _)| term == "drop"));
+        assert!(found.terms.iter().any(|one| one.term == "drop"));
     }
 
     #[test]
@@ -130,7 +142,7 @@ mod tests {
         assert!(long.terms.len() <= MAX_QUERY_TERMS);
         long.reduce(|term| term.len() as u64);
         assert_eq!(long.terms.len(), MAX_SEARCHED_TERMS);
-        assert!(long.terms.iter().all(|(term, _)| term.len() <= 4 + MAX_SEARCHED_TERMS));
+        assert!(long.terms.iter().all(|one| one.term.len() <= 4 + MAX_SEARCHED_TERMS));
     }
 
     #[test]

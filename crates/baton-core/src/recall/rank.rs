@@ -33,7 +33,7 @@ impl Corpus {
 /// Where the caller works. Items from there rank higher.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Nearby {
-    /// Current branch.
+    /// Current branch, for example `feature/logout`.
     pub branch: Option<String>,
     /// Files that are changed now.
     pub files: Vec<String>,
@@ -81,9 +81,9 @@ const TURN_NEIGHBOURS: [f64; 3] = [0.25, 0.125, 0.05];
 const SESSION: f64 = 0.3;
 /// Share of the score of the turn as one document, for tool uses.
 const TURN: f64 = 1.0;
-/// How much a document gains that matches the whole query.
+/// Gain of a document that matches the whole query.
 const COVERAGE: f64 = 0.5;
-/// How much a document gains that contains all quoted phrases.
+/// Gain of a document that contains all quoted phrases.
 const PHRASES: f64 = 1.0;
 /// Gain of the author or agent whom the query names.
 const NAMED: f64 = 1.5;
@@ -95,7 +95,7 @@ const PERIOD_ALONE: f64 = 0.1;
 const UNMERGED: f64 = 0.7;
 /// Gain of the current branch, or of one that the query names.
 const BRANCH: f64 = 1.2;
-/// What a file that the query names or that is changed now is worth, as a share of the best score.
+/// Score of a file that the query names or that is changed now, as a share of the best score.
 const FILE: f64 = 0.5;
 /// Gain of the current time.
 const RECENT: f64 = 0.2;
@@ -103,9 +103,9 @@ const RECENT: f64 = 0.2;
 const RECENT_DAYS: f64 = 14.0;
 /// Turns have longer texts and more neighbours than tool uses, which would otherwise rarely be seen.
 const OF_TURN: f64 = 0.75;
-/// Listing commits or running tests repeats the words of the work without doing it.
+/// Listing commits or running tests repeats the words of the work but is not the work itself.
 const WITHOUT_FILES: f64 = 0.4;
-/// A turn without files is talk about the work.
+/// A turn without files only discusses the work.
 const TURN_WITHOUT_FILES: f64 = 0.8;
 /// Gain of work that changed files.
 const CHANGE: f64 = 1.3;
@@ -187,7 +187,7 @@ impl Reasons {
     }
 }
 
-/// What the ranking knows about a document besides its words.
+/// Properties of a document that the ranking uses besides its words.
 struct Clues<'a> {
     query: &'a Query,
     nearby: &'a Nearby,
@@ -197,7 +197,7 @@ struct Clues<'a> {
 }
 
 impl Clues<'_> {
-    /// Changes the score of a document by what it is, and adds the reasons.
+    /// Adjusts the score of a document by its properties, and adds the reasons.
     fn apply(&self, candidate: &Candidate, mut score: f64, why: &mut Reasons) -> f64 {
         let (document, query) = (&candidate.document, self.query);
         score *= match (document.kind, document.files.is_empty()) {
@@ -366,7 +366,7 @@ fn freshness(now: Timestamp, then: Timestamp) -> f64 {
 fn explain_terms(query: &Query, matches: &Matches) -> Vec<String> {
     const MAX_NAMED: usize = 6;
     let terms = matches.frequencies.iter().filter_map(|(at, _)| query.terms.get(*at));
-    let words: Vec<&str> = terms.map(|(term, _)| term.as_str()).collect();
+    let words: Vec<&str> = terms.map(|term| term.written.as_str()).collect();
     match words.len() {
         0 => Vec::new(),
         count if count > MAX_NAMED => {

@@ -6,9 +6,9 @@ use super::document::DocumentText;
 use super::query::Query;
 use super::rank::Corpus;
 
-/// How soon further occurrences of a term stop to count.
+/// Saturation of the term frequency: with a lower value, further occurrences of a term count less.
 const K1: f64 = 0.9;
-/// How much long documents are discounted.
+/// Discount of long documents.
 const B: f64 = 0.4;
 /// Weight of a term in the title.
 const TITLE: f64 = 2.0;
@@ -45,14 +45,14 @@ impl<'a> Scorer<'a> {
     pub(super) fn new(query: &'a Query, corpus: &Corpus) -> Self {
         let documents = corpus.documents.max(1) as f64;
         let index: HashMap<&str, usize> =
-            query.terms.iter().enumerate().map(|(at, (term, _))| (term.as_str(), at)).collect();
-        let weights = query.terms.iter().map(|(term, count)| {
-            let with_term = corpus.documents_with(term).min(corpus.documents) as f64;
-            rarity(documents, with_term) * (1.0 + f64::from(*count).ln())
+            query.terms.iter().enumerate().map(|(at, one)| (one.term.as_str(), at)).collect();
+        let weights = query.terms.iter().map(|one| {
+            let with_term = corpus.documents_with(&one.term).min(corpus.documents) as f64;
+            rarity(documents, with_term) * (1.0 + f64::from(one.count).ln())
         });
         let mut first_bytes = [false; 256];
-        for (term, _) in &query.terms {
-            if let Some(byte) = term.as_bytes().first() {
+        for one in &query.terms {
+            if let Some(byte) = one.term.as_bytes().first() {
                 first_bytes[usize::from(*byte)] = true;
             }
         }

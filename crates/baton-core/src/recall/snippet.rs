@@ -8,9 +8,10 @@ use super::query::Query;
 /// Maximum length of a snippet in characters.
 const MAX_CHARS: usize = 240;
 
-/// Returns the part of a text with the most different query terms, on one line, with `…` where text was left out.
+/// Returns the part of a text with the most different query terms, on one line, with `…` where text was
+/// omitted.
 pub fn snippet(text: &str, query: &Query) -> String {
-    let wanted: HashSet<&str> = query.terms.iter().map(|(term, _)| term.as_str()).collect();
+    let wanted: HashSet<&str> = query.terms.iter().map(|one| one.term.as_str()).collect();
     let words: Vec<&str> = text.split_whitespace().collect();
     let matched: Vec<Vec<String>> = words
         .iter()

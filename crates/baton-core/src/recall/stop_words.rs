@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_sorted() {
+    fn stop_words_are_sorted() {
         assert!(STOP_WORDS.is_sorted());
         assert!(is_stop_word("the") && is_stop_word("a") && is_stop_word("yours"));
         assert!(!is_stop_word("queue"));

@@ -3,8 +3,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::context::TaskContext;
-use super::coordination::RoleStatus;
 use super::name::{Role, TaskId};
 use crate::name::{Repo, Venture};
 use crate::time::Timestamp;
@@ -59,21 +57,21 @@ impl std::fmt::Display for TaskStatus {
 /// A task in the index.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskRecord {
-    /// Venture.
+    /// Venture, for example `acme`.
     pub venture: Venture,
-    /// Host name of the machine with the checkout.
+    /// Host name of the machine with the checkout, for example `build-3`.
     pub host: String,
-    /// Path of the root of the checkout.
+    /// Path of the root of the checkout, for example `/home/ada/webshop`.
     pub checkout: String,
-    /// Task id.
+    /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
     /// Repository as owner/name, or null.
     pub repo: Option<Repo>,
-    /// Title of the task.
+    /// Title of the task, for example "Add passkey login".
     pub title: String,
     /// Status of the task.
     pub status: TaskStatus,
-    /// Role that currently holds the task.
+    /// Role that currently holds the task, for example `reviewer`; null if no role holds it.
     pub holder: Option<Role>,
     /// Number of open drifts.
     pub open_drifts: u64,
@@ -101,50 +99,9 @@ impl TaskRecord {
     }
 }
 
-impl TaskContext {
-    /// Returns the status of the task.
-    pub fn status(&self) -> TaskStatus {
-        let is = |wanted: RoleStatus| {
-            move |role: &Role| self.coordination.get(role).is_some_and(|state| state.status == wanted)
-        };
-        if self.holder().is_some() {
-            TaskStatus::InProgress
-        } else if self.pipeline.iter().any(is(RoleStatus::Blocked)) {
-            TaskStatus::Blocked
-        } else if self.pipeline.iter().all(is(RoleStatus::Done)) {
-            TaskStatus::Done
-        } else if self.pipeline.iter().all(is(RoleStatus::Pending)) {
-            TaskStatus::Pending
-        } else {
-            TaskStatus::Waiting
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::task::context::tests::sample;
-
-    #[test]
-    fn task_status_follows_from_the_roles() {
-        let mut context = sample();
-        let [implementer, reviewer, validator] =
-            ["implementer", "reviewer", "validator"].map(|name| name.parse::<Role>().unwrap());
-        let now = Timestamp::EPOCH;
-        assert_eq!(context.status(), TaskStatus::Pending);
-        context.acquire(&implementer, now).unwrap();
-        assert_eq!(context.status(), TaskStatus::InProgress);
-        context.finish(&implementer, now).unwrap();
-        assert_eq!(context.status(), TaskStatus::Waiting);
-        context.block(&reviewer, Some("x")).unwrap();
-        assert_eq!(context.status(), TaskStatus::Blocked);
-        for role in [&reviewer, &validator] {
-            context.acquire(role, now).unwrap();
-            context.finish(role, now).unwrap();
-        }
-        assert_eq!(context.status(), TaskStatus::Done);
-    }
 
     #[test]
     fn every_status_round_trips() {

@@ -36,7 +36,7 @@ fn clean_tree_equals_the_committed_tree() {
 }
 
 #[test]
-fn tree_equals_that_of_git_add_all() {
+fn tree_equals_the_tree_of_git_add_all() {
     let sandbox = Sandbox::with_files(&[("a", "1\n"), ("dir/b", "2\n"), ("gone/x", "3\n")]);
     sandbox.write("a", "changed\n");
     sandbox.write("dir/new/file", "new\n");

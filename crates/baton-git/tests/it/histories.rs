@@ -506,12 +506,12 @@ fn compare(known: Option<&(Kind, Vec<u8>)>, told: Option<Content>) {
 }
 
 #[test]
-fn plain_histories() {
+fn plain_histories_match_the_oracle() {
     run(PLAIN, 1);
 }
 
 #[test]
-fn more_plain_histories() {
+fn more_plain_histories_match_the_oracle() {
     run(PLAIN, 2);
 }
 

@@ -1,6 +1,6 @@
 //! One tool use: tool name, input, output, failure, and the size limits of its observation.
 
-use baton_core::observation::ToolUse;
+use baton_observation::ToolUse;
 use serde_json::{Map, Value};
 
 use super::text::{clean, one_line, relative, size_in_words};
@@ -9,7 +9,7 @@ use super::text::{clean, one_line, relative, size_in_words};
 pub(super) const LARGE_BYTES: usize = 5_000;
 /// Minimum ratio of output to observation for large outputs, in tenths.
 const LARGE_RATIO_TENTHS: usize = 106;
-/// Maximum size of an observation, whatever the size of the output.
+/// Maximum size of an observation for any size of the output.
 const MAX_OBSERVATION_BYTES: usize = 2_450;
 /// How long the detail of a small output may be.
 const SMALL_DETAIL_BYTES: usize = 1_200;
@@ -79,7 +79,7 @@ impl<'a> Call<'a> {
     /// Returns all text of the response, cleaned and without members that repeat the input.
     pub(super) fn output(&self) -> String {
         let mut output = String::new();
-        // Standard output comes before standard error, whatever the order of the members.
+        // Standard output comes before standard error, regardless of the order of the members.
         match self.response.as_object().filter(|response| response.contains_key("stdout")) {
             Some(response) => {
                 for channel in ["stdout", "stderr"] {
@@ -202,10 +202,10 @@ fn push_text(output: &mut String, text: &str) {
     }
 }
 
-/// How long text without spaces must be to be taken for encoded data.
+/// Minimum length of a text without spaces that counts as encoded data.
 const ENCODED_BYTES: usize = 400;
 
-/// Describes a text that is nothing but data in base64, with or without the start of a `data:` address.
+/// Describes a text that consists of base64 data, with or without the prefix of a `data:` URL.
 pub(super) fn encoded_data(text: &str) -> Option<String> {
     let text = text.trim();
     let (kind, data) = match text.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,")) {

@@ -20,7 +20,7 @@ fn compared(path: &str, before: &str, after: &str) -> Vec<String> {
 }
 
 #[test]
-fn rust() {
+fn finds_definitions_and_changes_in_rust() {
     let before = "struct A;\nimpl A {\n    fn one(&self) {}\n    fn two(&self) {}\n}\nfn free() { 1 }\n";
     let after =
         "struct A;\nimpl A {\n    fn one(&self) { work() }\n    fn three(&self) {}\n}\nfn free() { 1 }\n";
@@ -36,7 +36,7 @@ fn rust() {
 }
 
 #[test]
-fn python() {
+fn finds_definitions_and_changes_in_python() {
     let before = "class A:\n    def one(self):\n        pass\n\n@cached\ndef free():\n    return 1\n";
     let after = "class A:\n    def one(self):\n        pass\n\n    async def two(self):\n        pass\n\n@cached\ndef free():\n    return 2\n";
     assert_eq!(names("a.py", before), ["A", "A.one", "free"]);
@@ -44,7 +44,7 @@ fn python() {
 }
 
 #[test]
-fn typescript_and_javascript() {
+fn finds_definitions_and_changes_in_typescript_and_javascript() {
     let before = "export class A {\n  one(): void {}\n  two = () => 1;\n}\nexport const free = async (x: number) => x;\ninterface B { n: number }\n";
     let after = before.replace("=> x", "=> x + 1").replace("  one(): void {}\n", "");
     assert_eq!(names("a.ts", before), ["A", "A.one", "A.two", "free", "B"]);
@@ -56,7 +56,7 @@ fn typescript_and_javascript() {
 }
 
 #[test]
-fn go() {
+fn finds_definitions_and_changes_in_go() {
     let before = "package a\n\ntype Store[T any] struct{ n int }\n\nfunc (s *Store[T]) Save() error { return nil }\n\nfunc helper() {}\n";
     let after = before.replace("return nil", "return err").replace("func helper() {}\n", "func other() {}\n");
     assert_eq!(names("a.go", before), ["Store", "Store.Save", "helper"]);
@@ -64,7 +64,7 @@ fn go() {
 }
 
 #[test]
-fn java() {
+fn finds_definitions_and_changes_in_java() {
     let before = "class A {\n  A() {}\n  int one() { return 1; }\n  interface B { void two(); }\n}\n";
     let after = before.replace("return 1", "return 2");
     assert_eq!(names("A.java", before), ["A", "A.A", "A.one", "A.B", "B.two"]);

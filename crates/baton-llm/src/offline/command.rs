@@ -207,6 +207,7 @@ impl Step {
             | "poetry" | "python" | "python3" | "node" | "rake" | "bazel" | "mix" => {
                 if all().any(|word| {
                     tests(word)
+                        || self.program() == "node" && word == "--test"
                         || matches!(
                             word,
                             "nextest" | "pytest" | "jest" | "vitest" | "unittest" | "check-tests"
@@ -308,7 +309,9 @@ impl Step {
                 format!("Fetch {}", one_line(url, 80))
             }
             "python" | "python3" | "node" | "ruby" | "perl" | "deno" | "bun"
-                if first.is_empty() || self.flag(&["-c", "-e"]).is_some() =>
+                if self.words.len() == 1
+                    || self.words.get(1).is_some_and(|word| word == "-")
+                    || self.flag(&["-c", "-e"]).is_some() =>
             {
                 format!("Run inline {} code", self.program())
             }
@@ -317,16 +320,19 @@ impl Step {
         }
     }
 
-    /// Returns the program and its distinguishing words: no flags, except those that select what runs.
+    /// Returns the program and its words, without flags. A flag before a word is kept, because the word may be its value,
+    /// and so are long flags if there is no other word: `node --test`.
     pub(super) fn short(&self) -> String {
-        const CHOOSE: &[&str] =
-            &["-run", "--run", "-k", "-p", "--package", "--test", "-t", "--bench", "--bin", "-m", "--filter"];
+        let is_flag = |word: &String| word.starts_with('-');
+        let has_words = self.arguments().next().is_some();
         let mut words: Vec<String> = vec![self.program().to_owned()];
-        let mut keep_next = false;
-        for word in self.words.iter().skip(1) {
-            let is_flag = word.starts_with('-');
-            if keep_next || !is_flag || CHOOSE.contains(&word.as_str()) {
-                keep_next = is_flag && !keep_next;
+        for (index, word) in self.words.iter().enumerate().skip(1) {
+            let may_have_value = || {
+                word != "--"
+                    && !word.contains('=')
+                    && self.words.get(index + 1).is_some_and(|next| !is_flag(next))
+            };
+            if !is_flag(word) || may_have_value() || !has_words && word.starts_with("--") {
                 words.push(shorten(word.lines().next().unwrap_or_default(), 48));
             }
             if words.len() >= 7 {
@@ -334,6 +340,17 @@ impl Step {
             }
         }
         words.join(" ")
+    }
+
+    /// Whether the step prints only what is wrong, and exits with 0 nevertheless: `gofmt -l`, `gofmt -d`.
+    pub(super) fn prints_only_faults(&self) -> bool {
+        let lists = |word: &String| matches!(word.as_str(), "-l" | "-d");
+        matches!(self.program(), "gofmt" | "goimports" | "gofumpt") && self.words.iter().any(lists)
+    }
+
+    /// Whether the step passes on only the lines that match a pattern.
+    pub(super) fn is_line_filter(&self) -> bool {
+        self.is_filter && matches!(self.program(), "grep" | "egrep" | "rg" | "ag")
     }
 
     /// Returns the files that the step changes, as far as its words show. Patterns and variables are omitted.
@@ -471,7 +488,8 @@ fn finish_word(step: &mut Step, word: &mut String, has_word: &mut bool) {
     *has_word = false;
 }
 
-/// Ends a step, without variables, `sudo` and the like before its program. Answers whether there was one.
+/// Ends a step and removes variables, `sudo` and similar words before its program. Returns false if there was
+/// no step.
 fn finish_step(steps: &mut Vec<Step>, step: &mut Step) -> bool {
     let mut finished = std::mem::take(step);
     let is_before = |word: &String| {
@@ -501,7 +519,7 @@ fn finish_step(steps: &mut Vec<Step>, step: &mut Step) -> bool {
     is_step
 }
 
-/// Takes the options between `git` and its verb out.
+/// Removes the options between `git` and its verb.
 fn without_options(step: &mut Step) {
     while let Some(option) = step.words.get(1).filter(|word| word.starts_with('-')) {
         let has_value = matches!(option.as_str(), "-C" | "-c" | "--git-dir" | "--work-tree");

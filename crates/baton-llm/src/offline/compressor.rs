@@ -1,8 +1,9 @@
 //! The offline compressor: chooses the reader for a tool, and enforces the limits of all observations.
 
 use baton_core::observation::{
-    CompressedObservation, FunctionChange, MAX_SUMMARY_CHARS, MAX_TITLE_CHARS, SessionMaterial, ToolUse,
+    CompressedObservation, FunctionChange, MAX_SUMMARY_CHARS, MAX_TITLE_CHARS, SessionMaterial,
 };
+use baton_observation::ToolUse;
 
 use super::call::{Call, Refusal};
 use super::facts::Detail;
@@ -13,7 +14,7 @@ use crate::compressor::{CompressError, Compression, Compressor, Summarization, T
 
 /// Which rules made an observation.
 const VERSION: &str = "offline-v2";
-/// How many files and functions an observation names.
+/// Maximum numbers of files and functions in an observation.
 const MAX_FILES: usize = 50;
 const MAX_FUNCTIONS: usize = 50;
 
@@ -83,7 +84,7 @@ fn observe(tool_use: &ToolUse) -> CompressedObservation {
         }
         _ => apply_readers(&call),
     };
-    // Removes terminal escapes that a reader took over from input or output.
+    // Removes terminal escapes that a reader copied from input or output.
     let title = clean(&draft.title).into_owned();
     // A character may have up to four bytes, but most have one.
     let room = call.observation_bytes().map_or(MAX_SUMMARY_CHARS, |all| all.saturating_sub(title.len() + 8));
@@ -164,14 +165,19 @@ fn intention(call: &Call<'_>) -> String {
             .input_text(&["description"])
             .map_or_else(|| format!("Run `{}`", one_line(command, 60)), str::to_owned);
     }
-    if let Some(path) = call.input_text(&["file_path", "path", "notebook_path", "filePath"]) {
-        return format!("{} {}", call.tool, call.path(path));
+    let path = call.input_text(&["file_path", "path", "notebook_path", "filePath"]);
+    match (call.input_text(&["pattern"]), path) {
+        (Some(pattern), Some(path)) => {
+            return format!("{} '{}' in {}", call.tool, one_line(pattern, 60), call.path(path));
+        }
+        (Some(pattern), None) => return format!("{} '{}'", call.tool, one_line(pattern, 70)),
+        (None, Some(path)) => return format!("{} {}", call.tool, call.path(path)),
+        (None, None) => {}
     }
     if let Some(plan) = call.input_text(&["plan"]) {
         return format!("Propose {}", one_line(first_line(plan).trim_start_matches(['#', ' ']), 80));
     }
-    let subject =
-        call.input_text(&["description", "query", "pattern", "url", "subject", "task_id", "id", "prompt"]);
+    let subject = call.input_text(&["description", "query", "url", "subject", "task_id", "id", "prompt"]);
     subject.map_or_else(
         || format!("Use {} tool", call.tool),
         |subject| format!("{} {}", call.tool, one_line(subject, 70)),

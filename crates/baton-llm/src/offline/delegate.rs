@@ -1,6 +1,6 @@
 //! Sub-agents: their task and their report.
 
-use baton_core::observation::SUBAGENT;
+use baton_observation::SUBAGENT;
 use serde_json::Value;
 
 use super::call::Call;

@@ -1,5 +1,6 @@
 //! Tools that change files: the changes, the affected functions and the names used.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use baton_core::observation::{FunctionAction, FunctionChange};
@@ -13,12 +14,16 @@ use super::language::Kind;
 use super::patch::{self, FileAction, FilePatch};
 use super::prose::{self, PROSE_BYTES};
 use super::read::is_prose;
+use super::replaced::Replaced;
 use super::run::Run;
 use super::text::{counted, file_name, first_sentence, join_within, one_line, shorten};
 use super::title::title;
 
 /// Maximum size of the detail of a change.
 const MAX_DETAIL_BYTES: usize = 1_100;
+
+/// Maximum number of removed lines in which a comment is searched.
+const MAX_REMOVED: usize = 1_000;
 
 const PATHS: &[&str] = &["file_path", "filePath", "path", "notebook_path", "filename", "target_file"];
 
@@ -80,76 +85,21 @@ struct Changed<'a> {
     line: Option<u64>,
     changes: Vec<Change>,
     replaced: Option<Replaced>,
+    /// The whole text of a document that was written, not edited.
+    document: Option<&'a str>,
 }
 
-/// A text that was replaced in several places.
-struct Replaced {
-    old: String,
-    new: String,
-    /// Number of places, if it is known.
-    places: Option<usize>,
-}
-
-impl Replaced {
-    /// Finds the one identifier in which all changed lines differ.
-    fn identifier(patch: &FilePatch<'_>) -> Option<Self> {
-        if patch.removed.len() != patch.added.len() {
-            return None;
-        }
-        let mut pair: Option<(&str, &str)> = None;
-        let mut places = 0;
-        for (old, new) in patch.removed.iter().zip(&patch.added) {
-            let (old, new) = (tokens(old), tokens(new));
-            if old.len() != new.len() {
-                return None;
+impl Changed<'_> {
+    /// Returns the text of a document that was written as a whole.
+    fn document_text(&self) -> Option<Cow<'_, str>> {
+        match self.document {
+            Some(text) => Some(Cow::Borrowed(text)),
+            None if self.patch.file_action == FileAction::Created && is_prose(&self.path) => {
+                Some(Cow::Owned(self.patch.added.join("\n")))
             }
-            for change in old.into_iter().zip(new).filter(|(old, new)| old != new) {
-                if *pair.get_or_insert(change) != change {
-                    return None;
-                }
-                places += 1;
-            }
+            None => None,
         }
-        let (old, new) = pair.filter(|(old, new)| places > 1 && is_word(old) && is_word(new))?;
-        Some(Self { old: old.to_owned(), new: new.to_owned(), places: Some(places) })
     }
-
-    /// Reads an edit that replaces all occurrences of a short text.
-    fn everywhere(patch: &FilePatch<'_>, pairs: &[(&str, &str)]) -> Option<Self> {
-        let [(old, new)] = pairs else { return None };
-        let is_short = |text: &str| (1..=60).contains(&text.trim().len()) && !text.contains('\n');
-        let count: usize = patch.removed.iter().map(|line| line.matches(old).count()).sum();
-        (is_short(old) && is_short(new)).then(|| Self {
-            old: old.trim().to_owned(),
-            new: new.trim().to_owned(),
-            places: Some(count).filter(|count| *count > 1),
-        })
-    }
-
-    /// `serve by accept`, and the number of places.
-    fn in_words(&self, path: &str) -> String {
-        let places = self.places.map(|places| format!(" ({})", counted(places, "place"))).unwrap_or_default();
-        let quoted = |text: &str| if is_word(text) { text.to_owned() } else { format!("'{text}'") };
-        format!("{} by {} in {path}{places}", quoted(&self.old), quoted(&self.new))
-    }
-}
-
-/// Splits a line into identifiers and the text between them.
-fn tokens(line: &str) -> Vec<&str> {
-    let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
-    let mut tokens = Vec::new();
-    let mut rest = line.trim();
-    while let Some(first) = rest.chars().next() {
-        let end = rest.find(|letter| is_part(letter) != is_part(first)).unwrap_or(rest.len());
-        let (token, others) = rest.split_at(end);
-        tokens.push(token);
-        rest = others;
-    }
-    tokens
-}
-
-fn is_word(text: &str) -> bool {
-    !text.is_empty() && text.chars().all(|letter| letter.is_alphanumeric() || letter == '_')
 }
 
 fn one_file(call: &Call<'_>) -> Option<Draft> {
@@ -193,7 +143,8 @@ fn one_file(call: &Call<'_>) -> Option<Draft> {
     };
     file.path = path;
     let changes = confirmed(changes, &file);
-    Some(describe(call, &[Changed { path: shown, patch: file, line, changes, replaced }]))
+    let document = whole.filter(|_| pairs.is_empty() && is_prose(path));
+    Some(describe(call, &[Changed { path: shown, patch: file, line, changes, replaced, document }]))
 }
 
 type Input<'a, 'b> = &'b dyn Fn(&[&str]) -> Option<&'a str>;
@@ -263,6 +214,7 @@ fn from_codex(call: &Call<'_>, text: &str) -> Option<Draft> {
             line: None,
             changes: confirmed(code::compare(patch.path, &patch.before, &patch.after), &patch),
             replaced: Replaced::identifier(&patch),
+            document: None,
             patch,
         })
         .collect();
@@ -281,12 +233,11 @@ fn describe(call: &Call<'_>, files: &[Changed<'_>]) -> Draft {
         }
     };
     let (mut draft, mut detail) = Draft::begin(call, title, summary);
-    if let [Changed { path, patch, .. }] = files
-        && patch.file_action == FileAction::Created
-        && is_prose(path)
+    if let [file] = files
+        && let Some(text) = file.document_text()
     {
         detail = Detail::new(PROSE_BYTES, &draft.title, &draft.summary);
-        prose::fill(&patch.added.join("\n"), call.cwd, &mut detail);
+        prose::fill(&text, call.cwd, &mut detail);
     } else {
         let room = detail.left();
         detail.reserve(room.saturating_sub(MAX_DETAIL_BYTES));
@@ -337,11 +288,11 @@ fn title_of(file: &Changed<'_>) -> String {
         [one, rest @ ..] => format!("{} and {} more", shorten(one, 50), rest.len()),
         [] => String::new(),
     };
+    if let Some(heading) = file.document_text().as_deref().and_then(prose::heading) {
+        let noun = if file.path.to_ascii_lowercase().contains("plan") { "plan " } else { "" };
+        return title(&format!("Write {noun}'{}' to {path}", one_line(&heading, 70)), None);
+    }
     if file.patch.file_action == FileAction::Created {
-        if let Some(heading) = document_name(file) {
-            let noun = if file.path.to_ascii_lowercase().contains("plan") { "plan " } else { "" };
-            return title(&format!("Write {noun}'{}' to {path}", one_line(&heading, 70)), None);
-        }
         return match new.as_slice() {
             [] => title(&format!("Create {path}"), Some(&counted(file.patch.added.len(), "line"))),
             _ => title(&format!("Create {path} with {}", some(&new)), None),
@@ -371,11 +322,6 @@ fn title_of(file: &Changed<'_>) -> String {
             title(&format!("Modify {} and remove {} in {path}", some(&modified), some(&deleted)), None)
         }
     }
-}
-
-/// The name of a new document: its heading.
-fn document_name(file: &Changed<'_>) -> Option<String> {
-    prose::heading(&file.patch.added.join("\n")).filter(|_| is_prose(&file.path))
 }
 
 /// What a change outside functions is about: imports, a comment, a heading.
@@ -440,7 +386,13 @@ fn sentence(file: &Changed<'_>) -> String {
         [] => format!("Changed {place}{moved}."),
         _ => format!("Change to {place}{moved} {}.", parts.join(", ")),
     };
-    if let Some(replaced) = &file.replaced {
+    if let Some(text) = file.document_text() {
+        let body = text.trim_start().split_once('\n').map_or("", |(_, body)| body);
+        let gist = prose::gist(body, 300);
+        if !gist.is_empty() {
+            sentence.push_str(&format!(" It says: \"{}\".", gist.trim_end_matches('.')));
+        }
+    } else if let Some(replaced) = &file.replaced {
         sentence.push_str(&format!(" Replaces {}.", replaced.in_words(file_name(&file.path))));
     } else if let Some(comment) = reason(file) {
         sentence.push_str(&format!(" Says: \"{comment}\"."));
@@ -448,8 +400,13 @@ fn sentence(file: &Changed<'_>) -> String {
     sentence
 }
 
-/// The longest comment among the new lines: it often tells why. Lines that follow each other are one comment.
+/// Returns what a document says, or the longest comment in the new lines of code, which often states the reason.
+/// Consecutive comment lines are one comment.
 fn reason(file: &Changed<'_>) -> Option<String> {
+    if is_prose(&file.path) {
+        let gist = prose::gist(&file.patch.added.join("\n"), 200);
+        return Some(gist.trim_end_matches('.').to_owned()).filter(|gist| gist.contains(' '));
+    }
     let mut comments: Vec<String> = Vec::new();
     let mut is_open = false;
     for line in file.patch.added.iter().take(400) {
@@ -462,7 +419,8 @@ fn reason(file: &Changed<'_>) -> Option<String> {
         };
         let is_directive =
             ["nolint", "eslint", "noqa", "go:", "type:"].iter().any(|word| comment.starts_with(word));
-        let is_new = !comment.is_empty() && !is_directive && !file.patch.removed.contains(line);
+        let was_there = || file.patch.removed.iter().take(MAX_REMOVED).any(|line| line.contains(comment));
+        let is_new = !comment.is_empty() && !is_directive && !was_there();
         match comments.last_mut().filter(|_| is_open && is_own_line && is_new) {
             Some(last) => {
                 last.push(' ');
@@ -473,7 +431,8 @@ fn reason(file: &Changed<'_>) -> Option<String> {
         }
         is_open = is_own_line && is_new;
     }
-    // A comment that begins in the middle of a sentence continues one that was there; a name may be small.
+    // A comment that begins in the middle of a sentence continues an unchanged one. A lower-case name is not
+    // such a beginning.
     let is_whole = |comment: &&String| {
         let first = comment.split_whitespace().next().unwrap_or_default();
         let is_torn = first.starts_with(|letter: char| letter.is_lowercase()) && !is_name(first);
@@ -483,8 +442,8 @@ fn reason(file: &Changed<'_>) -> Option<String> {
     Some(first_sentence(best, 200).trim_end_matches('.').to_owned())
 }
 
-/// Adds the changed lines. Of a large change, adds as many lines of both sides as there is room for, definitions first,
-/// and the number of the others.
+/// Adds the changed lines. For a large change, adds as many lines of both sides as fit, definitions first,
+/// and the number of omitted lines.
 pub(super) fn fill_changed(patch: &FilePatch<'_>, detail: &mut Detail) {
     let changed = patch::changed_lines(&patch.removed, &patch.added);
     if changed.iter().map(|line| line.len() + 1).sum::<usize>() <= detail.left() {
@@ -508,7 +467,8 @@ pub(super) fn fill_changed(patch: &FilePatch<'_>, detail: &mut Detail) {
     let mut chosen = choose(&lines, &removed, first);
     chosen.extend(choose(&lines, &added, room - first));
     detail.lines(chosen.iter().filter_map(|index| lines.get(*index)));
-    detail.line(&format!("[{} of {} changed lines left out]", lines.len() - chosen.len(), lines.len()));
+    let all = patch.removed.len() + patch.added.len();
+    detail.line(&format!("[{} of {all} changed lines left out]", all.saturating_sub(chosen.len())));
     // The names in the other lines make the change searchable.
     detail.names("Names", &names(&lines.join("\n")));
 }
@@ -527,7 +487,7 @@ fn choose(lines: &[String], side: &[usize], mut room: usize) -> Vec<usize> {
     chosen
 }
 
-/// Tells whether a line is worth showing by itself: it defines something or says why.
+/// Returns true for a line that is useful without its context: a definition or a reason.
 fn is_informative(line: &str) -> bool {
     const STARTS: &[&str] = &[
         "func ",

@@ -9,13 +9,13 @@ use super::text::{counted, relative, shorten};
 
 /// A paragraph with this many words is a sentence; shorter ones are headings, code and the like.
 const SENTENCE_WORDS: usize = 6;
-/// Room for the line that states how many lines were left out.
+/// Reserved size of the line that states the number of omitted lines.
 const LEFT_OUT_BYTES: usize = 24;
 /// Maximum number of ranked names.
 const MAX_NAMES: usize = 4_000;
-/// How many names are listed of a text in which nothing was changed or matched.
+/// Maximum number of names listed for a text without changes or matches.
 const MAX_LISTED: usize = 16;
-/// How long one line of a detail may be, in characters.
+/// Maximum length of a line of the detail, in characters.
 pub(super) const MAX_DETAIL_LINE: usize = 240;
 
 /// The detail of an observation, filled up to its size limit. Lines and list items are added as they are; only
@@ -129,7 +129,7 @@ impl Detail {
         self.push(&line);
     }
 
-    /// Adds the names of a text that tell the most for their length.
+    /// Adds the names of a text with the highest value for their length.
     pub(super) fn names(&mut self, label: &str, names: &[&str]) {
         let mut line = format!("{label}: ");
         let empty = line.len();
@@ -152,7 +152,8 @@ impl Detail {
         }
     }
 
-    /// Adds the first names that were not said, as many as are listed of a text in which nothing was changed or matched.
+    /// Adds the first names that the observation does not contain yet, up to the limit for a text without
+    /// changes or matches.
     pub(super) fn top_names(&mut self, label: &str, names: &[&str]) {
         let new: Vec<&str> =
             names.iter().copied().filter(|name| !self.has_said(name)).take(MAX_LISTED).collect();
@@ -341,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn detail_keeps_its_budget() {
+    fn detail_stays_within_its_size_limit() {
         let mut detail = Detail::new(40, "Run parse_header", "");
         detail.list("Names", ["alpha_one", "alpha_one", "beta_two", "gamma_three", "delta_four"]);
         let text = detail.finish().unwrap();

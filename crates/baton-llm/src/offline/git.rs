@@ -1,6 +1,6 @@
 //! `git` commands and their output: commits, branches, status and diffs.
 
-use super::command::{CommandLine, Step};
+use super::command::{CommandLine, Shown, Step};
 use super::patch::{self, FilePatch};
 use super::text::{counted, first_line, join_within, one_line};
 
@@ -25,7 +25,7 @@ pub(super) fn is_commit(step: &Step) -> bool {
     step.program() == "git" && step.arguments().next() == Some("commit")
 }
 
-/// Tells whether a step begins a repository: what follows in the same command is an experiment.
+/// Returns true if a step creates a repository. The steps after it in the same command are an experiment.
 pub(super) fn is_init(step: &Step) -> bool {
     step.program() == "git" && matches!(step.arguments().next(), Some("init" | "clone"))
 }
@@ -45,8 +45,13 @@ pub(super) fn step_result(step: &Step, line: &CommandLine, output: &str) -> Opti
         "status" => status_result(output),
         "diff" | "show" => {
             let files = patch::read_unified(output);
-            let what = if *verb == "diff" { "Review git diff" } else { "Show commit" };
-            let target = last.map(|last| format!(" {}", one_line(last, 50))).unwrap_or_default();
+            // `git show main:src/a.rs` prints a file.
+            let (what, target) = match (*verb, rest.first().copied()) {
+                ("diff", _) => ("Review git diff", last),
+                (_, Some(first)) if first.contains(':') => ("Show file", Some(first)),
+                (_, first) => ("Show commit", first),
+            };
+            let target = target.map(|target| format!(" {}", one_line(target, 50))).unwrap_or_default();
             let subject = (*verb == "show").then(|| subject(output)).flatten();
             Some(StepResult {
                 done: format!("{what}{target}"),
@@ -63,7 +68,10 @@ pub(super) fn step_result(step: &Step, line: &CommandLine, output: &str) -> Opti
             let commits = output.lines().filter(|line| is_log_line(line)).count();
             Some(StepResult {
                 done: format!("List git log {}", last.unwrap_or_default()),
-                outcome: (commits > 0).then(|| counted(commits, "commit")),
+                outcome: (commits > 0).then(|| match line.shown_output(output) {
+                    Shown::All => counted(commits, "commit"),
+                    Shown::End | Shown::Selected => format!("{} shown", counted(commits, "commit")),
+                }),
                 lines: log_lines(output),
                 ..StepResult::default()
             })
@@ -91,19 +99,25 @@ pub(super) fn step_result(step: &Step, line: &CommandLine, output: &str) -> Opti
 impl StepResult {
     /// Names the files that git could not merge.
     fn with_conflicts(mut self, output: &str) -> Self {
-        let name = |line: &'_ str| line.rsplit(" in ").next().unwrap_or(line).trim().to_owned();
-        let files: Vec<String> =
-            output.lines().filter(|line| line.starts_with("CONFLICT (")).map(name).take(50).collect();
-        self.outcome = match files.as_slice() {
-            [] => self.outcome,
-            [one] => Some(format!("merge conflict in {}", one_line(one, 40))),
-            files => Some(format!("{} merge conflicts", files.len())),
-        };
-        if !files.is_empty() {
-            self.sentence = Some(format!("Merge conflicts: {}.", join_within(&files, 400)));
+        if let Some((outcome, sentence)) = conflicts(output) {
+            self.outcome = Some(outcome);
+            self.sentence = Some(sentence);
         }
         self
     }
+}
+
+/// Returns the outcome for a title and a sentence that names the files, if git reported merge conflicts.
+pub(super) fn conflicts(output: &str) -> Option<(String, String)> {
+    let name = |line: &'_ str| line.rsplit(" in ").next().unwrap_or(line).trim().to_owned();
+    let files: Vec<String> =
+        output.lines().filter(|line| line.starts_with("CONFLICT (")).map(name).take(50).collect();
+    let outcome = match files.as_slice() {
+        [] => return None,
+        [one] => format!("merge conflict in {}", one_line(one, 40)),
+        files => format!("{} merge conflicts", files.len()),
+    };
+    Some((outcome, format!("Merge conflicts: {}.", join_within(&files, 400))))
 }
 
 fn commit(step: &Step, line: &CommandLine, output: &str) -> StepResult {

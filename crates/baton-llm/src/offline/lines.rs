@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-use baton_core::observation::is_cut_mark;
+use baton_observation::is_cut_mark;
 use regex::Regex;
 
 use super::facts::{MAX_DETAIL_LINE, is_name, is_path};
@@ -14,8 +14,8 @@ const MAX_LINES: usize = 4_000;
 /// Maximum number of error lines.
 const MAX_ERRORS: usize = 400;
 
-/// Lines of a text that tell of an error, in their order, without repetitions. A place that is given on a line of its
-/// own is added; of a traceback of Python the exception is kept.
+/// Returns the lines of a text that mention an error, in order and without duplicates. A location on a
+/// separate line is added. Of a Python traceback, only the exception is kept.
 pub(super) fn error_lines(text: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut seen = HashSet::new();
@@ -50,7 +50,7 @@ pub(super) fn error_lines(text: &str) -> Vec<String> {
     found
 }
 
-/// The first line that states a failure whatever the program is, or nothing.
+/// Returns the first line that states a failure of any program.
 pub(super) fn failure_line(text: &str) -> Option<&str> {
     static STARTS: &[&str] = &[
         "error: ",
@@ -78,7 +78,8 @@ pub(super) fn failure_line(text: &str) -> Option<&str> {
 /// How many lines after an error its place may be.
 const MAX_FRAMES: usize = 6;
 
-/// The place of `--> src/a.rs:3:5` below an error of Rust, and of `at load (/app/src/a.js:3:5)` below one of JavaScript.
+/// Returns the location in `--> src/a.rs:3:5` below a Rust error, or in `at load (/app/src/a.js:3:5)` below a
+/// JavaScript error.
 fn place_of(line: &str) -> Option<&str> {
     let place = match line.strip_prefix("--> ") {
         Some(place) => place,
@@ -91,7 +92,7 @@ fn place_of(line: &str) -> Option<&str> {
     (is_place && !place.contains("node:") && !place.contains("node_modules")).then_some(place)
 }
 
-/// Whether a line is the end of a traceback: `ValueError: bad`, `app.errors.NotFound`.
+/// Returns true if a line is the last one of a traceback: `ValueError: bad`, `app.errors.NotFound`.
 fn is_exception(line: &str) -> bool {
     let name = line.split(':').next().unwrap_or_default();
     !name.is_empty()
@@ -112,7 +113,7 @@ struct Traceback {
 }
 
 impl Traceback {
-    /// Reads a line; answers whether it belongs to the frames.
+    /// Reads a line. Returns true if it belongs to the frames.
     fn read(&mut self, line: &str) -> bool {
         self.has_ended = false;
         if line.trim_start().starts_with("Traceback (most recent call last)") {
@@ -144,7 +145,7 @@ impl Traceback {
     }
 }
 
-/// Tells whether a line speaks of something that went wrong.
+/// Returns true if a line mentions an error.
 fn mentions_error(line: &str) -> bool {
     static ERROR_WORDS: LazyLock<Option<Regex>> = LazyLock::new(|| {
         Regex::new(

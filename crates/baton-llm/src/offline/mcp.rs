@@ -34,9 +34,11 @@ const SUBJECTS: &[&str] = &[
     "topic",
     "uri",
     "task_id",
+    "operation",
+    "action",
 ];
 
-/// How much of a text of the input is told in the summary.
+/// Maximum length of a text of the input in the summary.
 const INPUT_CHARACTERS: usize = 120;
 
 /// Reads the use of a tool of an MCP server.
@@ -68,7 +70,7 @@ pub(super) fn describe(call: &Call<'_>, action: &str, server: Option<&str>) -> D
     let asked = inputs(call);
     let asked = if asked.is_empty() { String::new() } else { format!(" with {asked}") };
     let gist = match (found, values.is_empty()) {
-        (Some(found), _) => format!(" Answer: {}.", one_line(found, 160)),
+        (Some(found), _) => format!(" Answer: {}.", one_line(found, 160).trim_end_matches('.')),
         (None, true) if !text.trim().is_empty() => format!(" Answer: {}", one_line(&text, 200)),
         (None, false) if values.len() > 1 => format!(" Answer: {} entries.", values.len()),
         _ => String::new(),
@@ -91,7 +93,7 @@ pub(super) fn describe(call: &Call<'_>, action: &str, server: Option<&str>) -> D
     }
 }
 
-/// An answer that says nothing: what was written with the call is all there is.
+/// The response has no content, so only the input of the call is described.
 fn with_inputs(call: &Call<'_>, title: String, summary: String) -> Draft {
     let texts = ["body", "description", "content", "text", "message", "comment"];
     let Some(text) = call.input_text(&texts).filter(|text| text.len() > INPUT_CHARACTERS) else {

@@ -147,7 +147,7 @@ pub(super) fn read_refused(call: &Call<'_>, refusal: &Refusal) -> Option<Draft> 
     }
 }
 
-/// What a user said when declining, without the words that Claude Code puts around it.
+/// Returns the reason that a user gave for declining, without the text that Claude Code adds.
 fn own_words(said: &str) -> String {
     let is_own = !said.starts_with("The user wants to clarify these questions");
     if is_own {

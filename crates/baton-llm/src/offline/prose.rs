@@ -98,7 +98,8 @@ pub(super) fn fill(text: &str, cwd: Option<&str>, detail: &mut Detail) {
     detail.top_names("Names", &names(text));
 }
 
-/// What a text says first and what it concludes, for a summary. A heading only if the text states nothing.
+/// Returns the first statement and the conclusion of a text, for a summary. A heading is used only if the
+/// text has no statement.
 pub(super) fn gist(text: &str, characters: usize) -> String {
     let blocks = blocks(text);
     let states = |block: &&Block| block.states_something() && !announces(&block.text);
@@ -149,7 +150,8 @@ pub(super) fn bare(line: &str) -> &str {
     line.trim_start()
 }
 
-/// Whether a sentence only announces what comes: "Perfect! I now have…", "Here is my report".
+/// Returns true for a sentence that only announces the following text: "Perfect! I now have…", "Here is my
+/// report".
 fn announces(text: &str) -> bool {
     const OPENINGS: &[&str] = &[
         "perfect",

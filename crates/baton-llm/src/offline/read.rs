@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use baton_core::observation::count_lines;
+use baton_observation::count_lines;
 use serde_json::Value;
 
 use super::call::{Call, LARGE_BYTES};
@@ -10,13 +10,10 @@ use super::code::{self, Symbol};
 use super::compressor::Draft;
 use super::facts::{Detail, MAX_DETAIL_LINE, names};
 use super::language::{Kind, Language};
-use super::patch;
-use super::prose;
-use super::shell;
 use super::skeleton::WHOLE_BYTES;
-use super::structure;
 use super::text::{clean, counted, file_name, join_within, one_line, shorten, size_in_words};
 use super::title::title;
+use super::{patch, prose, shell, structure};
 
 const PATHS: &[&str] = &["file_path", "filePath", "path", "notebook_path", "absolute_path", "target_file"];
 
@@ -121,7 +118,7 @@ pub(super) fn describe(call: &Call<'_>, view: &View<'_>) -> Draft {
     let source = if range.is_some() { without_torn_start(view.content) } else { Cow::Borrowed(view.content) };
     let mut symbols = code::outline(&view.path, &source);
     if range.is_some() {
-        // In a part of a file, what is inside a function can look as if it were outside.
+        // In a part of a file, code inside a function can look like top-level code.
         symbols.retain(|symbol| symbol.kind != Kind::Constant);
     }
     let short = if view.path.len() > 48 { file_name(&view.path) } else { &view.path };
@@ -161,7 +158,7 @@ fn summary(view: &View<'_>, symbols: &[Symbol], range: Option<&str>) -> String {
     };
     let count = |kind| symbols.iter().filter(|symbol| symbol.kind == kind).count();
     let counts: Vec<String> =
-        [(Kind::Function, "function"), (Kind::Type, "type"), (Kind::Constant, "constant")]
+        [(Kind::Function, "function"), (Kind::Type, "type"), (Kind::Constant, "global")]
             .into_iter()
             .filter(|(kind, _)| count(*kind) > 0 && !view.is_simplified())
             .map(|(kind, noun)| counted(count(kind), noun))
@@ -195,7 +192,7 @@ fn code_detail(view: &View<'_>, source: &str, symbols: &[Symbol], detail: &mut D
     let is_part = view.range().is_some();
     if !is_part {
         let whole = detail.reserve(detail.left() * 4 / 5);
-        detail.list("Constants", of(Kind::Constant).map(|symbol| one_line(symbol.text(source), 60)));
+        detail.list("Globals", of(Kind::Constant).map(|symbol| one_line(symbol.text(source), 60)));
         detail.restore(whole);
     }
     if !is_large {
@@ -216,7 +213,10 @@ fn code_detail(view: &View<'_>, source: &str, symbols: &[Symbol], detail: &mut D
 fn documentation(source: &str) -> Vec<&str> {
     let is_comment = |line: &str| {
         let bare = line.trim_start();
-        bare.starts_with("/// ") || line.starts_with("// ") || bare.starts_with("\"\"\"")
+        bare.starts_with("/// ")
+            || line.starts_with("// ")
+            || bare.starts_with("# ")
+            || bare.starts_with("\"\"\"")
     };
     let mut is_first = true;
     let mut lines = Vec::new();
@@ -232,45 +232,56 @@ fn documentation(source: &str) -> Vec<&str> {
 /// Maximum number of places of a text that are shown if it does not fit, and the room that each needs.
 const MAX_EXCERPTS: usize = 4;
 const EXCERPT_BYTES: usize = 150;
+/// Number of comments from which on they describe a large script or configuration better than parts of it.
+const MIN_COMMENTS: usize = 5;
 
-/// Adds the lines of a text, or lines from several places of it; then, of a large text, the names in it.
+/// Adds the lines of a text, or lines from several places of it. Of a large text, adds its comments, if it has enough,
+/// and the names in it.
 fn text_excerpt(text: &str, detail: &mut Detail) {
-    let whole = detail.reserve(if text.len() > LARGE_BYTES { detail.left() / 2 } else { 0 });
-    excerpt(text, detail);
-    detail.restore(whole);
-    if text.len() > LARGE_BYTES {
-        detail.names("Names", &names(text));
+    if text.len() <= LARGE_BYTES {
+        return excerpt(text, detail);
     }
+    let whole = detail.reserve(detail.left() / 2);
+    let comments = documentation(text);
+    if comments.len() >= MIN_COMMENTS {
+        detail.line("Comments:");
+        detail.counted_lines(&comments);
+    } else {
+        excerpt(text, detail);
+    }
+    detail.restore(whole);
+    detail.names("Names", &names(text));
 }
 
 /// Adds the lines of a text, or lines from several places of it and how many are left out between them.
 fn excerpt(text: &str, detail: &mut Detail) {
-    let lines: Vec<String> = text
+    let lines: Vec<(usize, String)> = text
         .lines()
         .map(|line| shorten(line.trim(), MAX_DETAIL_LINE))
-        .filter(|line| !line.is_empty())
+        .enumerate()
+        .filter(|(_, line)| !line.is_empty())
         .collect();
-    if lines.iter().map(|line| line.len() + 1).sum::<usize>() <= detail.left() {
-        return detail.lines(&lines);
+    if lines.iter().map(|(_, line)| line.len() + 1).sum::<usize>() <= detail.left() {
+        return detail.lines(lines.iter().map(|(_, line)| line));
     }
-    let has_words = |line: &&str| line.chars().any(char::is_alphanumeric);
-    let lines: Vec<&str> = lines.iter().map(String::as_str).filter(has_words).collect();
+    let has_words = |(_, line): &&(usize, String)| line.chars().any(char::is_alphanumeric);
+    let lines: Vec<&(usize, String)> = lines.iter().filter(has_words).collect();
     let parts = (detail.left() / EXCERPT_BYTES).clamp(1, MAX_EXCERPTS);
     let share = (detail.left() / parts).saturating_sub(24);
     for part in 0..parts {
         let (start, end) = (lines.len() * part / parts, lines.len() * (part + 1) / parts);
         let part = lines.get(start..end).unwrap_or_default();
         let mut room = share;
-        let fits = |line: &&str| {
+        let fits = |(_, line): &&(usize, String)| {
             let left = room.checked_sub(line.len() + 1);
             room = left.unwrap_or(0);
             left.is_some()
         };
-        let shown: Vec<&str> = part.iter().copied().take_while(fits).collect();
-        let left_out = part.len() - shown.len();
-        detail.lines(shown);
-        if left_out > 0 {
-            detail.line(&format!("[{} left out]", counted(left_out, "line")));
+        let (shown, others) = part.split_at(part.iter().copied().take_while(fits).count());
+        detail.lines(shown.iter().map(|(_, line)| line));
+        if let Some((first, _)) = others.first() {
+            let next = lines.get(end).map_or(text.lines().count(), |(number, _)| *number);
+            detail.line(&format!("[{} left out]", counted(next - first, "line")));
         }
     }
 }

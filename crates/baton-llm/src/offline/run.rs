@@ -176,7 +176,7 @@ fn exit_status(output: &str, call: &Call<'_>, wrapper: Option<&Value>) -> (Strin
 #[cfg(test)]
 mod tests {
     use super::*;
-    use baton_core::observation::ToolUse;
+    use baton_observation::ToolUse;
     use serde_json::json;
 
     fn run(tool: &str, tool_input: Value, tool_response: Value) -> Run {

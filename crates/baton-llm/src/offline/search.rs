@@ -1,5 +1,7 @@
 //! Tools that search for text or list files: number and location of hits.
 
+use std::collections::{HashMap, HashSet};
+
 use serde_json::Value;
 
 use super::call::Call;
@@ -38,6 +40,8 @@ fn grep(call: &Call<'_>) -> Draft {
     let place = place.filter(|place| place != ".");
     let output = match call.response.get("content").and_then(Value::as_str) {
         Some(content) => super::text::clean(content).into_owned(),
+        // The other texts of such a response describe the search.
+        None if call.response.get("mode").is_some() => String::new(),
         None => call.output(),
     };
     let places = match (&place, call.input_text(&["glob", "type"])) {
@@ -97,7 +101,7 @@ pub(super) struct Format {
 impl Format {
     /// Returns the format that the flags of `grep`, `rg` and `ag` request; `None` if the lines are no hits.
     pub(super) fn of_words(words: &[String]) -> Option<Self> {
-        // Several letters, the last of which may have a value: `-rnA3`.
+        // Several letters; the last one may have a value: `-rnA3`.
         let is_short = |word: &str, letters: &[char]| {
             let flags = word.trim_end_matches(|letter: char| letter.is_ascii_digit());
             let flags = flags.strip_prefix('-').unwrap_or_default();
@@ -151,7 +155,7 @@ fn hits_of(file: &FileHits<'_>, format: Format) -> usize {
 
 /// Returns files without a folder first, then the files of each folder together, in the order of their first hits.
 fn by_folder(mut files: Vec<FileHits<'_>>) -> Vec<FileHits<'_>> {
-    let mut order: std::collections::HashMap<&str, usize> = std::collections::HashMap::new();
+    let mut order: HashMap<&str, usize> = HashMap::new();
     order.insert("", 0);
     for file in &files {
         let next = order.len();
@@ -189,7 +193,7 @@ fn fill_hits(files: Vec<FileHits<'_>>, detail: &mut Detail) {
             lines.push((0, format!("{folder}/:")));
         }
         let path = if is_before || is_after { super::text::file_name(file.path) } else { file.path };
-        if is_whole || count <= 8 {
+        if is_whole || count <= 8 || files.len() == 1 {
             if !path.is_empty() {
                 lines.push((0, format!("{path}:")));
             }
@@ -213,10 +217,17 @@ fn fill_hits(files: Vec<FileHits<'_>>, detail: &mut Detail) {
     detail.restore(whole);
     if shown < count {
         detail.line(&format!("[{} of {count} hits left out]", count - shown));
-    } else {
+    } else if is_whole || count <= 8 {
         // The lines around the hits come after the hits.
         let around = files.iter().flat_map(|file| &file.context).filter(|line| !line.trim().is_empty());
         detail.lines(around.map(|line| format!("| {}", line.trim_end())));
+    } else {
+        // Only the places of the hits are listed so far.
+        let text = |file: &FileHits<'_>, (line, text): &(Option<usize>, &str)| {
+            let line = line.map(|line| format!(":{line}")).unwrap_or_default();
+            format!("{}{line}: {}", super::text::file_name(file.path), one_line(text, 110))
+        };
+        detail.lines(files.iter().flat_map(|file| file.hits.iter().map(move |hit| text(file, hit))));
     }
 }
 
@@ -236,12 +247,22 @@ fn hits<'a>(output: &'a str, cwd: Option<&str>, search: &Search<'a>) -> Vec<File
     let single = search.file;
     let has_context = search.format.has_context;
     let split: Vec<Hit<'a>> = lines.iter().map(|line| split_hit(line, single.is_some())).collect();
-    // A context line belongs to a file that has a hit.
-    let with_hits: std::collections::HashSet<&str> = split.iter().filter_map(|hit| hit.path).collect();
+    // If hits have line numbers, other lines are context, whatever their path: Claude Code makes the paths of some
+    // lines relative and leaves others absolute.
+    let is_numbered = split.iter().any(|hit| hit.line.is_some());
+    let with_hits: HashSet<&str> = split
+        .iter()
+        .filter(|hit| hit.line.is_some() || !is_numbered)
+        .filter_map(|hit| hit.path)
+        .map(|path| relative(path, cwd))
+        .collect();
     let mut files: Vec<FileHits<'a>> = Vec::new();
-    let mut index: std::collections::HashMap<&'a str, usize> = std::collections::HashMap::new();
+    let mut index: HashMap<&'a str, usize> = HashMap::new();
     for (line, hit) in lines.into_iter().zip(split) {
-        let context = (has_context && hit.line.is_none()).then(|| context_line(line, &with_hits)).flatten();
+        let context = (has_context && hit.line.is_none())
+            .then(|| context_line(line, |path| with_hits.contains(relative(path, cwd))))
+            .flatten()
+            .or((has_context && is_numbered && hit.line.is_none()).then_some((None, line)));
         let path = context.map_or(hit.path, |(path, _)| path);
         let path = path.map_or(single.unwrap_or_default(), |path| relative(path, cwd));
         let at = *index.entry(path).or_insert_with(|| {
@@ -272,7 +293,7 @@ fn split_hit(line: &str, is_single: bool) -> Hit<'_> {
     for (at, _) in line.match_indices(':').take(24) {
         let (path, rest) = (line.get(..at).unwrap_or_default(), line.get(at + 1..).unwrap_or_default());
         // After a quote or a bracket the line itself has begun, which may contain times such as 16:49:46.
-        if path.is_empty() || path.contains(['"', '{', '(', ' ']) {
+        if path.is_empty() || path.contains(['"', '{', '(', ' ', '\t']) {
             break;
         }
         if let Some((number, text)) = numbered(rest, ':') {
@@ -281,7 +302,7 @@ fn split_hit(line: &str, is_single: bool) -> Hit<'_> {
     }
     let named = line
         .split_once(':')
-        .filter(|(path, _)| !is_single && !path.contains(' ') && path.contains(['/', '.']));
+        .filter(|(path, _)| !is_single && !path.contains([' ', '\t']) && path.contains(['/', '.']));
     match named {
         Some((path, text)) => Hit { path: Some(path), line: None, text },
         None => Hit { path: None, line: None, text: line },
@@ -289,17 +310,14 @@ fn split_hit(line: &str, is_single: bool) -> Hit<'_> {
 }
 
 /// Parses the context lines `path-12-text` and `path-text` of known files, and `12-text` of a single file.
-fn context_line<'a>(
-    line: &'a str,
-    paths: &std::collections::HashSet<&str>,
-) -> Option<(Option<&'a str>, &'a str)> {
+fn context_line(line: &str, is_known: impl Fn(&str) -> bool) -> Option<(Option<&str>, &str)> {
     if let Some((_, text)) = numbered(line, '-') {
         return Some((None, text));
     }
     line.match_indices('-').take(24).find_map(|(at, _)| {
         let (path, rest) = (line.get(..at)?, line.get(at + 1..)?);
         let text = numbered(rest, '-').map_or(rest, |(_, text)| text);
-        paths.contains(path).then_some((Some(path), text))
+        is_known(path).then_some((Some(path), text))
     })
 }
 
@@ -415,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn digits_between_dashes_are_no_context() {
+    fn digits_between_dashes_are_not_context_lines() {
         let files =
             found("logs/2026-01-20-run/a.log:TODO fix\nlogs/2026-01-20-run/b.log:TODO too\n", None, false);
         assert_eq!(
@@ -430,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_tell_the_format() {
+    fn flags_determine_the_format() {
         let words = |command: &str| command.split(' ').map(str::to_owned).collect::<Vec<_>>();
         let format = |command: &str| Format::of_words(&words(command)).unwrap();
         assert!(format("grep -rnA3 x src").has_context && format("rg --context=2 x").has_context);

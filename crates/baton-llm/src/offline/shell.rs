@@ -18,7 +18,7 @@ use super::text::{counted, first_sentence, join_within, one_line};
 use super::title::title;
 use super::verdict::Verdict;
 
-/// An output up to this size is kept as it is.
+/// The output of a search up to this size is kept as it is.
 const SHOWN_BYTES: usize = 700;
 
 /// Detail size of a diff that is not large.
@@ -80,7 +80,7 @@ struct Report<'a> {
     only_inspects: bool,
 }
 
-/// Describes a search or a shown file in a shell like that of the specialized tools.
+/// Describes a search or a printed file in a shell like a use of the specialized tools.
 fn describe_inspection(call: &Call<'_>, run: &Run, line: &CommandLine) -> Option<Draft> {
     let mut steps = line.steps.iter().skip_while(|step| step.program() == "cd");
     let step = steps.next()?;
@@ -128,7 +128,7 @@ fn describe_inspection(call: &Call<'_>, run: &Run, line: &CommandLine) -> Option
         Some(folder) if !path.starts_with('/') => format!("{}/{path}", folder.trim_end_matches('/')),
         _ => (*path).to_owned(),
     };
-    // The length of a file of which a part was printed is not known.
+    // If only a part of a file was printed, its length is unknown.
     let total = is_part.then_some(usize::MAX);
     let view = View { path: call.path(&path), start, lines: None, total, content: &run.output };
     search::is_file(&path).then(|| read::describe(call, &view))
@@ -146,7 +146,7 @@ fn describe(call: &Call<'_>, report: &Report<'_>) -> Draft {
         (None, Some(purpose)) if !checks && !run.command.is_empty() => purpose.clone(),
         _ => phrase(&steps, run),
     };
-    let outcome = outcome(report, known.as_ref(), &diff);
+    let outcome = outcome(report, known.as_ref(), if checks { &[] } else { &diff });
     let purpose = run.purpose.as_deref().filter(|purpose| !done.starts_with(purpose));
     let summary = summary(report, known.as_ref(), purpose);
     let title = title(&done, outcome.as_deref());
@@ -195,7 +195,7 @@ fn step_result(report: &Report<'_>, steps: &[&Step]) -> Option<StepResult> {
     let tell = |step: &&Step| {
         git::step_result(step, line, &run.output).or_else(|| github::step_result(step, line, &run.output))
     };
-    // A commit tells more than the staging before it and the push after it.
+    // A commit is more informative than the staging before it and the push after it.
     if let Some(known) = steps.iter().find(|step| git::is_commit(step)).and_then(tell) {
         return Some(known);
     }
@@ -219,8 +219,9 @@ fn outcome(report: &Report<'_>, known: Option<&StepResult>, diff: &[FilePatch<'_
         Ending::Failed(status) => {
             let status = status.map_or_else(|| "failed".to_owned(), |status| format!("exit {status}"));
             let error = verdict.errors.first().map(|error| format!("{status}, {}", one_line(error, 40)));
-            let conflict =
-                known_outcome().filter(|outcome| outcome != "clean" && outcome != "result unknown");
+            let conflict = known_outcome()
+                .filter(|outcome| outcome != "clean" && outcome != "result unknown")
+                .or_else(|| git::conflicts(&report.run.output).map(|(outcome, _)| outcome));
             verdict.outcome.clone().or(conflict).or(error).or(Some(status))
         }
         Ending::Succeeded | Ending::Unknown => verdict
@@ -232,7 +233,7 @@ fn outcome(report: &Report<'_>, known: Option<&StepResult>, diff: &[FilePatch<'_
     }
 }
 
-/// The result of a command that says nothing about itself: what it printed, or how much.
+/// The result of a command without a known format: its output, or the size of its output.
 fn result(report: &Report<'_>) -> Option<String> {
     let Report { run, line, ending, only_inspects, .. } = report;
     let failure = failure_line(&run.output).filter(|_| !only_inspects && *ending == Ending::Unknown);
@@ -244,7 +245,11 @@ fn result(report: &Report<'_>) -> Option<String> {
     let others = lines.count();
     let checks = line.main_steps().iter().any(|step| step.purpose() >= Purpose::Check);
     match (first, ending) {
+        (Some(_), _) if line.main_steps().iter().any(|step| step.prints_only_faults()) => {
+            Some("not formatted".to_owned())
+        }
         (_, Ending::Succeeded) if checks => Some("ok".to_owned()),
+        (None, _) if line.steps.iter().any(Step::is_line_filter) => Some("no matches".to_owned()),
         (None, _) => run.remark.clone().or_else(|| {
             let is_quiet_success = *ending == Ending::Succeeded && !only_inspects;
             Some(if is_quiet_success { "done" } else { "no output" }.to_owned())
@@ -318,7 +323,7 @@ fn summary(report: &Report<'_>, known: Option<&StepResult>, purpose: Option<&str
         summary.push_str(sentence);
     }
     let errors = verdict.errors.first().map(String::as_str);
-    // What the agent says about a command that did not end is all there is.
+    // A command that has not ended has no output, so only the agent's description is used.
     let said = run.output.lines().next().filter(|_| run.status.is_none());
     let is_failure = matches!(ending, Ending::Failed(_) | Ending::Interrupted);
     if let Some(first) = errors.or(said).filter(|_| verdict.failures.is_empty() && is_failure) {
@@ -336,8 +341,12 @@ fn fill(report: &Report<'_>, detail: &mut Detail) {
     if output.lines().count() == 1 && detail.title_ends_with(output.trim()) {
         return;
     }
-    if run.is_silent() || output.len() <= SHOWN_BYTES.min(detail.left()) && verdict.failures.is_empty() {
+    if run.is_silent() || output.len() <= detail.left() && verdict.failures.is_empty() {
         return detail.lines(output.lines().map(str::trim_end));
+    }
+    let lines: Vec<&str> = output.lines().map(str::trim_end).filter(|line| !line.trim().is_empty()).collect();
+    if *only_inspects && output.len() <= LARGE_BYTES {
+        return detail.counted_lines(&lines);
     }
     if !verdict.failures.is_empty() {
         let whole = detail.reserve(detail.left() / 4);
@@ -352,12 +361,12 @@ fn fill(report: &Report<'_>, detail: &mut Detail) {
     if *only_inspects {
         // The beginning says most about what was inspected.
         let whole = detail.reserve(detail.left() / 2);
-        detail.lines(output.lines().map(str::trim_end).filter(|line| !line.trim().is_empty()));
+        detail.lines(&lines);
         detail.restore(whole);
     }
     detail.other_lines(informative_lines(output, detail.left()));
     if detail.is_empty() {
-        detail.lines(output.lines().map(str::trim_end).filter(|line| !line.is_empty()));
+        detail.lines(&lines);
     }
 }
 

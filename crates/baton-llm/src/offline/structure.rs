@@ -22,7 +22,7 @@ const WRITTEN_BYTES: usize = 400;
 /// How many short members of an entry are told.
 const MAX_SCALARS: usize = 8;
 
-/// Members that name an entry, the most telling first.
+/// Members that name an entry, the most informative first.
 const NAMES: &[&str] = &["identifier", "number", "key", "id", "title", "name", "path", "file", "subject"];
 /// Members that tell how it stands.
 const STATES: &[&str] = &["state", "status", "conclusion", "type", "level"];
@@ -132,7 +132,7 @@ fn fill_object(object: &Map<String, Value>, label: &str, depth: usize, detail: &
     let mut scalars = 0;
     for (name, value) in object {
         if let Some(text) = value.as_str().filter(|text| is_written(name, text) && !told(name)) {
-            // Beside a name and a text, the other members hardly matter.
+            // If an entry has a name and a text, its other members are omitted.
             scalars = if head.is_empty() { scalars } else { MAX_SCALARS };
             let is_usual = matches!(name.as_str(), "body" | "text" | "content" | "description" | "message");
             fill_text(&if is_usual { String::new() } else { format!("{name}: ") }, text, detail);
@@ -155,7 +155,7 @@ fn fill_object(object: &Map<String, Value>, label: &str, depth: usize, detail: &
     }
 }
 
-/// A text as prose if it is long, else on one line; never half of it without saying so.
+/// A text as prose if it is long, otherwise on one line. A truncated text is marked.
 fn fill_text(prefix: &str, text: &str, detail: &mut Detail) {
     let text = without_comments(text);
     let line = format!("{prefix}{}", one_line(&text, 100_000));
@@ -169,7 +169,7 @@ fn fill_text(prefix: &str, text: &str, detail: &mut Detail) {
     }
 }
 
-/// What JSON is about, for a title: the name of its only entry, or how many there are.
+/// Returns the subject of JSON for a title: the name of its only entry, or the number of entries.
 pub(super) fn outcome(text: &str) -> Option<String> {
     match read(text).as_slice() {
         [] => None,

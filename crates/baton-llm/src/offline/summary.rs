@@ -7,10 +7,13 @@ use std::collections::HashMap;
 
 use baton_core::NoteKind;
 use baton_core::observation::{
-    CheckKind, Digest, FunctionAction, SessionMaterial, SessionSummary, TurnStatus, TurnText, check,
-    commit_message, is_failure,
+    Digest, FunctionAction, SessionMaterial, SessionSummary, TurnStatus, TurnText, is_interruption,
+    user_request,
 };
+use baton_observation::{CheckKind, check, commit_message, is_failure, is_reading_tool, may_include};
 
+use super::open_work;
+use super::read::is_prose;
 use super::text::{counted, join_within, one_line, shorten};
 
 /// Maximum number of files and decisions.
@@ -25,79 +28,65 @@ const MAX_NOTES_CHARS: usize = 400;
 const NO_OBSERVATIONS: &str = "No observations captured.";
 /// Maximum length of the agent's closing words in a summary.
 const MAX_OUTCOME_CHARS: usize = 450;
-/// A closing message below this length is quoted with the one before it.
-const SHORT_CLOSING_CHARS: usize = 80;
-/// Tools that change nothing.
-const READING_TOOLS: [&str; 9] =
-    ["Read", "Grep", "Glob", "LS", "WebFetch", "WebSearch", "AskUserQuestion", "TodoWrite", "ExitPlanMode"];
-/// Starts of prompts that a program wrote.
-const WRITTEN_BY_PROGRAMS: [&str; 4] =
-    ["<", "Caveat:", "This session is being continued", "[Request interrupted"];
+/// Maximum length of one earlier closing message, and the minimum worth quoting.
+const MAX_EARLIER_CHARS: usize = 180;
+const MIN_EARLIER_CHARS: usize = 40;
+/// Closing message of Claude Code after a command such as `/exit`.
+const NO_RESPONSE: &str = "No response requested.";
 
-/// Creates the summary of a session: goal, changes, commits and checks, outcome.
+/// Creates the summary of a session: goal, outcome, commits, checks, changes, and outcomes of earlier turns.
 pub(super) fn summarize(material: &SessionMaterial) -> SessionSummary {
-    let outcome = outcome(&material.turns);
+    let turns: Vec<&TurnText> = material.turns.iter().filter(|turn| is_work(turn)).collect();
+    let outcome = outcome(&material.turns, &turns);
     if material.is_empty() && material.pending.is_empty() && outcome.is_none() {
         return SessionSummary { summary: NO_OBSERVATIONS.to_owned(), ..SessionSummary::default() };
     }
-    let mut results: Vec<String> = Vec::new();
+    let mut results: Vec<String> = goal(material).into_iter().collect();
+    results.extend(outcome.or_else(|| ending(&material.digests)));
     results.extend(commits(&material.digests));
     results.extend(checks(&material.digests));
+    results.extend(open_work::describe(&material.digests));
     results.extend(notes(material));
     if !material.pending.is_empty() {
         results.push(format!("Not processed yet: {}.", join_within(&material.pending, MAX_NOTES_CHARS)));
     }
-    results.extend(outcome.or_else(|| ending(&material.digests)));
-    // Goal and changes are shortened, results never.
-    let results = shorten(&results.join(" "), MAX_CHARS);
-    let room = MAX_CHARS.saturating_sub(results.chars().count() + 1);
-    let mut start: Vec<String> = goal(material).into_iter().collect();
-    if !material.digests.is_empty() {
-        start.push(changes(&material.digests, material.pending.is_empty()));
+    // What comes first is most important; the rest is shortened.
+    let mut summary = shorten(&results.join(" "), MAX_CHARS);
+    let left = |summary: &str| MAX_CHARS.saturating_sub(summary.chars().count() + 1);
+    if !material.digests.is_empty() && left(&summary) > 0 {
+        let changes = changes(&material.digests, material.pending.is_empty());
+        summary.push_str(&format!(" {}", shorten(&changes, left(&summary))));
     }
-    let start = if room > 0 { shorten(&start.join(" "), room) } else { String::new() };
+    if let Some(earlier) = earlier_outcomes(&turns, left(&summary)) {
+        summary.push_str(&format!(" {earlier}"));
+    }
     SessionSummary {
-        summary: format!("{start} {results}").trim().to_owned(),
+        summary: summary.trim().to_owned(),
         key_files: key_files(material),
         key_decisions: key_decisions(material),
     }
 }
 
-/// Describes the first request of the user, and the last one if it is another.
+/// Describes the first request of the user, with the one after it if the first is only a short question, and the last
+/// one if it is another.
 fn goal(material: &SessionMaterial) -> Option<String> {
-    let requests: Vec<String> = material.prompts().filter_map(request).collect();
-    // A greeting or a short question comes before the request.
-    let is_request = |request: &&String| {
+    let requests: Vec<String> = material.requests().collect();
+    let is_task = |request: &&String| {
         let words = request.split_whitespace().count();
-        words >= 10 || words >= 5 && !request.trim_end().ends_with('?') || request.starts_with('/')
+        let is_command = request.starts_with('/') && words > 1;
+        words >= 10 || words >= 5 && !request.trim_end().ends_with('?') || is_command
     };
-    let first = requests.iter().find(is_request).or(requests.first())?;
+    let first = requests.first()?;
+    let task = requests.iter().find(is_task).filter(|task| *task != first);
+    let last = requests.last().filter(|last| *last != first && Some(*last) != task);
     let quoted = |prompt: &str, chars| format!("\"{}\"", one_line(prompt, chars).trim_end_matches('.'));
-    let last = requests.last().filter(|last| *last != first);
-    Some(match last {
-        None => format!("Asked to: {}.", quoted(first, 220)),
-        Some(last) => format!(
-            "Asked to: {}; the last of {} requests: {}.",
-            quoted(first, 180),
-            requests.len(),
-            quoted(last, 140)
-        ),
-    })
-}
-
-/// Returns what the user asked for: a slash command with its arguments, or the text. `None` for a prompt that a program
-/// wrote.
-fn request(prompt: &str) -> Option<String> {
-    let prompt = prompt.trim();
-    let tagged = |tag: &str| {
-        let (_, rest) = prompt.split_once(&format!("<{tag}>"))?;
-        rest.split_once(&format!("</{tag}>")).map(|(text, _)| text.trim())
-    };
-    if let Some(command) = tagged("command-name").filter(|_| prompt.starts_with('<')) {
-        return Some(format!("{command} {}", tagged("command-args").unwrap_or_default()).trim().to_owned());
+    let mut goal = format!("Asked to: {}", quoted(first, if last.is_some() { 180 } else { 220 }));
+    for (label, request) in [("then", task), ("last", last)] {
+        if let Some(request) = request {
+            goal.push_str(&format!("; {label}: {}", quoted(request, 140)));
+        }
     }
-    let is_written = WRITTEN_BY_PROGRAMS.iter().any(|start| prompt.starts_with(start));
-    (!is_written).then(|| prompt.to_owned())
+    Some(goal + ".")
 }
 
 /// Quotes the notes that the agent recorded. Decisions are listed separately, unless there is nothing else.
@@ -113,27 +102,70 @@ fn notes(material: &SessionMaterial) -> Option<String> {
     (!lines.is_empty()).then(|| format!("Noted {}.", join_within(&lines, MAX_NOTES_CHARS)))
 }
 
+/// Whether a turn is work of the agent. Commands such as `/exit` and the texts of programs are recorded as turns too.
+fn is_work(turn: &TurnText) -> bool {
+    let is_answered = turn.closing.as_deref().is_some_and(|words| words.trim() != NO_RESPONSE);
+    let is_continued = turn.prompt.starts_with("This session is being continued");
+    is_answered || turn.prompt.is_empty() || is_continued || user_request(&turn.prompt).is_some()
+}
+
 /// Describes the end of the session: how the last turn ended, and the agent's own closing words.
-fn outcome(turns: &[TurnText]) -> Option<String> {
+fn outcome(all: &[TurnText], turns: &[&TurnText]) -> Option<String> {
     let last = turns.last()?;
+    let after = all.iter().rev().take_while(|turn| *turn != *last);
+    let is_interrupted = after.into_iter().any(|turn| is_interruption(&turn.prompt));
     let ended = match last.status {
+        _ if is_interrupted => "The user interrupted the last turn. ",
         TurnStatus::Failed => "The last turn stopped with an error. ",
         TurnStatus::Interrupted => "The user interrupted the last turn. ",
         TurnStatus::Unfinished => "The last turn is unfinished. ",
         TurnStatus::Open | TurnStatus::Done | TurnStatus::Unknown => "",
     };
-    let mut closings = turns.iter().rev().filter_map(|turn| turn.closing.as_deref());
-    let Some(words) = closings.next() else {
+    let Some(words) = closings(turns).next() else {
         return (!ended.is_empty()).then(|| ended.trim_end().to_owned());
     };
-    let whose = if last.closing.is_some() { "The agent concluded" } else { "The agent last said" };
-    let is_short = |words: &str| words.chars().count() < SHORT_CLOSING_CHARS;
-    let before = is_short(words).then(|| closings.find(|words| !is_short(words))).flatten();
-    let before = before.map(|before| {
-        let room = MAX_OUTCOME_CHARS - words.chars().count();
-        format!(" Before that: {}", one_line(before, room))
-    });
-    Some(format!("{ended}{whose}: {}{}", one_line(words, MAX_OUTCOME_CHARS), before.unwrap_or_default()))
+    let is_conclusion = last.closing.is_some() && !is_interrupted && !announces(words);
+    let whose = if is_conclusion { "The agent concluded" } else { "The agent last said" };
+    Some(format!("{ended}{whose}: \"{}\"", one_line(words, MAX_OUTCOME_CHARS)))
+}
+
+/// Returns the closing messages, latest first.
+fn closings<'a>(turns: &[&'a TurnText]) -> impl Iterator<Item = &'a str> {
+    turns.iter().rev().filter_map(|turn| turn.closing.as_deref()).filter(|words| words.trim() != NO_RESPONSE)
+}
+
+/// Whether the agent only says what it is about to do.
+fn announces(words: &str) -> bool {
+    const STARTS: [&str; 5] = ["let me ", "now let me ", "i'll ", "i will ", "i need to "];
+    let last = words.trim().rsplit(['\n', '.', '!']).map(str::trim).find(|sentence| !sentence.is_empty());
+    let last = last.unwrap_or_default().to_lowercase();
+    let is_start = STARTS.iter().any(|start| last.starts_with(start)) && !last.starts_with("let me know");
+    is_start || words.trim_end().ends_with(':')
+}
+
+/// Quotes the starts of the closing messages of earlier turns, latest first, as many as there is room for.
+fn earlier_outcomes(turns: &[&TurnText], room: usize) -> Option<String> {
+    let closings = closings(turns).skip(1);
+    let mut quoted: Vec<String> = Vec::new();
+    let mut used = "Before that:".len();
+    for words in closings.filter(|words| !announces(words)) {
+        let start = one_line(words, MAX_EARLIER_CHARS.min(room.saturating_sub(used + 3)));
+        let quote = format!("\"{start}\"");
+        if start.chars().count() < MIN_EARLIER_CHARS || quoted.contains(&quote) {
+            continue;
+        }
+        used += quote.chars().count() + 2;
+        if used > room {
+            break;
+        }
+        quoted.push(quote);
+    }
+    (!quoted.is_empty()).then(|| format!("Before that: {}", quoted.join(", ")))
+}
+
+/// Whether a change of a file can change the result of a check.
+pub(super) fn is_source(file: &str) -> bool {
+    !is_prose(file) && !file.starts_with("/tmp/")
 }
 
 /// Describes the changed files. That nothing was changed is stated only if every tool only reads, and all tool uses are
@@ -144,7 +176,7 @@ fn changes(digests: &[Digest], is_complete: bool) -> String {
     if files.is_empty() {
         let looked = join_within(&last_titles(digests, 3), 300);
         let steps = counted(digests.len(), "step");
-        let only_reads = digests.iter().all(|digest| READING_TOOLS.contains(&digest.tool_name.as_str()));
+        let only_reads = digests.iter().all(|digest| is_reading_tool(&digest.tool_name));
         return match (is_complete, only_reads) {
             (true, true) => format!("Nothing was changed in {steps}; looked into: {looked}."),
             (true, false) => format!("No edits were recorded in {steps}; the last ones: {looked}."),
@@ -201,21 +233,26 @@ fn commits(digests: &[Digest]) -> Option<String> {
     (!messages.is_empty()).then(|| format!("Committed {}.", join_within(&messages, 240)))
 }
 
-/// Lists the latest result of each kind of check, failed ones first. A failure is left out if a later command with
-/// several steps succeeded, because it may have repeated the check.
+/// Lists the latest result of each kind of check, failed ones first. A failure and a result before the last edits are left
+/// out if a later command with several steps succeeded, because it may have repeated the check.
 fn checks(digests: &[Digest]) -> Option<String> {
     let mut latest: Vec<(CheckKind, &str, bool)> = Vec::new();
-    let (mut was_edited, mut may_be_repeated) = (false, false);
+    let mut was_edited = false;
+    let mut passed: Vec<&str> = Vec::new();
     for digest in digests.iter().rev() {
-        was_edited |= !digest.files_touched.is_empty();
-        let Some(check) = check(&digest.title).filter(|_| digest.files_touched.is_empty()) else { continue };
-        let has_failed = is_failure(&digest.title);
-        let is_latest =
-            latest.iter().all(|(kind, ..)| *kind != check.kind) && !(has_failed && may_be_repeated);
-        may_be_repeated |= !has_failed && check.command.contains(" and ");
-        if is_latest {
-            latest.push((check.kind, &digest.title, was_edited));
+        if let Some(check) = check(&digest.title) {
+            let has_failed = is_failure(&digest.title);
+            let is_repeated = || passed.iter().any(|command| may_include(command, check.kind));
+            let is_latest = latest.iter().all(|(kind, ..)| *kind != check.kind)
+                && !((has_failed || was_edited) && is_repeated());
+            if !has_failed {
+                passed.push(check.command);
+            }
+            if is_latest {
+                latest.push((check.kind, &digest.title, was_edited));
+            }
         }
+        was_edited |= digest.files_touched.iter().any(|file| is_source(file));
     }
     // Formatting is of interest only if nothing else was checked.
     if latest.iter().any(|(kind, ..)| *kind != CheckKind::Format) {
@@ -280,7 +317,9 @@ fn key_decisions(material: &SessionMaterial) -> Vec<String> {
             }
             "ExitPlanMode" if digest.title.ends_with(": approved") => Some(one_line(&digest.summary, 240)),
             "AskUserQuestion" | "ExitPlanMode" => None,
-            _ if digest.summary.contains("They said: \"") => Some(one_line(&digest.summary, 240)),
+            _ if let Some((_, said)) = digest.summary.split_once("They said: \"") => {
+                Some(one_line(&format!("{}. They said: \"{said}", digest.title), 300))
+            }
             _ => commit(digest).map(|message| format!("Committed: {}", one_line(message, 200))),
         };
         if let Some(decision) =

@@ -1,59 +1,9 @@
-//! Text helpers: remove terminal escapes, join lines, truncate, and make paths relative.
+//! Text helpers: join lines, truncate, and make paths relative.
 
-use std::borrow::Cow;
+pub(super) use baton_core::strip_overwritten as clean;
 
 /// Maximum number of bytes of a line that are examined; longer lines are usually minified code or binary data.
 pub(super) const MAX_LINE_BYTES: usize = 2_000;
-
-/// Removes terminal escapes and control characters. Of a line that was overwritten with carriage returns, the last
-/// version is kept.
-pub(super) fn clean(text: &str) -> Cow<'_, str> {
-    if !text.bytes().any(|byte| byte < 0x20 && byte != b'\n' && byte != b'\t' || byte == 0x7f) {
-        return Cow::Borrowed(text);
-    }
-    let mut kept = String::with_capacity(text.len());
-    let mut line_start = 0;
-    let mut letters = text.chars().peekable();
-    while let Some(letter) = letters.next() {
-        match letter {
-            '\u{1b}' => skip_escape(&mut letters),
-            '\n' => {
-                kept.push('\n');
-                line_start = kept.len();
-            }
-            '\t' => kept.push('\t'),
-            '\r' => {
-                // A carriage return at the end of a line overwrites nothing.
-                if !matches!(letters.peek(), Some('\n' | '\r') | None) {
-                    kept.truncate(line_start);
-                }
-            }
-            _ if letter.is_control() => {}
-            _ => kept.push(letter),
-        }
-    }
-    Cow::Owned(kept)
-}
-
-/// Skips an escape sequence: `[31m`, `]0;title` up to its terminator, or one letter.
-fn skip_escape(letters: &mut std::iter::Peekable<std::str::Chars<'_>>) {
-    match letters.next() {
-        Some('[') => while letters.next().is_some_and(|letter| !('@'..='~').contains(&letter)) {},
-        Some(']') => {
-            while let Some(letter) = letters.next_if(|letter| *letter != '\n') {
-                match letter {
-                    '\u{7}' => break,
-                    '\u{1b}' => {
-                        letters.next_if_eq(&'\\');
-                        break;
-                    }
-                    _ => {}
-                }
-            }
-        }
-        Some(_) | None => {}
-    }
-}
 
 /// Returns the start of a text, at most `bytes` long, without splitting a character.
 pub(super) fn head(text: &str, bytes: usize) -> &str {
@@ -147,7 +97,7 @@ pub(super) fn size_in_words(bytes: usize) -> String {
     }
 }
 
-/// Joins as many items as fit into `characters`, and says how many did not.
+/// Joins as many items as fit into `characters`, and adds the number of omitted items.
 pub(super) fn join_within<T: AsRef<str>>(items: &[T], characters: usize) -> String {
     let mut joined = String::new();
     for (index, item) in items.iter().enumerate() {
@@ -168,16 +118,6 @@ pub(super) fn join_within<T: AsRef<str>>(items: &[T], characters: usize) -> Stri
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn escapes_and_overwritten_lines_are_removed() {
-        assert_eq!(clean("\u{1b}[0;32mok\u{1b}[0m\n"), "ok\n");
-        assert_eq!(clean("\u{1b}]0;title\u{7}done"), "done");
-        assert_eq!(clean("Rebasing (1/3)\rRebasing (3/3)\rDone.\r\n"), "Done.\n");
-        assert_eq!(clean("a\0b\u{7f}c\td"), "abc\td");
-        assert_eq!(clean("\u{1b}[31"), "");
-        assert!(matches!(clean("plain\ttext\n"), Cow::Borrowed(_)));
-    }
 
     #[test]
     fn long_text_is_cut_between_words_and_characters() {

@@ -1,6 +1,6 @@
 //! Results of tests, linters and compilers: counts, failures and errors.
 
-use baton_core::task::qa::{QaFailure, QaRun, read_log};
+use baton_qa::{QaFailure, QaRun, read_log};
 
 use super::command::Shown;
 use super::facts::is_path;
@@ -88,7 +88,7 @@ impl Verdict {
             runs.first().map(|_| if has_warnings { "warnings, no errors" } else { "clean" }.to_owned())
         };
         let all = || runs.iter().flat_map(|run| &run.failures);
-        // A test that failed only because of its parts is told by them.
+        // A test that failed only because of its subtests is described by them.
         let covers_output = |failure: &QaFailure| {
             failure.message.is_none()
                 && all().any(|part| part.name.starts_with(&format!("{}/", failure.name)))

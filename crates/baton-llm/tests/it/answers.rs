@@ -127,9 +127,9 @@ fn invalid_response_body_is_unusable() {
         (Behaviour::Garbage, "the answer is not JSON"),
         (Behaviour::Body(String::new()), "the answer is not JSON"),
         (Behaviour::Body("\u{0}\u{fffd}{".to_owned()), "the answer is not JSON"),
-        (Behaviour::Body("[]".to_owned()), "the answer holds no text"),
-        (Behaviour::Body(r#"{"content":7,"choices":{"0":1}}"#.to_owned()), "the answer holds no text"),
-        (Behaviour::Says(" ".to_owned()), "the answer holds no text"),
+        (Behaviour::Body("[]".to_owned()), "the answer contains no text"),
+        (Behaviour::Body(r#"{"content":7,"choices":{"0":1}}"#.to_owned()), "the answer contains no text"),
+        (Behaviour::Says(" ".to_owned()), "the answer contains no text"),
         (Behaviour::Says("x".repeat(2 * 1024 * 1024)), "larger than 1048576 bytes"),
     ] {
         with_both(|server, compressor| {

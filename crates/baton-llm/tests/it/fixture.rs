@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use baton_core::observation::ToolUse;
 use baton_llm::{Anthropic, AnthropicConfig, ApiKey, CompressError, Compressor, OpenAi, OpenAiConfig};
+use baton_observation::ToolUse;
 use baton_testkit::model_server::ModelServer;
 use serde_json::json;
 

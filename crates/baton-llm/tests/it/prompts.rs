@@ -1,11 +1,11 @@
 //! The content of prompts: its size, and that tool output stays data.
 
-use baton_core::observation::{MAX_RAW_CHARS, cut_output, render};
+use baton_llm::Compressor;
+use baton_observation::{MAX_RAW_CHARS, cut_output, render};
 use baton_testkit::model_server::ModelServer;
 use serde_json::json;
 
 use crate::fixture::{anthropic, bash, with_both};
-use baton_llm::Compressor;
 
 /// Returns the text between the tags of a prompt, and the name of the tag.
 fn between_tags(prompt: &str) -> (String, String) {

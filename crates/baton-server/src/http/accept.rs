@@ -29,7 +29,7 @@ use crate::http::wire::{CorrelationIds, HasTwoLengths, RequestNumbers, Wire};
 
 /// Time limit for sending the head of a request, which is also the limit for idle time between requests.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
-/// Time limit for reading an answer.
+/// Time limit for reading a response.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
 const IDLE_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 /// Maximum size of a request head. Limits the memory of a connection before authentication.

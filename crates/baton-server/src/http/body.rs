@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout};
 use crate::http::budget::{BodyBudget, Reservation, SMALL_BODY_BYTES};
 use crate::http::wire::HasTwoLengths;
 
-/// How much of a rejected body is read, so that the client can finish sending and read the answer.
+/// How much of a rejected body is read, so that the client can finish sending and read the response.
 pub(super) const MAX_DISCARDED_BYTES: usize = 96 * 1024 * 1024;
 /// Total time to wait for the parts of a body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -57,7 +57,7 @@ impl Incoming {
         }
     }
 
-    /// Reserves memory for the body. Reads and drops the body if there is none.
+    /// Reserves memory for the body. If no memory is available, reads and drops the body.
     pub(super) async fn reserve(
         &mut self,
         budget: &BodyBudget,
@@ -70,8 +70,8 @@ impl Incoming {
         reservation
     }
 
-    /// Reads and drops the rest of a body. A client that is still sending can then read the answer and reuse the
-    /// connection. A client that waits for `100 Continue` is not asked to send.
+    /// Reads and drops the rest of a body. A client that is still sending can then read the response and
+    /// reuse the connection. A client that waits for `100 Continue` is not asked to send.
     async fn discard(&mut self) {
         if self.waits_to_send {
             return;

@@ -87,7 +87,7 @@ fn units(bytes: usize) -> u32 {
 fn no_memory(body_bytes: usize) -> Fault {
     Fault::new(
         ErrorCode::Overloaded,
-        format!("the memory for large requests is in use; this one has up to {body_bytes} bytes"),
+        format!("the memory for large requests is in use; this request has up to {body_bytes} bytes"),
     )
     .hint("send the request again in a moment")
     .details(json!({ "retry_after_seconds": 2 }))

@@ -1,10 +1,10 @@
 //! The open connections, and which one is closed when there are too many.
 //!
-//! A connection is busy from the authentication of its request until the answer is ready. Busy connections are never
-//! closed in favour of others, and fewer requests may be busy than connections may be open. So there is always a
-//! connection that can be closed, and a new connection, for example of a health check, is always accepted: among the
-//! connections of the peer that has the most, the server closes the one that has been idle or sending its request for
-//! the longest time.
+//! A connection is busy from the authentication of its request until the response is ready. Busy connections
+//! are never closed in favour of others, and fewer requests may be busy than connections may be open. So
+//! there is always a connection that can be closed, and a new connection, for example of a health check, is
+//! always accepted: among the connections of the peer that has the most, the server closes the one that has
+//! been idle or sending its request for the longest time.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -102,8 +102,8 @@ impl Connections {
         self.registry().close_one()
     }
 
-    /// Closes connections that have been idle for this long. A client that is sending a request or reading an answer
-    /// counts as idle.
+    /// Closes connections that have been idle for this long. A client that is sending a request or reading a
+    /// response counts as idle.
     pub(super) fn close_idle(&self, limit: Duration) {
         let Some(before) = Instant::now().checked_sub(limit) else { return };
         let mut registry = self.registry();

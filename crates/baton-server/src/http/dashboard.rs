@@ -186,7 +186,7 @@ async fn finish(
         status,
         started_at,
     };
-    // A page loads its files and its event stream by itself.
+    // The page loads its files and its event stream without user action.
     if !path.starts_with(ASSETS) && path != EVENTS {
         shared.app.log_page(page);
     }
@@ -197,7 +197,7 @@ async fn finish(
     headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
-    // Not `no-referrer`, with which browsers send forms without their origin.
+    // Not `no-referrer`, because browsers then send forms without their origin.
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     response
@@ -454,7 +454,7 @@ async fn call(shared: Arc<Shared>, mut parts: Parts, mut form: Form) -> Result<R
     if found.is_none() || !is_own_form {
         return Err(Problem {
             hint: Some("Load the page again and repeat the action.".to_owned()),
-            ..fault(ErrorCode::Forbidden, "the form is too old or does not come from this dashboard")
+            ..fault(ErrorCode::Forbidden, "the form has expired or does not come from this dashboard")
         });
     }
     let actor = shared.actor(&parts, None, found).await.map_err(|fault| problem(&fault))?;

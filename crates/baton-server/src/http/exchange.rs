@@ -12,7 +12,7 @@ use axum::http::{HeaderMap, Method, Request, Response};
 use baton_app::observation::Report;
 use baton_app::token::Authenticator;
 use baton_app::{App, Attachment, Call, Face, RefusedCall, Reply};
-use baton_core::checkpoint::SavedContext;
+use baton_checkpoint::SavedContext;
 use baton_core::{Actor, CorrelationId, ErrorCode, Fault, IdempotencyKey};
 use baton_web::SignInCookie;
 use serde_json::{Map, Value};
@@ -43,7 +43,7 @@ pub(super) struct Shared {
     pub(super) dashboard: Dashboard,
 }
 
-/// Creates the generator of correlation ids for answers that are not sent by a route.
+/// Creates the generator of correlation ids for responses that are not sent by a route.
 pub(super) fn correlation_ids(shared: &Arc<Shared>) -> CorrelationIds {
     let app = shared.app.clone();
     Arc::new(move || app.correlation_id().ok())
@@ -127,7 +127,7 @@ impl Endpoint {
             reply
         });
         calling.await.unwrap_or_else(|error| {
-            let fault = Fault::new(ErrorCode::Internal, "something failed inside baton").caused_by(error);
+            let fault = Fault::new(ErrorCode::Internal, "internal error").caused_by(error);
             Reply::fault(&fault, correlation_id)
         })
     }
@@ -239,7 +239,7 @@ impl Shared {
         }
         match header("origin") {
             Some(origin) if !self.knows_origin(origin) => {
-                Err(Fault::new(ErrorCode::Forbidden, "requests from web pages of other origins are refused"))
+                Err(Fault::new(ErrorCode::Forbidden, "requests from web pages of other origins are rejected"))
             }
             _ => Ok(()),
         }
@@ -322,7 +322,8 @@ impl Shared {
         Ok(actor)
     }
 
-    /// Answers requests that match no route. Without a credential the answer does not reveal which paths exist.
+    /// Answers requests that match no route. Without a credential the response does not reveal which paths
+    /// exist.
     pub(super) async fn unrouted(
         &self,
         request: Request<Body>,
@@ -342,9 +343,8 @@ impl Shared {
             Ok(_) if code == ErrorCode::MethodNotAllowed => {
                 Fault::new(code, "this path does not support this method").hint(format!("use {methods}"))
             }
-            Ok(_) => {
-                Fault::new(code, "there is nothing at this path").hint("GET /openapi.json lists every path")
-            }
+            Ok(_) => Fault::new(code, "there is no endpoint at this path")
+                .hint("see GET /openapi.json for the list of paths"),
         };
         let method_matters = fault.code == ErrorCode::MethodNotAllowed;
         let refused = RefusedCall { face, correlation_id, actor_key_id, peer: peer(&parts).0 };
@@ -354,8 +354,8 @@ impl Shared {
     }
 }
 
-/// Returns the relay key or token in the headers of a request. An empty relay key is one, too: it is refused, and no
-/// other header replaces it.
+/// Returns the relay key or token in the headers of a request. An empty relay key counts as a credential: it
+/// is rejected, and no other header is used instead.
 pub(super) fn presented(parts: &Parts) -> Option<&str> {
     let header = |name: HeaderName| parts.headers.get(name).and_then(|value| value.to_str().ok());
     let bearer = || {
@@ -391,7 +391,7 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<IdempotencyKey>, Fault>
     let mut keys = headers.get_all("idempotency-key").iter();
     let Some(key) = keys.next() else { return Ok(None) };
     if keys.next().is_some() {
-        return Err(Fault::invalid("Idempotency-Key", "is given twice"));
+        return Err(Fault::invalid("Idempotency-Key", "must be given only once"));
     }
     let text = std::str::from_utf8(key.as_bytes())
         .map_err(|_| Fault::invalid("Idempotency-Key", "must be 1 to 255 visible characters"))?;

@@ -77,9 +77,12 @@ impl FailedAuthentications {
             return Ok(());
         }
         let seconds = WINDOW.saturating_sub(now.duration_since(window.since)).as_secs() + 1;
-        Err(Fault::new(ErrorCode::RateLimited, "too many requests from this address had no valid credential")
-            .hint(format!("correct the credential, then wait {seconds} s"))
-            .details(json!({ "retry_after_seconds": seconds })))
+        Err(Fault::new(
+            ErrorCode::RateLimited,
+            "too many requests from this address without a valid credential",
+        )
+        .hint(format!("correct the credential, then wait {seconds} s"))
+        .details(json!({ "retry_after_seconds": seconds })))
     }
 }
 

@@ -164,7 +164,7 @@ fn is_json(headers: &HeaderMap) -> bool {
     kind.is_some_and(|kind| kind.starts_with("application/json"))
 }
 
-/// Adds the headers of every answer.
+/// Adds the headers of every response.
 fn add_headers(mut response: Response<Body>, admitted: &Admitted) -> Response<Body> {
     let headers = response.headers_mut();
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));

@@ -54,7 +54,8 @@ pub(super) async fn receive_report(
         intake.read(source, |_| {})
     });
     let mut received = 0;
-    // The rest of an oversized report is read up to a limit, so that the client can finish sending and read the answer.
+    // The rest of an oversized report is read up to a limit, so that the client can finish sending and read
+    // the response.
     while received < MAX_DISCARDED_BYTES
         && let Some(part) = incoming.next().await.transpose()
     {
@@ -64,7 +65,7 @@ pub(super) async fn receive_report(
         }
     }
     drop(sender);
-    let failed = |_| Fault::new(ErrorCode::Internal, "something failed inside baton; nothing was stored");
+    let failed = |_| Fault::new(ErrorCode::Internal, "internal error; nothing was stored");
     let report = reading.await.map_err(failed)??;
     Ok(ReceivedReport { report, reservation })
 }

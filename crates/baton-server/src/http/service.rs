@@ -72,7 +72,7 @@ struct Received {
     started_at: Timestamp,
 }
 
-/// Content of a page, without the headers that every answer has.
+/// Content of a page, without the headers that every response has.
 enum Content {
     Page { status: u16, kind: &'static str, body: String, actor_key_id: Option<ActorKeyId> },
     Refused { fault: Fault },
@@ -123,8 +123,7 @@ async fn ready(shared: Arc<Shared>) -> Content {
     let checked = tokio::time::timeout(READY_TIMEOUT, shared.app.ready()).await;
     let checked = checked.unwrap_or_else(|_| {
         let message = format!("the database did not answer within {} ms", READY_TIMEOUT.as_millis());
-        Err(Fault::new(ErrorCode::StoreUnavailable, message)
-            .hint("run `baton doctor` to see what is wrong with it"))
+        Err(Fault::new(ErrorCode::StoreUnavailable, message).hint("run `baton doctor` to find the cause"))
     });
     match checked {
         Ok(()) => Content::json(200, &json!({ "status": "ready" })),

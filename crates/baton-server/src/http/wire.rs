@@ -1,7 +1,7 @@
 //! The byte stream of a connection, below the HTTP library.
 //!
-//! Detects requests with two lengths, and replaces the library's answers to requests that it cannot parse, which have
-//! neither a body nor a correlation id.
+//! Detects requests with two lengths, and replaces the library's responses to requests that it cannot parse,
+//! which have neither a body nor a correlation id.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -44,7 +44,7 @@ pub(super) struct Wire<S> {
     framing: Framing,
     numbers: Arc<RequestNumbers>,
     correlation_ids: CorrelationIds,
-    /// Unsent rest of an answer that replaces one of the library.
+    /// Unsent rest of a response that replaces one of the library.
     replacement: Vec<u8>,
     is_replacing: bool,
 }
@@ -87,7 +87,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Wire<S> {
                     this.replacement = answer(status, (this.correlation_ids)());
                     this.is_replacing = true;
                 }
-                // The previous answer is sent first.
+                // The previous response is sent first.
                 Some((start, _)) => {
                     let before = bytes.get(..start).unwrap_or(bytes);
                     return Pin::new(&mut this.stream).poll_write(cx, before);
@@ -131,8 +131,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Wire<S> {
     }
 }
 
-/// Finds an answer of the library at the end of the bytes and returns its start and status. Answers of Baton have a
-/// correlation id.
+/// Finds a response of the library at the end of the bytes and returns its start and status. Responses of
+/// Baton have a correlation id.
 fn automatic_answer(bytes: &[u8]) -> Option<(usize, u16)> {
     const START: &[u8] = b"HTTP/1.";
     const MAX_BYTES: usize = 256;
@@ -149,7 +149,7 @@ fn automatic_answer(bytes: &[u8]) -> Option<(usize, u16)> {
     is_automatic.then_some((start, status))
 }
 
-/// Formats the answer to a request that could not be parsed.
+/// Formats the response to a request that could not be parsed.
 fn answer(status: u16, correlation_id: Option<CorrelationId>) -> Vec<u8> {
     let (reason, fault) = match status {
         414 => (
@@ -159,8 +159,11 @@ fn answer(status: u16, correlation_id: Option<CorrelationId>) -> Vec<u8> {
         ),
         431 => (
             "Request Header Fields Too Large",
-            Fault::new(ErrorCode::PayloadTooLarge, "cannot read the request: its head is larger than 64 KiB")
-                .hint("send fewer or shorter headers, and long values in the body"),
+            Fault::new(
+                ErrorCode::PayloadTooLarge,
+                "cannot read the request: its head is larger than 64 KiB or has more than 100 headers",
+            )
+            .hint("send fewer or shorter headers, and long values in the body"),
         ),
         _ => (
             "Bad Request",

@@ -1,6 +1,7 @@
 //! Values that calls may omit because Baton knows them: the repository of the checkout, and the client with its agent.
 
-use baton_core::{Agent, Repo, Venture, agent_of_client, client_name};
+use baton_core::{Agent, Repo, Venture};
+use baton_observation::{agent_of_client, client_name};
 use rmcp::RoleServer;
 use rmcp::model::Implementation;
 use rmcp::service::RequestContext;
@@ -86,7 +87,7 @@ impl Defaults {
                     add(arguments, "client_version", client.map(|client| client.version.as_str()));
                 }
                 Filled::Venture => add(arguments, "venture", Some(venture.as_str())),
-                // Filled in before, because the store has to be asked.
+                // Filled in earlier, because this requires a call of the store.
                 Filled::Session | Filled::RecordedSession(_) | Filled::LiveSession => {}
                 Filled::Scope
                     if ["venture", "repo", "agent"].iter().any(|name| arguments.contains_key(*name)) => {}

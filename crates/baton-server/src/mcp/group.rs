@@ -13,7 +13,6 @@ use super::listing::RARE_PARAMS;
 /// Argument that names the action.
 const ACTION: &str = "action";
 
-/// A grouped tool.
 pub(super) struct ToolGroup {
     pub(super) name: &'static str,
     /// Purpose. The parameters of each action are appended.

@@ -56,7 +56,8 @@ impl McpServer {
         Ok(())
     }
 
-    /// Finds the newest live session of the client in the repository of the call, by default that of the checkout.
+    /// Finds the newest live session of the client in the repository of the call, by default the repository
+    /// of the checkout.
     async fn live_session(
         &self,
         here: &Repo,

@@ -38,7 +38,7 @@ pub struct LocalTool {
     pub description: &'static str,
     /// JSON Schema of the arguments.
     pub input_schema: Value,
-    /// JSON Schema of the answer.
+    /// JSON Schema of the response.
     pub output_schema: Value,
     /// Hints about the effects of the tool.
     pub hints: LocalHints,
@@ -84,7 +84,7 @@ impl LocalTool {
         let done = tokio::task::spawn_blocking(move || call(arguments)).await;
         let answer = done.unwrap_or_else(|error| {
             tracing::error!(tool = %self.name, %error, "a local tool panicked");
-            Err(Fault::new(ErrorCode::Internal, "the tool broke off"))
+            Err(Fault::new(ErrorCode::Internal, "the tool stopped unexpectedly"))
         });
         match answer {
             Ok(body) => {

@@ -14,7 +14,7 @@ const MAX_MESSAGE_DEPTH: usize = MAX_DEPTH + 2;
 /// A message that is rejected before its request is processed.
 #[derive(Debug)]
 pub(crate) struct Refusal {
-    /// The JSON-RPC answer.
+    /// The JSON-RPC response.
     pub(crate) error: JsonRpcError,
     /// The same error as an error code of the other interfaces.
     pub(crate) code: ErrorCode,
@@ -25,7 +25,7 @@ impl Refusal {
         Self { error: JsonRpcError::new(id, error), code }
     }
 
-    /// Rejects an oversized message of which only the beginning was kept.
+    /// Rejects an oversized message. Only its beginning was kept.
     pub(crate) fn too_large(beginning: &[u8]) -> Self {
         let message = format!("the message is larger than {MAX_MESSAGE_BYTES} bytes");
         let data = json!({ "allowed_bytes": MAX_MESSAGE_BYTES });

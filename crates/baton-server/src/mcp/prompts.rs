@@ -28,7 +28,7 @@ pub(super) type Writer =
 const REPO: (&str, &str) = ("repo", "Repository as owner/name, for example acme/webshop.");
 const VENTURE: (&str, &str) = ("venture", "Venture. Defaults to the configured venture.");
 const AGENT: (&str, &str) = ("agent", "Your agent name, for example claude-1.");
-const TRACK: (&str, &str) = ("track", "Track number.");
+const TRACK: (&str, &str) = ("track", "Track number, for example 2.");
 const SESSION: (&str, &str) = ("session_id", "Id of your session (sess_…).");
 
 /// Returns all prompts.
@@ -100,7 +100,7 @@ impl PromptInput {
         let Caller { actor, correlation_id } = self.caller.clone();
         let call = Call { actor, face: Face::Mcp, correlation_id, idempotency_key: None, attachment: None };
         let reply = self.app.call(operation::<O>(), call, params).await;
-        let unreadable = |_| Fault::new(ErrorCode::Internal, format!("{} gave no answer", O::NAME));
+        let unreadable = |_| Fault::new(ErrorCode::Internal, format!("{} returned no response", O::NAME));
         let Some(code) = reply.error else { return serde_json::from_str(&reply.body).map_err(unreadable) };
         let body: Value = serde_json::from_str(&reply.body).unwrap_or_default();
         Err(Fault::new(code, body["message"].as_str().unwrap_or_default()).details(body["details"].clone()))

@@ -65,7 +65,7 @@ pub(super) fn find_resource(
     let fitting = resources().into_iter().find_map(|binding| Some((binding, binding.names_in(path)?)));
     let Some((binding, names)) = fitting else {
         return Err(Fault::new(ErrorCode::NotFound, "there is no resource at this address")
-            .hint("resources/list and resources/templates/list name every kind of address"));
+            .hint("list the addresses with resources/list and resources/templates/list"));
     };
     let literals = literal_params(&binding.operation.params_schema());
     let mut params = from_query(query, &literals)?;

@@ -7,7 +7,8 @@ use rmcp::model::{CallToolResult, ContentBlock};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// Converts a reply to a tool result. `text_from` names the field that is shown as text instead of the whole answer.
+/// Converts a reply to a tool result. `text_from` names the field that is shown as text instead of the whole
+/// response.
 ///
 /// An error is sent as text only: clients check structured content against the output schema of the tool, which an
 /// error does not match, and would report that mismatch instead of the error.
@@ -135,7 +136,7 @@ mod tests {
         assert_eq!((text_of(&whole), whole.structured_content), (body.clone(), Some(body.clone())));
         let part = tool_result(&reply(&body), Some("checkpoints"));
         assert_eq!((text_of(&part), part.structured_content), (json!([{ "id": 1 }]), Some(body.clone())));
-        // An absent field must not leave the model without an answer.
+        // An absent field must not leave the model without a response.
         assert_eq!(text_of(&tool_result(&reply(&body), Some("nothing"))), body);
     }
 

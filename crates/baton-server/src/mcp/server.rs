@@ -332,7 +332,7 @@ impl ServerHandler for McpServer {
         // Requests that state their protocol version have no handshake.
         let is_handshake = request.method == "initialize" && context.meta.protocol_version().is_none();
         if is_handshake || METHODS.contains(&request.method.as_str()) {
-            let message = format!("the parameters of {} do not fit", request.method);
+            let message = format!("the parameters of {} are invalid", request.method);
             return Err(ErrorData::invalid_params(message, None));
         }
         Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None))

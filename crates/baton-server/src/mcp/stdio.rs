@@ -59,7 +59,7 @@ struct Lines<R, W> {
     has_request: bool,
     /// Locked while a line is written, so that lines are not interleaved.
     output: Arc<Mutex<W>>,
-    /// The task that writes the answer to an invalid line.
+    /// The task that writes the response to an invalid line.
     answering: Option<JoinHandle<io::Result<()>>>,
 }
 
@@ -94,13 +94,13 @@ where
         }
     }
 
-    /// Starts to write an answer. Writing continues if the caller is cancelled.
+    /// Starts to write a response. Writing continues if the caller is cancelled.
     fn answer(&mut self, error: JsonRpcError) {
         let output = self.output.clone();
         self.answering = Some(tokio::spawn(async move { write_line(&output, &error).await }));
     }
 
-    /// Waits until that answer is written, so that a client that sends invalid lines must read the answers.
+    /// Waits until that response is written, so that a client that sends invalid lines must read the responses.
     async fn answered(&mut self) -> io::Result<()> {
         if let Some(writing) = &mut self.answering {
             let written = writing.await;

@@ -38,9 +38,9 @@ pub struct ToolBinding {
     pub area: Area,
     /// Whether the tool is part of the default set.
     pub in_default_set: bool,
-    /// Parameters that the default set does not list, besides those that it omits for every tool.
+    /// Further parameters that the default set does not list for this tool.
     pub(super) rare_params: &'static [&'static str],
-    /// Field of the answer that is shown as text; `None` shows the whole answer.
+    /// Field of the response that is shown as text; `None` shows the whole response.
     pub text: Option<&'static str>,
     /// Parameters that are filled in if the call omits them.
     pub filled: &'static [Filled],
@@ -131,7 +131,7 @@ impl ToolBinding {
         Self { rare_params, ..self }
     }
 
-    /// Shows one field of the answer as text. The structured answer is complete.
+    /// Shows one field of the response as text. The structured response is complete.
     const fn text_from(self, field: &'static str) -> Self {
         Self { text: Some(field), ..self }
     }
@@ -153,7 +153,7 @@ impl ToolBinding {
                 IDEMPOTENCY_KEY.into(),
                 json!({
                     "type": "string",
-                    "description": "Key of your choice. Requests with the same key are executed at most once.",
+                    "description": "Key of your choice, for example a UUID. Requests with the same key are executed at most once.",
                 }),
             );
         }

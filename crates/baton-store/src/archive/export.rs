@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use baton_core::Timestamp;
+use baton_core::{Sha256Hash, Timestamp};
 
 use super::{
     ArchiveError, ArchiveTable, ArchiveWriter, Header, Record, SEQUENCES, Schema, Table, Totals, Value,
@@ -19,6 +19,8 @@ pub struct Exported {
     pub schema: i64,
     /// Names of blobs that records refer to but whose files are missing.
     pub missing_blobs: Vec<String>,
+    /// Ids of checkpoints whose bytes do not have the recorded hash. They are exported as they are.
+    pub damaged_checkpoints: Vec<String>,
 }
 
 /// A database that is read in one transaction.
@@ -44,7 +46,8 @@ pub fn export(
     writer: &mut dyn ArchiveWriter,
     at: Timestamp,
 ) -> Result<Exported, ArchiveError> {
-    // Taken before the snapshot, so that blobs of rows deleted afterwards are kept until the export is finished.
+    // Taken before the snapshot, so that blobs of rows that are deleted later are kept until the export is
+    // finished.
     let _lock = blobs.map(BlobFolder::lock_removal).transpose()?;
     let mut source: Box<dyn Source> = match config {
         StoreConfig::Sqlite { path, .. } => Box::new(crate::sqlite::open_source(path)?),
@@ -55,7 +58,7 @@ pub fn export(
     let version = source.version();
     let schema = Schema::at(version)?;
     writer.begin(&Header::new(version, source.engine(), at))?;
-    let mut missing_blobs = Vec::new();
+    let (mut missing_blobs, mut damaged_checkpoints) = (Vec::new(), Vec::new());
     for table in &schema.tables {
         writer.table(&ArchiveTable(Arc::clone(table)))?;
         source.rows(table, &mut |mut record, blob| {
@@ -69,6 +72,7 @@ pub fn export(
                     Value::Bytes,
                 );
             }
+            damaged_checkpoints.extend(damaged_checkpoint(table, &record));
             writer.record(&record)
         })?;
     }
@@ -79,5 +83,21 @@ pub fn export(
             writer.record(&vec![Value::Text(table.name.clone()), Value::Int(last)])?;
         }
     }
-    Ok(Exported { totals: writer.finish()?, schema: version, missing_blobs })
+    Ok(Exported { totals: writer.finish()?, schema: version, missing_blobs, damaged_checkpoints })
+}
+
+/// Returns the id of a checkpoint whose bytes do not have the recorded hash.
+fn damaged_checkpoint(table: &Table, record: &Record) -> Option<String> {
+    if table.name != "checkpoints" {
+        return None;
+    }
+    let value = |name: &str| record.get(table.fields.iter().position(|field| field.name == name)?);
+    match (value("id")?, value("frame_hash")?, value("frame")?) {
+        (Value::Text(id), Value::Text(hash), Value::Bytes(frame))
+            if Sha256Hash::of(frame).to_string() != *hash =>
+        {
+            Some(id.clone())
+        }
+        _ => None,
+    }
 }

@@ -1,8 +1,8 @@
 //! Tables and columns of a schema version, read from the migrations.
 //!
-//! The SQLite migrations are run on an in-memory database, which is then inspected. PostgreSQL has the same tables and
-//! columns, which a test checks. The tables of the search index, `recall_*`, are not archived: their content is derived
-//! from the other tables, and a store without it builds it again.
+//! The SQLite migrations are run on an in-memory database, which is then inspected. PostgreSQL has the same
+//! tables and columns, which a test checks. The tables of the search index, `recall_*`, are not archived:
+//! their content is derived from the other tables, and a store without it rebuilds it.
 
 use std::sync::Arc;
 

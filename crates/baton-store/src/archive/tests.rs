@@ -417,7 +417,7 @@ fn changed_folders_are_rejected() {
 }
 
 #[test]
-fn newer_archives_are_refused() {
+fn newer_archives_are_rejected() {
     for (version, schema) in [(2, LATEST_VERSION), (1, LATEST_VERSION + 1)] {
         let header = Header { version, ..Header::new(schema, "sqlite", AT) };
         let mut bytes = Vec::new();

@@ -76,7 +76,7 @@ pub(crate) fn decode(text: &str) -> Result<Vec<u8>, String> {
     STANDARD.decode(text).map_err(|error| error.to_string())
 }
 
-/// Writes a record as one JSON object without null values. Long bytes are replaced by the reference.
+/// Writes a record as one JSON object without null values. Long bytes are replaced with a reference.
 pub(crate) fn write_record(
     line: &mut Vec<u8>,
     table: &Table,

@@ -1,4 +1,4 @@
-//! Remembers that a server does not answer, so that not every request waits for a timeout.
+//! Records that a server does not respond, so that not every request waits for a timeout.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};

@@ -15,8 +15,8 @@ use crate::error::StoreError;
 use crate::postgres::client::{Client, ClientError};
 use crate::store::PostgresTimeouts;
 
-/// How much longer the client waits than the server's `statement_timeout`: a healthy server cancels the statement and
-/// reports it, which leaves the connection usable.
+/// Additional time that the client waits after the server's `statement_timeout`: a healthy server cancels the
+/// statement and reports it, which leaves the connection usable.
 const ANSWER_GRACE: Duration = Duration::from_secs(1);
 
 /// A server and its TLS settings.

@@ -88,7 +88,7 @@ pub trait CheckpointRows {
     /// Finds the latest active checkpoint that a session saved.
     fn latest_checkpoint_of(&mut self, session: SessionId) -> Result<Option<Checkpoint>, StoreError>;
 
-    /// Returns the last place assigned in a workflow, whatever the status of its checkpoint.
+    /// Returns the last place assigned in a workflow, for a checkpoint of any status.
     fn last_place(&mut self, venture: &Venture, workflow: &WorkflowId) -> Result<Option<Place>, StoreError>;
 
     /// Returns the frames of a delta chain in order. Missing frames are omitted.
@@ -131,7 +131,7 @@ pub trait CheckpointRows {
     /// Lists ids of checkpoints after `after` in id order, archived ones included, as stored.
     fn checkpoint_ids(&mut self, after: &str, limit: u32) -> Result<Vec<String>, StoreError>;
 
-    /// Returns those of the given blobs that no row refers to.
+    /// Returns the given blobs that no row refers to.
     fn orphans_among(&mut self, blobs: &[String]) -> Result<Vec<String>, StoreError>;
 
     /// Returns the ids of all keys that checkpoints are sealed with, and the number of checkpoints for each.

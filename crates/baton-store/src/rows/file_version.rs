@@ -72,19 +72,9 @@ impl<S: Sql> FileVersionRows for S {
             return Ok(());
         }
         let mut query = QueryBuilder::new("DELETE FROM file_versions WHERE 1 = 1");
-        if let Some(ventures) = &filter.ventures {
-            query.text(" AND (1 = 0");
-            for venture in ventures {
-                query.with(" OR venture = $?", venture.as_str());
-            }
-            query.text(")");
-        }
-        if let Some(repo) = &filter.repo {
-            query.with(" AND repo = $?", repo.as_str());
-        }
-        if let Some(before) = filter.before {
-            query.with(" AND seen_at < $?", before);
-        }
+        query.in_ventures("venture", filter.ventures.as_deref());
+        query.with_some(" AND repo = $?", filter.repo.as_ref().map(|repo| repo.as_str()));
+        query.with_some(" AND seen_at < $?", filter.before);
         self.execute(query.sql(), query.params())?;
         Ok(())
     }

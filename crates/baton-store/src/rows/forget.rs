@@ -122,19 +122,11 @@ fn matching<'a>(
     session: Option<&'a String>,
 ) {
     query.text(" FROM ").text(source.tables).text(" WHERE ").text(source.condition);
-    if let Some(ventures) = &filter.ventures {
-        query.text(" AND (1 = 0");
-        for venture in ventures {
-            query.text(" OR ").text(source.venture).with(" = $?", venture.as_str());
-        }
-        query.text(")");
-    }
+    query.in_ventures(source.venture, filter.ventures.as_deref());
     if let Some(repo) = &filter.repo {
         query.text(" AND ").text(source.repo).with(" = $?", repo.as_str());
     }
-    if let Some(session) = session {
-        query.with(" AND t.session_id = $?", session);
-    }
+    query.with_some(" AND t.session_id = $?", session);
     if let Some(before) = filter.before {
         query.text(" AND ").text(source.time).with(" < $?", before);
     }

@@ -259,26 +259,16 @@ impl<S: Sql> HandoffRows for S {
             .text(" withdrawn_at IS NULL")
             .with(" AND venture = $?", filter.venture.as_str())
             .with(" AND id < $?", &below);
-        if let Some(repo) = &filter.repo {
-            query.with(" AND repo = $?", repo.as_str());
-        }
+        query.with_some(" AND repo = $?", filter.repo.as_ref().map(|repo| repo.as_str()));
         match filter.track {
             Some(Some(track)) => _ = query.with(" AND track = $?", track.number()),
             Some(None) => _ = query.text(" AND track IS NULL"),
             None => {}
         }
-        if let Some(issue_number) = filter.issue_number {
-            query.with(" AND issue_number = $?", issue_number);
-        }
-        if let Some(agent) = &filter.from_agent {
-            query.with(" AND from_agent = $?", agent.as_str());
-        }
-        if let Some(agent) = &filter.to_agent {
-            query.with(" AND to_agent = $?", agent.as_str());
-        }
-        if let Some(author) = filter.written_by {
-            query.with(" AND written_by = $?", author.as_str());
-        }
+        query.with_some(" AND issue_number = $?", filter.issue_number);
+        query.with_some(" AND from_agent = $?", filter.from_agent.as_ref().map(|agent| agent.as_str()));
+        query.with_some(" AND to_agent = $?", filter.to_agent.as_ref().map(|agent| agent.as_str()));
+        query.with_some(" AND written_by = $?", filter.written_by.map(|author| author.as_str()));
         query.text(and_visible!("handoffs.id")).with(" ORDER BY id DESC LIMIT $?", page.limit);
         self.query(query.sql(), query.params(), &mut read)
     }

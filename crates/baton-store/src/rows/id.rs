@@ -40,13 +40,7 @@ impl<S: Sql> IdRows for S {
         let mut query = QueryBuilder::new(&select);
         query.with(" id >= $?", prefix.as_str());
         query.with(" AND id < $?", &below);
-        if let Some(ventures) = ventures {
-            query.text(" AND (1 = 0");
-            for venture in ventures {
-                query.with(" OR venture = $?", venture.as_str());
-            }
-            query.text(")");
-        }
+        query.in_ventures("venture", ventures);
         query.with(" ORDER BY id LIMIT $?", limit);
         self.query(query.sql(), query.params(), &mut |columns| RowReader { table, columns }.text(0))
     }

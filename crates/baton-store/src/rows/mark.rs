@@ -97,19 +97,9 @@ impl<S: Sql> MarkRows for S {
     fn marks(&mut self, filter: &MarkFilter, limit: u32) -> Result<Vec<Mark>, StoreError> {
         let mut query = QueryBuilder::new(SELECT);
         query.text("1 = 1");
-        if let Some(ventures) = &filter.ventures {
-            query.text(" AND (1 = 0");
-            for venture in ventures {
-                query.with(" OR venture = $?", venture.as_str());
-            }
-            query.text(")");
-        }
-        if let Some(repo) = &filter.repo {
-            query.with(" AND repo = $?", repo.as_str());
-        }
-        if let Some(kind) = filter.kind {
-            query.with(" AND kind = $?", kind.as_str());
-        }
+        query.in_ventures("venture", filter.ventures.as_deref());
+        query.with_some(" AND repo = $?", filter.repo.as_ref().map(|repo| repo.as_str()));
+        query.with_some(" AND kind = $?", filter.kind.map(|kind| kind.as_str()));
         query.with(" ORDER BY created_at DESC, item LIMIT $?", limit);
         self.query(query.sql(), query.params(), &mut read)
     }

@@ -38,7 +38,7 @@ pub trait NoteRows {
     /// Updates kind, text, file and the time of the correction.
     fn update_note(&mut self, note: &Note) -> Result<(), StoreError>;
 
-    /// Deletes a note. Returns false if there is none.
+    /// Deletes a note. Returns false if it does not exist.
     fn delete_note(&mut self, id: NoteId) -> Result<bool, StoreError>;
 
     /// Lists notes that are not rejected or superseded, newest first.
@@ -124,22 +124,10 @@ impl<S: Sql> NoteRows for S {
         let ending = filter.file.as_ref().map(|file| format!("/{file}"));
         let mut query = QueryBuilder::new(SELECT);
         query.with(" id < $?", &below);
-        if let Some(ventures) = &filter.ventures {
-            query.text(" AND (1 = 0");
-            for venture in ventures {
-                query.with(" OR venture = $?", venture.as_str());
-            }
-            query.text(")");
-        }
-        if let Some(repo) = &filter.repo {
-            query.with(" AND repo = $?", repo.as_str());
-        }
-        if let Some(session) = &session {
-            query.with(" AND session_id = $?", session);
-        }
-        if let Some(kind) = filter.kind {
-            query.with(" AND kind = $?", kind.as_str());
-        }
+        query.in_ventures("venture", filter.ventures.as_deref());
+        query.with_some(" AND repo = $?", filter.repo.as_ref().map(|repo| repo.as_str()));
+        query.with_some(" AND session_id = $?", session.as_ref());
+        query.with_some(" AND kind = $?", filter.kind.map(|kind| kind.as_str()));
         if let (Some(file), Some(ending)) = (&filter.file, &ending) {
             query
                 .with(" AND (file = $?", file)

@@ -453,9 +453,7 @@ impl<S: Sql> QueueRows for S {
     fn retry_queue(&mut self, id: Option<i64>, now: Timestamp) -> Result<u64, StoreError> {
         let mut query = QueryBuilder::new("UPDATE pending_queue SET status = 'raw', attempts = 0");
         query.with(", settled_at = NULL, run_at = $? WHERE status = 'error'", now);
-        if let Some(id) = id {
-            query.with(" AND id = $?", id);
-        }
+        query.with_some(" AND id = $?", id);
         let changed = self.execute(query.sql(), query.params())?;
         if changed > 0 {
             self.announce_queue()?;

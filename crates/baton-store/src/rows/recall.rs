@@ -66,7 +66,7 @@ pub trait RecallRows {
     /// Enqueues every item of the store and marks the index as built.
     fn enqueue_everything(&mut self) -> Result<(), StoreError>;
 
-    /// Deletes the whole index, so that it is built again.
+    /// Deletes the whole index, so that it is rebuilt.
     fn clear_index(&mut self) -> Result<(), StoreError>;
 
     /// Lists the oldest items to be indexed.
@@ -84,7 +84,7 @@ pub trait RecallRows {
     /// Lists the ventures that have documents.
     fn indexed_ventures(&mut self) -> Result<Vec<Venture>, StoreError>;
 
-    /// Returns the numbers of documents of ventures: all of them, and those that contain each term.
+    /// Returns the total number of documents of ventures, and the number of documents that contain each term.
     fn corpus(&mut self, ventures: &[Venture], terms: &[&str]) -> Result<Corpus, StoreError>;
 
     /// Selects candidates: the newest documents that match, at most `limit`.
@@ -177,7 +177,7 @@ fn stored<S: Sql>(tx: &mut S, kind: ItemKind, items: &[&str]) -> Result<Vec<Cand
 type Places = HashMap<(ItemKind, String), i64>;
 
 /// Assigns places to new conversational documents. Returns them by item, and the sessions whose documents were not
-/// added in the order of time and must be numbered again.
+/// added in chronological order and must be numbered again.
 fn new_places<S: Sql>(
     tx: &mut S,
     documents: &[&Document],
@@ -211,7 +211,7 @@ fn new_places<S: Sql>(
     Ok((places, disordered))
 }
 
-/// Numbers the conversational documents of a session in the order of time.
+/// Numbers the conversational documents of a session in chronological order.
 fn renumber<S: Sql>(tx: &mut S, session: SessionId) -> Result<(), StoreError> {
     let found = tx.query(
         "SELECT number, place FROM recall_documents WHERE session_id = $1 AND place IS NOT NULL \
@@ -299,6 +299,7 @@ impl<S: Sql> RecallRows for S {
     }
 
     fn enqueue_everything(&mut self) -> Result<(), StoreError> {
+        self.execute("DELETE FROM recall_pending", &[])?;
         // Parts of conversations are enqueued first, in order, so that they are numbered in order.
         for (kind, select) in [
             (ItemKind::Turn, "'turn_' || id FROM chat_turns ORDER BY id"),
@@ -456,7 +457,7 @@ impl<S: Sql> RecallRows for S {
         plan: &MatchPlan,
         limit: u32,
     ) -> Result<Vec<Candidate>, StoreError> {
-        /// Maximum number of matches of which those in a period are selected.
+        /// Maximum number of matches that are searched for documents of a period.
         const SCANNED_FOR_PERIOD: u32 = 20_000;
         let is_empty = plan.single.is_empty() && plan.pairs.is_empty();
         if filter.ventures.is_empty() || is_empty {
@@ -468,17 +469,21 @@ impl<S: Sql> RecallRows for S {
         let has_period = filter.since.is_some() || filter.until.is_some();
         let scanned = if has_period { SCANNED_FOR_PERIOD.max(limit) } else { limit };
         let session = filter.session_id.map(|id| id.to_string());
+        // PostgreSQL does not know how many documents match. An order by the key itself makes it read the table
+        // backwards, an order by an expression makes it use the full-text index. With a filter besides the venture,
+        // few of many matches may remain, so the index is used.
+        let is_common = plan.is_common && required.len() == 1;
+        let newest_first = self.pick(" ORDER BY number DESC", " ORDER BY number + 0 DESC");
+        let newest_matching_first = if is_common { " ORDER BY number DESC" } else { newest_first };
         let mut query = QueryBuilder::new("SELECT ");
         query.text(COLUMNS).text(" FROM recall_documents WHERE number IN (");
-        query.text(self.pick(
-            "SELECT rowid FROM recall_index WHERE recall_index MATCH ",
-            "SELECT number FROM recall_documents WHERE terms @@ CAST(",
-        ));
-        query.with("$?", &expression);
-        query.text(self.pick(" ORDER BY rowid DESC", " AS TEXT)::TSQUERY ORDER BY number DESC"));
-        query.with(" LIMIT $?)", scanned);
+        let matching = self.pick(
+            "SELECT rowid AS number FROM recall_index WHERE recall_index MATCH $?",
+            "SELECT number FROM recall_documents WHERE terms @@ CAST($? AS TEXT)::TSQUERY",
+        );
+        query.with(matching, &expression).text(newest_matching_first).with(" LIMIT $?)", scanned);
         conditions(&mut query, filter, session.as_ref(), self.pick("+", ""));
-        query.with(" ORDER BY number DESC LIMIT $?", limit);
+        query.text(newest_first).with(" LIMIT $?", limit);
         let mut found = self.query(query.sql(), query.params(), &mut read)?;
         found.retain(|candidate| touches(candidate, filter.file.as_ref()));
         Ok(found)

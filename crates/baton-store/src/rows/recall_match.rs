@@ -5,10 +5,12 @@ use baton_core::recall::{Corpus, Query};
 /// A condition on the terms of a document: any of the single terms, or both terms of any pair.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MatchPlan {
-    /// Terms of which one is enough.
+    /// Terms that select a document alone.
     pub single: Vec<String>,
-    /// Common terms of which two must occur together.
+    /// Common terms that select a document in pairs.
     pub pairs: Vec<(String, String)>,
+    /// So many documents match that reading documents backwards finds the newest sooner than the full-text index.
+    pub is_common: bool,
 }
 
 /// Number of common terms that are combined to pairs.
@@ -23,7 +25,7 @@ impl MatchPlan {
         let mut terms: Vec<(u64, &str)> = query
             .terms
             .iter()
-            .map(|(term, _)| (corpus.documents_with(term), term.as_str()))
+            .map(|one| (corpus.documents_with(&one.term), one.term.as_str()))
             .filter(|(documents, _)| *documents > 0)
             .collect();
         terms.sort_unstable();
@@ -58,9 +60,12 @@ impl MatchPlan {
         }
         if plan.single.is_empty()
             && plan.pairs.is_empty()
-            && let Some((_, rarest)) = terms.first()
+            && let Some((documents, rarest)) = terms.first()
         {
             plan.single.push((*rarest).to_owned());
+            // One of `corpus.documents / documents` documents matches, and `limit` of them are needed.
+            let read_backwards = corpus.documents.saturating_mul(limit) / documents;
+            plan.is_common = read_backwards < *documents;
         }
         plan
     }
@@ -117,14 +122,17 @@ mod tests {
 
     #[test]
     fn one_common_term_is_used_alone() {
-        assert_eq!(plan(&[("cat", 5_000)], 6_000, 600).single, ["cat"]);
+        let chosen = plan(&[("cat", 5_000)], 6_000, 600);
+        assert_eq!((chosen.single, chosen.is_common), (vec!["cat".to_owned()], true));
+        assert!(!plan(&[("cat", 5_000)], 100_000, 600).is_common);
         assert_eq!(plan(&[], 6_000, 600), MatchPlan::default());
     }
 
     #[test]
     fn expressions_quote_terms() {
         let required = [vec!["v=a".to_owned(), "v=\"b'".to_owned()]];
-        let plan = MatchPlan { single: vec!["x".into()], pairs: vec![("y".into(), "z\\".into())] };
+        let pairs = vec![("y".into(), "z\\".into())];
+        let plan = MatchPlan { single: vec!["x".into()], pairs, is_common: false };
         assert_eq!(fts5_expression(&required, &plan), r#"("v=a" OR "v=""b'") AND ("x" OR ("y" AND "z\"))"#);
         assert_eq!(tsquery(&required, &plan), r#"('v=a' | 'v="b''') & ('x' | ('y' & 'z\\'))"#);
     }

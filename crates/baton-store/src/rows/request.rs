@@ -9,10 +9,11 @@ use baton_core::{
 use crate::error::StoreError;
 use crate::sql::{Columns, QueryBuilder, RowReader, Sql, parts};
 
-/// The largest number of records that a filter without an index examines for one page. The next page continues there.
+/// Maximum number of records that a filter without an index examines for one page. The next page continues
+/// there.
 const MAX_EXAMINED: i64 = 1_000_000;
 
-/// Which records of the request log are wanted. An absent condition matches every record.
+/// Filter for records of the request log. Absent conditions match every record.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RequestFilter {
     /// Status code.
@@ -241,9 +242,7 @@ impl<S: Sql> RequestRows for S {
             select!("WHERE ")
         });
         query.with("id < $?", end).with(" AND id >= $?", from);
-        if let Some(session) = &session {
-            query.with(" AND session_id = $?", session.as_slice());
-        }
+        query.with_some(" AND session_id = $?", session.as_ref().map(|session| session.as_slice()));
         if let Some(status) = filter.status {
             let codes = status.codes();
             if is_failed {
@@ -253,15 +252,9 @@ impl<S: Sql> RequestRows for S {
             query.with(" AND status_code >= $?", i64::from(*codes.start()));
             query.with(" AND status_code <= $?", i64::from(*codes.end()));
         }
-        if let Some(actor) = &actor {
-            query.with(" AND actor_key_id = $?", actor.as_slice());
-        }
-        if let Some(endpoint) = &filter.endpoint {
-            query.with(" AND endpoint = $?", endpoint);
-        }
-        if let Some(since) = filter.since {
-            query.with(" AND timestamp >= $?", since);
-        }
+        query.with_some(" AND actor_key_id = $?", actor.as_ref().map(|actor| actor.as_slice()));
+        query.with_some(" AND endpoint = $?", filter.endpoint.as_ref());
+        query.with_some(" AND timestamp >= $?", filter.since);
         match filter.ventures.as_deref() {
             None => {}
             Some([]) => {

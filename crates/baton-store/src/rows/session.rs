@@ -29,19 +29,9 @@ pub struct SessionFilter {
 impl SessionFilter {
     /// Adds the conditions of the filter, the order and the limit to a query that ends with a condition.
     fn add_to<'a>(&'a self, query: &mut QueryBuilder<'a>, limit: u32) {
-        if let Some(venture) = &self.venture {
-            query.with(" AND venture = $?", venture.as_str());
-        }
-        if let Some(ventures) = &self.ventures {
-            query.text(" AND (1 = 0");
-            for venture in ventures {
-                query.with(" OR venture = $?", venture.as_str());
-            }
-            query.text(")");
-        }
-        if let Some(repo) = &self.repo {
-            query.with(" AND repo = $?", repo.as_str());
-        }
+        query.with_some(" AND venture = $?", self.venture.as_ref().map(|venture| venture.as_str()));
+        query.in_ventures("venture", self.ventures.as_deref());
+        query.with_some(" AND repo = $?", self.repo.as_ref().map(|repo| repo.as_str()));
         match self.track {
             Some(TrackFilter::Track(track)) => {
                 query.with(" AND track = $?", track.number());
@@ -51,12 +41,8 @@ impl SessionFilter {
             }
             None => {}
         }
-        if let Some(agent) = &self.agent {
-            query.with(" AND agent = $?", agent.as_str());
-        }
-        if let Some(since) = self.alive_since {
-            query.with(" AND last_heartbeat_at >= $?", since);
-        }
+        query.with_some(" AND agent = $?", self.agent.as_ref().map(|agent| agent.as_str()));
+        query.with_some(" AND last_heartbeat_at >= $?", self.alive_since);
         query.with(" ORDER BY id DESC LIMIT $?", limit);
     }
 }
@@ -78,7 +64,7 @@ pub trait SessionRows {
     /// of those sessions wait.
     fn lock_active_sessions(&mut self, tuple: &SessionTuple) -> Result<Vec<Session>, StoreError>;
 
-    /// Finds the latest session of a tuple, whatever its status.
+    /// Finds the latest session of a tuple, in any status.
     fn latest_session(&mut self, tuple: &SessionTuple) -> Result<Option<Session>, StoreError>;
 
     /// Returns the corrected repository of the chat in `tuple`, if the repository of its latest session was corrected.
@@ -98,7 +84,7 @@ pub trait SessionRows {
         except: SessionId,
     ) -> Result<Option<Session>, StoreError>;
 
-    /// Lists the latest sessions of a repository, whatever their status, newest first.
+    /// Lists the latest sessions of a repository in any status, newest first.
     fn recent_sessions(
         &mut self,
         venture: &Venture,
@@ -463,9 +449,7 @@ impl<S: Sql> SessionRows for S {
         let below = page.below(SessionId::PREFIX);
         let mut query = QueryBuilder::new(select!("WHERE"));
         query.with(" id < $?", &below);
-        if let Some(status) = status {
-            query.with(" AND status = $?", status.as_str());
-        }
+        query.with_some(" AND status = $?", status.map(|status| status.as_str()));
         filter.add_to(&mut query, page.limit);
         self.query(query.sql(), query.params(), &mut read)
     }

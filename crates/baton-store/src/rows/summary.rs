@@ -30,12 +30,13 @@ pub struct NewSummary {
     pub replaces: Option<Timestamp>,
     /// Observations that it covers in addition to those of the replaced summary.
     pub covers: Vec<ObservationId>,
-    /// True if its text differs from that of the replaced summary.
+    /// True if its text differs from the text of the replaced summary.
     pub is_rewritten: bool,
 }
 
 impl NewSummary {
-    /// Returns true if it says and covers no more than the summary that it replaces, and no model was called for it.
+    /// Returns true if its text and coverage equal those of the summary that it replaces, and no model was
+    /// called for it.
     pub fn says_nothing_new(&self) -> bool {
         let Provenance { tokens_in, tokens_out, .. } = self.stored.provenance;
         self.replaces.is_some() && self.covers.is_empty() && !self.is_rewritten && tokens_in + tokens_out == 0
@@ -240,9 +241,7 @@ impl<S: Sql> SummaryRows for S {
         query.with("requested_at = $?", now).with(", run_at = $?", now);
         query.text(", attempts = 0 WHERE made_at IS NOT NULL AND session_id IN (SELECT session_id FROM pending_queue");
         query.text(" WHERE status = 'error'");
-        if let Some(item) = item {
-            query.with(" AND id = $?", item);
-        }
+        query.with_some(" AND id = $?", item);
         query.text(")");
         self.execute(query.sql(), query.params())?;
         Ok(())

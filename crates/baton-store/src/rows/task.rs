@@ -28,7 +28,7 @@ pub trait TaskRows {
     /// Adds or replaces the record of a task, unless the stored record is newer.
     fn put_task(&mut self, task: &TaskRecord) -> Result<(), StoreError>;
 
-    /// Deletes the record of a task. Returns false if there is none.
+    /// Deletes the record of a task. Returns false if it does not exist.
     fn delete_task(
         &mut self,
         venture: &Venture,
@@ -128,12 +128,8 @@ impl<S: Sql> TaskRows for S {
              FROM tasks WHERE ",
         );
         query.with("venture = $?", filter.venture.as_str());
-        if let Some(repo) = &filter.repo {
-            query.with(" AND repo = $?", repo.as_str());
-        }
-        if let Some(status) = filter.status {
-            query.with(" AND status = $?", status.as_str());
-        }
+        query.with_some(" AND repo = $?", filter.repo.as_ref().map(|repo| repo.as_str()));
+        query.with_some(" AND status = $?", filter.status.map(|status| status.as_str()));
         query.text(" ORDER BY updated_at DESC, host DESC, checkout DESC, task_id DESC");
         query.with(" LIMIT $?", filter.limit);
         query.with(" OFFSET $?", filter.offset);

@@ -136,12 +136,8 @@ impl<S: Sql> WorkflowRows for S {
     fn workflows(&mut self, filter: &WorkflowFilter) -> Result<Vec<Workflow>, StoreError> {
         let mut query = QueryBuilder::new(select!("WHERE "));
         query.with("venture = $?", filter.venture.as_str());
-        if let Some(repo) = &filter.repo {
-            query.with(" AND repo = $?", repo.as_str());
-        }
-        if let Some(name) = &filter.name {
-            query.with(" AND name = $?", name);
-        }
+        query.with_some(" AND repo = $?", filter.repo.as_ref().map(|repo| repo.as_str()));
+        query.with_some(" AND name = $?", filter.name.as_ref());
         query.text(" ORDER BY last_saved_at DESC, id DESC");
         query.with(" LIMIT $?", filter.limit);
         query.with(" OFFSET $?", filter.offset);

@@ -11,7 +11,9 @@ use rusqlite::Connection;
 use crate::error::StoreError;
 use crate::migration::LATEST_VERSION;
 use crate::sqlite::migrate::check_version;
-use crate::sqlite::open::{open_read_only, open_reader, open_writer, prepare_file, tune_for_service};
+use crate::sqlite::open::{
+    open_read_only, open_reader, open_writer, prepare_file, tune_for_one_write, tune_for_service,
+};
 use crate::sqlite::reserve::{RefillOnDrop, ReleasedReserve, Reserve};
 use crate::sqlite::sql::SqliteTx;
 use crate::sqlite::writer::{Finished, Write, Writer};
@@ -65,6 +67,8 @@ impl SqliteEngine {
         reserve.ensure();
         if threads == Threads::Background {
             tune_for_service(&connection)?;
+        } else if mode.is_for_one_write() {
+            tune_for_one_write(&connection, path)?;
         }
         let runner = Runner::start(path, connection, threads, open_reader)?;
         Ok(Self { runner, reserve, _refill: refill })

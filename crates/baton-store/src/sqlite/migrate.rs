@@ -1,20 +1,19 @@
 //! The schema version of a SQLite file: rejects a newer one, backs up and migrates an older one, creates a missing one.
 
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use crate::error::StoreError;
-use crate::files::file_error;
+use crate::files::{file_error, lock_within};
 use crate::migration::{LATEST_VERSION, Migration};
 use crate::sqlite::sql::store_error;
 use crate::store::{LockTimeout, OlderSchema};
 
 /// How long to wait for another process that upgrades the same file. A backup of several gigabytes takes minutes.
 const UPGRADE_TIMEOUT: Duration = Duration::from_secs(600);
-const UPGRADE_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Creates the schema or migrates it to the latest version. If it is current, this costs one read of the file header.
 pub(super) fn migrate(
@@ -104,22 +103,15 @@ fn check_owner(connection: &Connection) -> Result<i64, StoreError> {
 fn lock_for_upgrade(path: &Path) -> Result<File, StoreError> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let file = File::open(folder).map_err(|source| file_error(folder, source))?;
-    let deadline = Instant::now() + UPGRADE_TIMEOUT;
-    let mut is_first = true;
-    loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(file),
-            // Where folders cannot be locked, SQLite's write lock still serializes migrations.
-            Err(TryLockError::Error(_)) => return Ok(file),
-            Err(TryLockError::WouldBlock) if Instant::now() > deadline => return Err(StoreError::Busy),
-            Err(TryLockError::WouldBlock) => {
-                if std::mem::take(&mut is_first) {
-                    tracing::warn!("waiting for another process that upgrades the database");
-                }
-                std::thread::sleep(UPGRADE_POLL_INTERVAL);
-            }
+    // Where folders cannot be locked, SQLite's write lock still serializes migrations.
+    let lock = |timeout: Duration| lock_within(&file, timeout).unwrap_or(true);
+    if !lock(Duration::ZERO) {
+        tracing::warn!("waiting for another process that upgrades the database");
+        if !lock(UPGRADE_TIMEOUT) {
+            return Err(StoreError::Busy);
         }
     }
+    Ok(file)
 }
 
 /// Copies the committed state through a separate connection, because `VACUUM` cannot run inside a transaction. The copy

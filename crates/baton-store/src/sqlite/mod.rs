@@ -2,6 +2,7 @@
 
 mod archive;
 mod engine;
+mod foreign;
 mod inspect;
 mod migrate;
 mod open;
@@ -12,6 +13,7 @@ mod writer;
 
 pub(crate) use archive::{open_replacement, open_source, open_target};
 pub(crate) use engine::SqliteEngine;
+pub use foreign::{ForeignDatabase, ForeignError};
 pub(crate) use inspect::inspect;
 pub(crate) use open::is_read_only;
 pub use reserve::ReleasedReserve;

@@ -55,9 +55,7 @@ pub(super) fn open_reader(path: &Path) -> Result<Connection, StoreError> {
 /// SQLite needs side files to read a file in WAL mode and cannot create them here. Without a log, the file itself is
 /// complete and is opened as immutable.
 pub(super) fn open_read_only(path: &Path) -> Result<Connection, StoreError> {
-    let log = side_file(path, "-wal");
-    let is_log_empty = std::fs::metadata(log).map_or(true, |log| log.len() == 0);
-    let connection = if is_log_empty {
+    let connection = if is_log_empty(path) {
         let uri = format!("file:{}?immutable=1", uri_path(path));
         Connection::open_with_flags(uri, READ_ONLY | OpenFlags::SQLITE_OPEN_URI)
     } else {
@@ -71,13 +69,23 @@ pub(super) fn open_read_only(path: &Path) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
-const READ_ONLY: OpenFlags = OpenFlags::SQLITE_OPEN_READ_ONLY.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
+pub(super) const READ_ONLY: OpenFlags =
+    OpenFlags::SQLITE_OPEN_READ_ONLY.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
 
 /// Returns true if the file, or the folder in which SQLite creates its side files, cannot be written.
 pub(crate) fn is_read_only(path: &Path) -> bool {
     let cannot_write = |path: &Path| rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_err();
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     path.exists() && (cannot_write(path) || cannot_write(folder.unwrap_or_else(|| Path::new("."))))
+}
+
+/// Returns true if the file has no log, or an empty one.
+pub(super) fn is_log_empty(path: &Path) -> bool {
+    log_size(path) == 0
+}
+
+fn log_size(path: &Path) -> u64 {
+    std::fs::metadata(side_file(path, "-wal")).map_or(0, |log| log.len())
 }
 
 fn side_file(path: &Path, ending: &str) -> PathBuf {
@@ -87,7 +95,7 @@ fn side_file(path: &Path, ending: &str) -> PathBuf {
 }
 
 /// Percent-encodes characters that have a meaning in the path of a URI.
-fn uri_path(path: &Path) -> String {
+pub(super) fn uri_path(path: &Path) -> String {
     let mut escaped = String::new();
     for byte in path.as_os_str().as_encoded_bytes() {
         match byte {
@@ -125,6 +133,19 @@ pub(super) fn tune_for_service(connection: &Connection) -> Result<(), StoreError
         .map_err(store_error)
 }
 
+/// Maximum size of a log that is left to the next process, which reads all of it.
+const MAX_LEFT_LOG: u64 = 256 * 1024;
+
+/// Tunes a connection for a process that writes once and ends, such as a hook. By default the last connection copies the
+/// log into the database and deletes it, which takes four of five fsyncs. Here this happens only if the log is long.
+pub(super) fn tune_for_one_write(connection: &Connection, path: &Path) -> Result<(), StoreError> {
+    let leaves_log = log_size(path) <= MAX_LEFT_LOG;
+    connection
+        .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, leaves_log)
+        .map(drop)
+        .map_err(store_error)
+}
+
 /// Sets WAL mode. WAL is a property of the file, so this costs nothing once it is set.
 ///
 /// Retries itself: if several processes set WAL mode on a new file, SQLite returns busy to all but one without calling
@@ -150,7 +171,7 @@ thread_local! {
 
 /// Returns the busy handler, which SQLite calls while another process holds a lock. It is a plain function pointer
 /// without state, so each timeout needs its own instance.
-fn busy_handler(lock_timeout: LockTimeout) -> fn(i32) -> bool {
+pub(super) fn busy_handler(lock_timeout: LockTimeout) -> fn(i32) -> bool {
     match lock_timeout {
         LockTimeout::Long => wait_up_to::<10_000>,
         LockTimeout::Short => wait_up_to::<1_000>,

@@ -71,6 +71,31 @@ fn files_and_folders_are_private_whatever_the_umask() {
 }
 
 #[test]
+fn a_process_for_one_write_leaves_a_short_log_to_the_next_one() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("baton.db");
+    let config = StoreConfig::Sqlite { path: path.clone(), threads: Threads::Caller };
+    let log = || fs::metadata(folder.path().join("baton.db-wal")).map_or(0, |log| log.len());
+    let (mut written, mut kept) = (Vec::new(), 0);
+    for number in 0..60 {
+        let store = Store::open_current(&config, LockTimeout::Short).unwrap();
+        let one = session(tuple(&format!("agent-{number}")));
+        written.push(one.id);
+        write(&store, move |tx| tx.insert_session(&one));
+        drop(store);
+        kept += usize::from(log() > 0);
+        assert!(number == 0 || log() < 512 * 1024, "{} bytes", log());
+    }
+    assert!(kept >= 50, "the log was deleted {} times", 60 - kept);
+    let store = Store::open(&config).unwrap();
+    for id in written {
+        assert!(read(&store, move |tx| tx.session(id)).is_some());
+    }
+    drop(store);
+    assert_eq!(log(), 0, "the last process of another kind removes the log");
+}
+
+#[test]
 fn older_file_is_backed_up_before_migration() {
     let place = TestPlace::create(Database::Sqlite).unwrap();
     build_first_version(&place);

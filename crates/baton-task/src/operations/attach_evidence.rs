@@ -1,7 +1,7 @@
 //! `task.attach_evidence`
 
-use baton_core::task::{Evidence, EvidenceKind, TaskId, counted, unix_line_ends};
-use baton_core::{Fault, Sha256Hash};
+use baton_core::task::{EvidenceKind, TaskId};
+use baton_core::{Fault, Sha256Hash, counted};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -10,6 +10,7 @@ use crate::environment::TaskEnvironment;
 use crate::folder::{Draft, WriteOptions};
 use crate::inside::read_inside;
 use crate::operation::{Effect, TaskOperation};
+use crate::rules::{Evidence, unix_line_ends};
 
 /// Attaches a file, or some of its lines, as evidence that roles can cite by a short id.
 #[derive(Debug)]
@@ -24,7 +25,7 @@ pub struct AttachEvidenceParams {
     /// Type of evidence: `plan`, `design`, `excerpt` or another word.
     #[serde(rename = "type")]
     pub kind: EvidenceKind,
-    /// Path of the file, relative to the root of the checkout.
+    /// Path of the file, relative to the root of the checkout, for example `plan.md`.
     pub path: String,
     /// Lines to store as an excerpt, for example `10-24`. Defaults to the whole file.
     #[serde(default)]
@@ -32,7 +33,7 @@ pub struct AttachEvidenceParams {
     /// Actor to record. Defaults to the agent or user name.
     #[serde(default)]
     pub actor: Option<String>,
-    /// Store the text even if it looks like it holds a secret (recorded in the audit).
+    /// Store the text even if it appears to contain a secret (recorded in the audit log). Defaults to false.
     #[serde(default)]
     pub force_secrets: bool,
 }
@@ -124,8 +125,8 @@ struct Excerpt {
 /// Extracts the lines `10-24`, `L10-L24` or `10` of a file.
 fn extract(bytes: &[u8], lines: &str) -> Result<Excerpt, Fault> {
     let wrong = || Fault::invalid("lines", format!("{lines:?} must be like 10-24"));
-    let text = std::str::from_utf8(bytes)
-        .map_err(|_| Fault::invalid("path", "is not UTF-8 text; leave lines out"))?;
+    let text =
+        std::str::from_utf8(bytes).map_err(|_| Fault::invalid("path", "is not UTF-8 text; omit lines"))?;
     let number = |text: &str| text.trim().trim_start_matches('L').parse::<usize>().map_err(|_| wrong());
     let (first, last) = match lines.split_once('-') {
         Some((first, last)) => (number(first)?, number(last)?),

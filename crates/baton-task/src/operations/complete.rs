@@ -1,6 +1,6 @@
 //! `task.complete`
 
-use baton_core::task::{DifferenceKind, TaskId};
+use baton_core::task::TaskId;
 use baton_core::{Fault, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,6 +9,7 @@ use crate::archive::{RETENTION, archive, drop_expired, drop_objects};
 use crate::environment::TaskEnvironment;
 use crate::folder::{Draft, WriteOptions};
 use crate::operation::{Effect, LIST, TaskOperation};
+use crate::rules::DifferenceKind;
 use crate::worktree::verify;
 
 /// Completes a task whose roles are all done. Its files are archived for 30 days.
@@ -21,8 +22,8 @@ pub struct CompleteTask;
 pub struct CompleteTaskParams {
     /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
-    /// Complete the task even if a role is not done or blocked, a drift is open, or the tree changed since the last
-    /// snapshot.
+    /// Complete the task even if a role is blocked or not done, a drift is open, or the tree changed since
+    /// the last snapshot. Defaults to false.
     #[serde(default)]
     pub force: bool,
     /// Actor to record. Defaults to the agent or user name.

@@ -2,12 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use baton_core::task::qa::QaStatus;
-use baton_core::task::{
-    DriftEvent, Evidence, QaResults, Role, RoleNote, RoleState, RoleStatus, SnapshotKind, SnapshotRef,
-    TaskContext, TaskId, counted, role_export,
-};
-use baton_core::{Fault, Sha256Hash, Timestamp};
+use baton_core::task::{Role, TaskId};
+use baton_core::{Fault, Sha256Hash, Timestamp, counted};
+use baton_qa::QaStatus;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -17,6 +14,10 @@ use crate::folder::{derived_problems, require_context};
 use crate::gather::{stale, task_file_is_unchanged};
 use crate::inside::read_inside;
 use crate::operation::{Effect, TaskOperation};
+use crate::rules::{
+    DriftEvent, Evidence, QaResults, RoleNote, RoleState, RoleStatus, SnapshotKind, SnapshotRef, TaskContext,
+    role_export,
+};
 use crate::worktree::commit_name;
 
 /// Returns the context of a task.

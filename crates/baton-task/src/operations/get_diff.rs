@@ -1,7 +1,7 @@
 //! `task.get_diff`
 
-use baton_core::task::{Artifact, Role, TaskContext, TaskId, counted};
-use baton_core::{ErrorCode, Fault};
+use baton_core::task::{Role, TaskId};
+use baton_core::{ErrorCode, Fault, counted};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,6 +9,7 @@ use crate::artifact;
 use crate::environment::TaskEnvironment;
 use crate::folder::require_context;
 use crate::operation::{Effect, TaskOperation};
+use crate::rules::{Artifact, TaskContext};
 
 /// Returns a diff of a task.
 #[derive(Debug)]

@@ -1,11 +1,6 @@
 //! `task.init_context`
 
-use std::path::Path;
-
-use baton_core::task::{
-    Audit, CONTEXT_VERSION, DriftLog, GitBase, LargeText, Revision, Role, RoleState, SummaryLine,
-    TaskContext, TaskId, export_file,
-};
+use baton_core::task::{Role, TaskId};
 use baton_core::{ErrorCode, Fault};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,9 +8,13 @@ use serde_json::json;
 
 use crate::archive;
 use crate::environment::{CONTEXT_FILE, OUTPUT_FOLDER, TaskEnvironment};
-use crate::folder::{Draft, WriteOptions, lock_task, read_context};
+use crate::folder::{Draft, WriteOptions, last_number, lock_task, read_context};
 use crate::gather::{Gathered, gather};
 use crate::operation::{Effect, TaskOperation};
+use crate::rules::{
+    Audit, CONTEXT_VERSION, DriftLog, GitBase, LargeText, Revision, RoleState, SummaryLine, TaskContext,
+    export_file,
+};
 use crate::starting_state::starting_state;
 
 /// Creates the context of a task, before the first role starts.
@@ -37,7 +36,7 @@ pub struct InitContextParams {
     /// Truncate text above 2 KiB and refer to the task file. Defaults to false.
     #[serde(default)]
     pub truncate: bool,
-    /// Store the text even if it looks like it holds a secret (recorded in the audit).
+    /// Store the text even if it appears to contain a secret (recorded in the audit log). Defaults to false.
     #[serde(default)]
     pub force_secrets: bool,
 }
@@ -98,10 +97,9 @@ impl TaskOperation for InitContext {
             ));
         }
         let summary = gathered.captured.summary.clone();
-        let mut context = new_context(environment, id, &actor, git, gathered)?;
+        let context = new_context(environment, id, &actor, git, gathered)?;
         // Files of an earlier context whose `context.json` is missing are kept; new files get higher numbers.
-        context.artifact_count = last_number(&environment.folder(id));
-        if context.artifact_count > 0 {
+        if last_number(&environment.folder(id)) > 0 {
             warnings
                 .push(format!("{OUTPUT_FOLDER}/{id} contains files of an earlier context; they are kept"));
         }
@@ -111,9 +109,8 @@ impl TaskOperation for InitContext {
             force_secrets: params.force_secrets,
         };
         let mut draft = Draft::begin(environment, context, task_lock, &options)?;
-        let frozen = serde_json::to_value(&draft.context.immutable).map_err(|error| {
-            Fault::new(ErrorCode::Internal, "the context cannot be written").caused_by(error)
-        })?;
+        let frozen = serde_json::to_value(&draft.context.immutable)
+            .map_err(|error| Fault::new(ErrorCode::Internal, "cannot write the context").caused_by(error))?;
         draft.scan().value("immutable", &frozen);
         let named = json!({ "branch": draft.context.git.branch });
         draft.scan().value("git", &named);
@@ -142,13 +139,6 @@ fn require_new(environment: &TaskEnvironment, id: &TaskId) -> Result<(), Fault> 
     Err(Fault::new(ErrorCode::TaskExists, format!("{id} has a context already")).hint(format!(
         "read it with baton task get-context {id}; apply changed files with baton task rebuild-context {id}"
     )))
-}
-
-/// Returns the highest number of an artifact in a folder.
-fn last_number(folder: &Path) -> u64 {
-    let names = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
-    let number = |name: std::ffi::OsString| name.to_str()?.split_once('-')?.0.parse().ok();
-    names.filter_map(number).max().unwrap_or(0)
 }
 
 fn base(

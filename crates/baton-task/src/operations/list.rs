@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use baton_core::task::{Area, Priority, Role, RoleStatus, TaskContext, TaskId};
+use baton_core::task::{Area, Role, TaskId};
 use baton_core::{Fault, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,6 +11,7 @@ use crate::archive::{archived, live};
 use crate::environment::{CONTEXT_FILE, TaskEnvironment};
 use crate::folder::{derived_problems, read_context};
 use crate::operation::{Effect, TaskOperation};
+use crate::rules::{Priority, RoleStatus, TaskContext};
 
 /// Lists the tasks of a checkout.
 #[derive(Debug)]

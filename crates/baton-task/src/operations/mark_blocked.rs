@@ -1,7 +1,7 @@
 //! `task.mark_blocked`
 
 use baton_core::Fault;
-use baton_core::task::{Role, RoleState, TaskId};
+use baton_core::task::{Role, TaskId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -9,6 +9,7 @@ use serde_json::json;
 use crate::environment::TaskEnvironment;
 use crate::folder::{Draft, WriteOptions};
 use crate::operation::{Effect, TaskOperation};
+use crate::rules::RoleState;
 
 /// Maximum length of a finding or note, in bytes.
 pub(crate) const MAX_TEXT_BYTES: usize = 4_096;
@@ -25,12 +26,12 @@ pub struct MarkBlockedParams {
     pub task_id: TaskId,
     /// Role that reports the finding, for example `reviewer`.
     pub agent: Role,
-    /// What must be fixed first, at most 4096 bytes.
+    /// Problem that must be fixed, for example "No test covers logout". At most 4096 bytes.
     pub finding: String,
     /// Actor to record. Defaults to the agent or user name.
     #[serde(default)]
     pub actor: Option<String>,
-    /// Store the text even if it looks like it holds a secret (recorded in the audit).
+    /// Store the text even if it appears to contain a secret (recorded in the audit log). Defaults to false.
     #[serde(default)]
     pub force_secrets: bool,
 }
@@ -80,7 +81,7 @@ impl TaskOperation for MarkBlocked {
     }
 }
 
-/// Trims a text and rejects an empty or too long one.
+/// Trims a text. Rejects an empty text and a text that is too long.
 pub(crate) fn require_text<'a>(field: &str, text: &'a str) -> Result<&'a str, Fault> {
     let text = text.trim();
     if text.is_empty() {

@@ -1,7 +1,7 @@
 //! `task.note`
 
 use baton_core::Fault;
-use baton_core::task::{NoteKind, Role, RoleNote, TaskId};
+use baton_core::task::{Role, TaskId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -10,6 +10,7 @@ use super::mark_blocked::require_text;
 use crate::environment::TaskEnvironment;
 use crate::folder::{Draft, WriteOptions};
 use crate::operation::{Effect, TaskOperation};
+use crate::rules::{NoteKind, RoleNote};
 
 /// Records a note of a role. Notes never block the task.
 #[derive(Debug)]
@@ -23,7 +24,7 @@ pub struct WriteNoteParams {
     pub task_id: TaskId,
     /// Role that writes the note, for example `reviewer`.
     pub agent: Role,
-    /// Text of the note, at most 4096 bytes.
+    /// Text of the note, for example "The proxy drops headers". At most 4096 bytes.
     pub text: String,
     /// `handover` for information the next role needs (one per role; a new one replaces it), `review` for a remark
     /// that does not block the work. Use `task_mark_blocked` for problems that must be fixed.
@@ -32,7 +33,7 @@ pub struct WriteNoteParams {
     /// Actor to record. Defaults to the agent or user name.
     #[serde(default)]
     pub actor: Option<String>,
-    /// Store the text even if it looks like it holds a secret (recorded in the audit).
+    /// Store the text even if it appears to contain a secret (recorded in the audit log). Defaults to false.
     #[serde(default)]
     pub force_secrets: bool,
 }

@@ -1,6 +1,6 @@
 //! `task.rebuild_context`
 
-use baton_core::task::{LargeText, Role, RoleState, Source, SummaryLine, TaskContext, TaskId};
+use baton_core::task::{Role, TaskId};
 use baton_core::{ErrorCode, Fault};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,6 +11,7 @@ use crate::folder::{Draft, WriteOptions, derived_problems};
 use crate::gather::gather;
 use crate::operation::{Effect, TaskOperation};
 use crate::qa_recording::replace_immutable;
+use crate::rules::{LargeText, RoleState, Source, SummaryLine, TaskContext};
 use crate::starting_state::starting_state;
 
 /// Rebuilds the frozen part from changed sources, as a new revision.
@@ -29,7 +30,7 @@ pub struct RebuildContextParams {
     /// Truncate text above 2 KiB and refer to the task file. Defaults to false.
     #[serde(default)]
     pub truncate: bool,
-    /// Store the text even if it looks like it holds a secret (recorded in the audit).
+    /// Store the text even if it appears to contain a secret (recorded in the audit log). Defaults to false.
     #[serde(default)]
     pub force_secrets: bool,
 }
@@ -114,9 +115,8 @@ impl TaskOperation for RebuildContext {
             draft.context.git.head = head.commit;
             draft.context.git.branch = head.branch;
         }
-        let frozen = serde_json::to_value(&next).map_err(|error| {
-            Fault::new(ErrorCode::Internal, "the context cannot be written").caused_by(error)
-        })?;
+        let frozen = serde_json::to_value(&next)
+            .map_err(|error| Fault::new(ErrorCode::Internal, "cannot write the context").caused_by(error))?;
         draft.scan().value("immutable", &frozen);
         if !frozen_is_same || pipeline.is_some() {
             replace_immutable(&mut draft, next, "rebuild")?;

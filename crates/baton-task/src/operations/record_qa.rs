@@ -1,8 +1,8 @@
 //! `task.record_qa`
 
 use baton_core::Fault;
-use baton_core::task::qa::{QaComparison, QaRun, QaStatus, read_log, status_by_exit_code};
-use baton_core::task::{QaCommand, Role, TaskId};
+use baton_core::task::{Role, TaskId};
+use baton_qa::{QaComparison, QaRun, QaStatus, read_log, status_by_exit_code};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,6 +11,7 @@ use crate::folder::WriteOptions;
 use crate::inside::read_anywhere;
 use crate::operation::{Effect, TaskOperation};
 use crate::qa_recording::{QaFindings, QaRecording};
+use crate::rules::QaCommand;
 
 /// Records the log of QA commands that ran outside of Baton.
 #[derive(Debug)]
@@ -41,7 +42,7 @@ pub struct RecordQaParams {
     /// Actor to record. Defaults to the agent or user name.
     #[serde(default)]
     pub actor: Option<String>,
-    /// Store the log even if it looks like it holds a secret (recorded in the audit).
+    /// Store the log even if it appears to contain a secret (recorded in the audit log). Defaults to false.
     #[serde(default)]
     pub force_secrets: bool,
 }

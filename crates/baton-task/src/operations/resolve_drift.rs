@@ -1,6 +1,6 @@
 //! `task.resolve_drift`
 
-use baton_core::task::{Resolution, Role, SnapshotKind, TaskId};
+use baton_core::task::{Role, TaskId};
 use baton_core::{ErrorCode, Fault};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,6 +11,7 @@ use crate::environment::TaskEnvironment;
 use crate::folder::{Draft, WriteOptions};
 use crate::operation::{Effect, TaskOperation};
 use crate::restore::restore;
+use crate::rules::{Resolution, SetAside, SnapshotKind};
 use crate::worktree::{take, verify};
 
 /// Resolves all open drifts: accepts the edits or restores files, and records the resulting tree.
@@ -23,10 +24,11 @@ pub struct ResolveDrift;
 pub struct ResolveDriftParams {
     /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
-    /// Reason for accepting the resulting working tree.
+    /// Reason for accepting the resulting working tree, for example "The edit of the README is intended".
     pub note: String,
-    /// Files to restore to the last snapshot, as paths relative to the root of the checkout. Their current content is
-    /// kept next to the context. All other changes are kept.
+    /// Files to restore to the last snapshot, as paths relative to the root of the checkout, for example
+    /// `src/auth.rs`. A copy of their current content is stored next to the context. All other changes are
+    /// kept.
     #[serde(default)]
     pub restore: Vec<String>,
     /// Restore every file that differs from the last snapshot. Defaults to false.
@@ -35,7 +37,8 @@ pub struct ResolveDriftParams {
     /// Actor to record for the resulting snapshot. Defaults to the agent or user name.
     #[serde(default)]
     pub actor: Option<String>,
-    /// Store the content even if it looks like it holds a secret (recorded in the audit).
+    /// Store the content even if it appears to contain a secret (recorded in the audit log). Defaults to
+    /// false.
     #[serde(default)]
     pub force_secrets: bool,
 }
@@ -57,8 +60,8 @@ pub struct ResolveDriftOutput {
     pub tree: String,
     /// Files that were restored.
     pub restored: Vec<String>,
-    /// Paths of the previous content of restored files.
-    pub set_aside: Vec<String>,
+    /// Previous content of everything that was replaced or removed.
+    pub set_aside: Vec<SetAside>,
     /// Command that continues the task.
     pub next: String,
     /// Warnings.
@@ -124,7 +127,7 @@ impl TaskOperation for ResolveDrift {
             resolved_by: snapshot.actor,
             tree: snapshot.tree,
             restored,
-            set_aside: set_aside.into_iter().map(|artifact| artifact.path).collect(),
+            set_aside,
             warnings,
         })
     }

@@ -1,8 +1,8 @@
 //! `task.run_qa`
 
-use baton_core::task::qa::{QaRun, QaStatus, read_log, status_by_exit_code};
-use baton_core::task::{QaCommand, Role, TaskId};
+use baton_core::task::{Role, TaskId};
 use baton_core::{ErrorCode, Fault};
+use baton_qa::{QaRun, QaStatus, read_log, status_by_exit_code};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -12,6 +12,7 @@ use crate::environment::{CONTEXT_FILE, TaskEnvironment};
 use crate::folder::{Draft, WriteOptions, require_context};
 use crate::operation::{Effect, TaskOperation};
 use crate::qa_recording::{QaFindings, QaRecording};
+use crate::rules::QaCommand;
 
 /// Runs QA commands and records their exit codes.
 #[derive(Debug)]
@@ -36,7 +37,7 @@ pub struct RunQaParams {
     /// Actor to record. Defaults to the agent or user name.
     #[serde(default)]
     pub actor: Option<String>,
-    /// Store the logs even if they look like they hold a secret (recorded in the audit).
+    /// Store the logs even if they appear to contain a secret (recorded in the audit log). Defaults to false.
     #[serde(default)]
     pub force_secrets: bool,
 }
@@ -67,6 +68,11 @@ impl TaskOperation for RunQa {
             let message = format!("{} has no QA commands", params.task_id);
             return Err(Fault::new(ErrorCode::InvalidRequest, message)
                 .hint(format!("give one: baton task run-qa {} --agent {role} -- COMMAND", params.task_id)));
+        }
+        if let Some(line) = lines.iter().find(|line| line.is_empty()) {
+            let message = format!("cannot run `{}`: it contains no command", line.text());
+            return Err(Fault::new(ErrorCode::InvalidRequest, message)
+                .hint(format!("give a command, or correct the QA commands in {}", context.task_file)));
         }
         // QA commands may take long, so the task is locked only to record the results.
         let context_path = environment.folder(&params.task_id).join(CONTEXT_FILE);

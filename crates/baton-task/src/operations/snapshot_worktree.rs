@@ -1,6 +1,6 @@
 //! `task.snapshot_worktree`
 
-use baton_core::task::{Role, SnapshotKind, TaskId, WorktreeSnapshot};
+use baton_core::task::{Role, TaskId};
 use baton_core::{ErrorCode, Fault};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::environment::TaskEnvironment;
 use crate::folder::{Draft, WriteOptions};
 use crate::operation::{Effect, TaskOperation};
+use crate::rules::{SnapshotKind, WorktreeSnapshot};
 use crate::worktree::take;
 
 /// Records a snapshot of the working tree for a role.
@@ -28,7 +29,8 @@ pub struct SnapshotWorktreeParams {
     /// Record a snapshot even if nothing differs from the base commit. Defaults to false.
     #[serde(default)]
     pub allow_clean: bool,
-    /// Store the content even if it looks like it holds a secret (recorded in the audit).
+    /// Store the content even if it appears to contain a secret (recorded in the audit log). Defaults to
+    /// false.
     #[serde(default)]
     pub force_secrets: bool,
 }
@@ -79,7 +81,7 @@ impl TaskOperation for SnapshotWorktree {
                 ErrorCode::InvalidRequest,
                 format!("the working tree is clean: nothing differs from the base of {}", params.task_id),
             )
-            .hint("were the changes committed, stashed or reset? add --allow-clean if there are none"));
+            .hint("check whether the changes were committed, stashed or reset; add --allow-clean if there are none"));
         }
         let (context, warnings) = draft.save()?;
         let next = context.next_command();

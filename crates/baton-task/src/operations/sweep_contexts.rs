@@ -1,6 +1,6 @@
 //! `task.sweep_contexts`
 
-use baton_core::task::{IN_PROGRESS, TaskId, parse_ttl};
+use baton_core::task::TaskId;
 use baton_core::{ErrorCode, Fault};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,6 +10,7 @@ use crate::durable::remove_temporaries;
 use crate::environment::TaskEnvironment;
 use crate::folder::{lock_existing_store, read_context, try_lock_task};
 use crate::operation::{Effect, LIST, TaskOperation};
+use crate::rules::{IN_PROGRESS, parse_ttl};
 use crate::task_file;
 
 /// Archives unused contexts and deletes expired archives.

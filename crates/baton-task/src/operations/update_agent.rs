@@ -1,8 +1,8 @@
 //! `task.update_agent`
 
-use baton_core::task::qa::QaStatus;
-use baton_core::task::{Acquisition, Role, RoleNote, RoleState, RoleStatus, TaskContext, TaskId, counted};
-use baton_core::{ClientSessionId, ErrorCode, Fault};
+use baton_core::task::{Role, TaskId};
+use baton_core::{ClientSessionId, ErrorCode, Fault, counted};
+use baton_qa::QaStatus;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -13,6 +13,7 @@ use crate::folder::{Draft, WriteOptions};
 use crate::gather::{stale, task_file_is_unchanged};
 use crate::inside::read_inside;
 use crate::operation::{Effect, TaskOperation};
+use crate::rules::{Acquisition, RoleNote, RoleState, RoleStatus, TaskContext};
 use crate::worktree::{describe_unsaved, verify};
 
 /// Sets the status of a role. Acquiring a task verifies the working tree.
@@ -30,10 +31,10 @@ pub struct UpdateAgentParams {
     /// New status: `in_progress` acquires the task, `done` finishes the role, `pending` releases the task, `blocked`
     /// stops a role that has open findings.
     pub status: RoleStatus,
-    /// Path of the QA log, relative to the root of the checkout.
+    /// Path of the QA log, relative to the root of the checkout, for example `qa.log`.
     #[serde(default)]
     pub qa_log: Option<String>,
-    /// Id of the session that works in this role.
+    /// Id of the session that works in this role (`sess_…`).
     #[serde(default)]
     pub session_id: Option<ClientSessionId>,
     /// With `done`: finish without a snapshot, for example if the role changed nothing. The next role is verified
@@ -46,7 +47,7 @@ pub struct UpdateAgentParams {
     /// Actor to record. Defaults to the agent or user name.
     #[serde(default)]
     pub actor: Option<String>,
-    /// Store the text even if it looks like it holds a secret (recorded in the audit).
+    /// Store the text even if it appears to contain a secret (recorded in the audit log). Defaults to false.
     #[serde(default)]
     pub force_secrets: bool,
 }
@@ -185,8 +186,8 @@ fn require_current_standards(environment: &TaskEnvironment, context: &TaskContex
     let message = format!("cited standards changed after the context was created: {}", stale.join("; "));
     Err(Fault::new(ErrorCode::TaskConflict, message)
         .hint(format!(
-            "take them over with baton task rebuild-context {id}, then take the task again; files of this checkout that \
-             changed are drift as well: baton task resolve-drift {id} --note TEXT settles that",
+            "apply the changes with baton task rebuild-context {id}, then acquire the task again; changed files of this \
+             checkout are drift as well: resolve it with baton task resolve-drift {id} --note TEXT",
             id = context.task_id
         ))
         .details(json!({ "stale_citations": stale })))
@@ -247,7 +248,7 @@ fn require_snapshot(draft: &mut Draft<'_>, role: &Role) -> Result<(), Fault> {
 
 fn block(draft: &mut Draft<'_>, role: &Role) -> Result<(), Fault> {
     if draft.context.role(role)?.blocking_findings.is_empty() {
-        return Err(Fault::invalid("status", "blocked needs a finding").hint(format!(
+        return Err(Fault::invalid("status", "the status blocked requires a finding").hint(format!(
             "baton task mark-blocked {} --agent {role} --finding TEXT",
             draft.context.task_id
         )));

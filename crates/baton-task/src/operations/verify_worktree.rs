@@ -1,13 +1,14 @@
 //! `task.verify_worktree`
 
 use baton_core::Fault;
-use baton_core::task::{Difference, Role, TaskId};
+use baton_core::task::{Role, TaskId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::environment::TaskEnvironment;
 use crate::folder::{Draft, WriteOptions, require_context};
 use crate::operation::{Effect, TaskOperation};
+use crate::rules::Difference;
 use crate::tree::Reading;
 use crate::worktree::verify_reading;
 
@@ -21,7 +22,7 @@ pub struct VerifyWorktree;
 pub struct VerifyWorktreeParams {
     /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
-    /// Role whose last snapshot the working tree must match.
+    /// Role whose last snapshot the working tree must match, for example `implementer`.
     pub expected_agent: Role,
     /// Read every file instead of trusting sizes and timestamps. Slower; finds changes that preserve both. Defaults
     /// to false.

@@ -58,11 +58,7 @@ fn operations_on_unknown_tasks_return_task_not_found() {
 
 #[test]
 fn unreadable_task_files_are_rejected_and_nothing_is_written() {
-    let cases = [
-        ("title: [", "settings.task.yaml:"),
-        (&TASK_FILE.replace("#layering-rules", "#nothing"), "has no section"),
-        (&TASK_FILE.replace("standards/backend.md#", "../backend.md#"), "must not leave the repository"),
-    ];
+    let cases = [("title: [", "settings.task.yaml:"), ("- a list", "must contain fields")];
     for (text, expected) in cases {
         let checkout = Checkout::new();
         checkout.write("tasks/open/TASK-0824-settings.task.yaml", text);
@@ -94,6 +90,8 @@ fn task_files_with_unknown_or_invalid_fields_initialise_with_warnings() {
             TASK_FILE.replace("standards:\n  - standards/backend.md#layering-rules\n", ""),
             "no standards are cited",
         ),
+        (TASK_FILE.replace("#layering-rules", "#nothing"), "it has no section"),
+        (TASK_FILE.replace("standards/backend.md#", "../backend.md#"), "is not a file of the repository"),
         (format!("{TASK_FILE}plan: [{{ id: 1 }}]\nrisks: []\n"), "does not use: owner, plan, risks"),
     ];
     for (text, expected) in cases {

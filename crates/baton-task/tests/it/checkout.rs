@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use baton_core::task::{TaskContext, TaskId};
+use baton_core::task::TaskId;
 use baton_core::{ErrorCode, Fault, Timestamp};
+use baton_task::rules::TaskContext;
 use baton_task::{AnyTaskOperation, TaskEnvironment, catalog};
 use serde_json::{Value, json};
 use tempfile::TempDir;

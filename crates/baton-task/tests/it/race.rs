@@ -15,9 +15,9 @@ use crate::checkout::{Checkout, TASK, TASK_FILE, environment_at, find, read_with
 
 const SCRIPT: &str = "BATON_TEST_TASK_SCRIPT";
 
-/// Number of rounds of each race: `BATON_TEST_RACE_ROUNDS`, 200 by default.
+/// Number of rounds of each race: `BATON_TEST_RACE_ROUNDS`, 20 by default.
 fn rounds() -> usize {
-    std::env::var("BATON_TEST_RACE_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(200)
+    std::env::var("BATON_TEST_RACE_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(20)
 }
 
 /// Starts a process that runs a script: a list of verbs with parameters. It prints a line for each answer.

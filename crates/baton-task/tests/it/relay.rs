@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use baton_core::task::{Manifest, RoleStatus};
 use baton_core::{ErrorCode, Sha256Hash};
+use baton_task::rules::{Manifest, RoleStatus};
 use serde_json::json;
 
 use crate::checkout::{Checkout, TASK, TASK_FILE};

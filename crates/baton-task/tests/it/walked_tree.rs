@@ -5,9 +5,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use baton_core::task::{ChangeStatus, Head, TreeChange, TreeDiff, TreeState, WorktreeSnapshot};
 use baton_core::{ErrorCode, Fault, Sha256Hash};
-use baton_task::{Inspector, OUTPUT_FOLDER, Reading, SnapshotFile, UncommittedFile, WorkingTree};
+use baton_task::rules::{ChangeStatus, Head, TreeChange, TreeDiff, TreeState, WorktreeSnapshot};
+use baton_task::{Inspector, OUTPUT_FOLDER, Reading, UncommittedFile, WorkingTree};
 use serde_json::{Value, json};
 
 /// Folder of commits, trees and blobs.
@@ -172,12 +172,10 @@ impl WorkingTree for WalkedTree {
         self.diff(from["tree"].as_str().unwrap(), &to.tree)
     }
 
-    fn snapshot_file(&self, record: &Value, path: &str) -> Result<Option<SnapshotFile>, Fault> {
+    fn snapshot_file(&self, record: &Value, path: &str, sink: &mut dyn FnMut(&[u8])) -> Result<(), Fault> {
         let files = self.tree(record["tree"].as_str().unwrap())?;
-        Ok(files.get(path).map(|(mode, sha)| SnapshotFile {
-            mode: mode.clone(),
-            bytes: fs::read(self.store("blobs", sha)).unwrap(),
-        }))
+        sink(&fs::read(self.store("blobs", &files[path].1)).unwrap());
+        Ok(())
     }
 
     fn verify(

@@ -162,8 +162,12 @@ fn drift_is_restored_and_the_previous_content_is_kept() {
     assert_eq!(fs::read_link(at("src/link")).unwrap().to_str(), Some("main.rs"));
     assert!(!at("src/extra.rs").exists());
     let aside = answer["set_aside"].as_array().unwrap();
-    let kept: Vec<Vec<u8>> = aside.iter().map(|path| checkout.read(path.as_str().unwrap())).collect();
-    assert_eq!(kept, [b"two\n".to_vec(), b"extra\n".to_vec()]);
+    let kept: Vec<Vec<u8>> = aside.iter().map(|kept| checkout.read(kept["path"].as_str().unwrap())).collect();
+    assert_eq!(kept, [b"extra\n".to_vec(), b"two\n".to_vec()]);
+    assert_eq!(
+        (&aside[0]["original_path"], &aside[1]["original_path"]),
+        (&json!("src/extra.rs"), &json!("src/main.rs"))
+    );
     checkout.call("verify_worktree", verify);
     checkout.update("reviewer", "in_progress");
 }

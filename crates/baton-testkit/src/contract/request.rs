@@ -128,7 +128,7 @@ pub fn requests_are_found_by_every_filter(store: &TestStore) {
     }
 }
 
-/// Names that a call did not give are those of its session, also when the call was refused.
+/// Names that a call did not give are the names of its session, also when the call was rejected.
 pub fn requests_take_missing_names_from_their_session(store: &TestStore) {
     let stored = session(SessionTuple { track: Some(track(3)), ..tuple("claude") });
     let id = stored.id;

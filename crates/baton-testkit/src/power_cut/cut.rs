@@ -12,8 +12,8 @@ pub fn cuts(default: u64) -> u64 {
     std::env::var("BATON_POWER_CUTS").ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
-/// Cuts the power `count` times. Each time, the folder is replaced by a possible state of the disk after the cut, and
-/// `check` is called with the number of operations before the cut.
+/// Cuts the power `count` times. Each time, the folder is replaced with a possible state of the disk after
+/// the cut, and `check` is called with the number of operations before the cut.
 ///
 /// Every second cut is made directly after one of `acknowledged`, the positions at which a client got an
 /// acknowledgement: nothing acknowledged may be lost then. If a check fails, the image is kept and its path is printed.

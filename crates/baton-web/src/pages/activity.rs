@@ -39,7 +39,7 @@ fn calendar(days: &[ActiveDay], now: Timestamp) -> Markup {
     let monday = today - (today + 3) % 7;
     let day_at = |week: i64, weekday: i64| monday - (WEEKS - 1 - week) * 7 + weekday;
     html! {
-        div.scroll tabindex="0" role="img" aria-label="Work per day; the table below has the numbers" {
+        div.scroll.newest-first tabindex="0" role="img" aria-label="Work per day; the table below has the numbers" {
             div.calendar {
                 @for week in 0..WEEKS {
                     div.week {

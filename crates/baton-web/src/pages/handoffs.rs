@@ -61,7 +61,7 @@ fn status(handoff: &HandoffView) -> Markup {
     let label = handoff.status_label.as_deref();
     html! {
         @if let Some(label) = label { span class=(if label == "blocked" { "label bad" } else { "label" }) { (label) } }
-        @if let Some(by) = &handoff.acknowledged_by { span.label.good { "taken by " (by) } }
+        @if let Some(by) = &handoff.acknowledged_by { span.label.good { "acknowledged by " (by) } }
     }
 }
 
@@ -76,7 +76,7 @@ async fn write_form(visitor: &Visitor) -> Result<Markup, Problem> {
         details.panel id="write" {
             summary { "Write a handoff" }
             @if active.is_empty() {
-                p { "A handoff belongs to an active session, and there is none. Start one with " code { "baton session start --agent me" } "." }
+                p { "Every handoff belongs to an active session, and no session is active. Start one with " code { "baton session start --agent me" } "." }
             } @else {
                 form.stack method="post" action="/ui/call/handoff.create" {
                     (form_fields(visitor, "/ui/handoffs"))
@@ -109,7 +109,7 @@ pub(super) async fn render_one(visitor: &Visitor, query: &Query) -> Result<View,
     let body = html! {
         p.meta { a href="/ui/handoffs" { "Handoffs" } }
         h1 { "Handoff of " (handoff.from_agent) }
-        p.meta { (status(&handoff)) span { (handoff.repo) } (time(handoff.created_at, visitor.now)) @if handoff.incomplete { span.label.warn { "being completed" } } }
+        p.meta { (status(&handoff)) span { (handoff.repo) } (time(handoff.created_at, visitor.now)) @if handoff.incomplete { span.label.warn { "incomplete" } } }
         section.panel {
             (prose(&handoff.summary))
             (list("Blockers", &fields.blockers))
@@ -145,7 +145,7 @@ fn facts(handoff: &HandoffView) -> Markup {
 fn ack_form(visitor: &Visitor, handoff: &HandoffView, page: &str) -> Markup {
     html! {
         @match (&handoff.acknowledged_by, handoff.acknowledged_at) {
-            (Some(by), Some(at)) => p.notice { (by) " took over " (time(at, visitor.now)) },
+            (Some(by), Some(at)) => p.notice { (by) " acknowledged this handoff " (time(at, visitor.now)) },
             _ => {
                 form.actions method="post" action="/ui/call/handoff.ack" {
                     (form_fields(visitor, page))

@@ -2,9 +2,8 @@
 
 use baton_app::observation::{ShowObservation, ShowObservationOutput};
 use baton_app::recall::{GetItems, ItemView, Timeline, TimelineEntry};
-use baton_core::Timestamp;
-use baton_core::observation::visible;
 use baton_core::recall::{ItemKind, MarkKind};
+use baton_core::{Timestamp, visible};
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
@@ -57,7 +56,7 @@ fn facts(item: &ItemView, now: Timestamp) -> Markup {
             @if let Some(session) = &item.session_id { div { dt { "Session" } dd { (id_link(&session.to_string())) } } }
             @if let Some(turn) = item.turn_id.as_ref().filter(|turn| **turn != item.id) { div { dt { "Turn" } dd { (id_link(turn)) } } }
             div { dt { "Size" } dd { (item.tokens) " tokens" } }
-            div { dt { "Id" } dd { span.id { (item.id) } } }
+            div { dt { "Id" } dd { @if item.kind == ItemKind::Task { (id_link(&item.id)) } @else { span.id { (item.id) } } } }
         }
         @if !item.files.is_empty() {
             p.files { @for file in item.files.iter().take(20) { a href=(url("/ui/memory", [("q", file.as_str())])) { code { (file) } } } }
@@ -83,7 +82,7 @@ fn corrections(visitor: &Visitor, item: &ItemView) -> Markup {
                 "This item is " (mark.kind.as_str())
                 @if let Some(by) = &mark.replaced_by { " by " (id_link(by)) }
                 ", " (time(mark.created_at, visitor.now)) "."
-                @if mark.kind != MarkKind::Pinned { " Search and new chats do not get it." }
+                @if mark.kind != MarkKind::Pinned { " Search and new chats do not return it." }
             }
         }
         div.actions {
@@ -125,7 +124,7 @@ fn raw_output(shown: &ShowObservationOutput) -> Markup {
         html! {
             h3 { (name) }
             pre.raw { (visible(&short)) }
-            @if short.len() < text.len() { p.hint { "Cut after " (MAX_RAW_CHARS) " characters; the JSON has all of it." } }
+            @if short.len() < text.len() { p.hint { "Truncated after " (MAX_RAW_CHARS) " characters; the JSON contains the full text." } }
         }
     };
     html! {

@@ -100,7 +100,6 @@ fn row(hit: &SearchResult, now: Timestamp) -> Markup {
     }
 }
 
-/// Returns the page of an item.
 pub(super) fn item_page(kind: ItemKind, id: &str) -> String {
     match kind {
         ItemKind::Handoff => format!("/ui/handoffs/{}", encode(id)),

@@ -10,6 +10,7 @@ mod now;
 mod requests;
 mod session;
 mod sessions;
+mod task;
 mod tasks;
 mod worker;
 mod workflows;
@@ -88,6 +89,7 @@ pub fn pages() -> &'static [Page] {
             Box::pin(workflows::render_one(visitor, query))
         }),
         page("/ui/tasks", "Tasks", "t", |visitor, query| Box::pin(tasks::render(visitor, query))),
+        below("/ui/tasks/show", |visitor, query| Box::pin(task::render(visitor, query))),
         page("/ui/worker", "Worker", "q", |visitor, query| Box::pin(worker::render(visitor, query))),
         page("/ui/requests", "Requests", "r", |visitor, query| Box::pin(requests::render(visitor, query))),
         page("/ui/activity", "Activity", "y", |visitor, query| Box::pin(activity::render(visitor, query))),

@@ -1,8 +1,8 @@
-//! *Next chat*: the context that the next session start will inject, with its cost and what was left out.
+//! *Next chat*: the context that the next session start adds, with its size and the omitted items.
 
 use baton_app::bundle::{ReadContext, ReadContextOutput};
 use baton_app::session::{SessionHistory, SessionView};
-use baton_core::observation::visible;
+use baton_core::visible;
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
@@ -24,13 +24,13 @@ pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Pro
     };
     let body = html! {
         h1 { "Next chat" }
-        p.lead { "What the next chat in a repository will be told when it starts." }
+        p.lead { "The context that the next chat in a repository receives when it starts." }
         (form(&query, &known))
         div id="bundle" {
             @match &bundle {
                 None => (empty("No repository yet", html! { p { "Enter a repository, or start an agent in one." } })),
                 Some(bundle) if bundle.context.is_empty() => {
-                    (empty("Nothing is known about this repository", html! {
+                    (empty("Nothing is recorded for this repository", html! {
                         p { "The next chat starts without context. Work in the repository with a connected agent, or record a note:" }
                         pre { code { "baton note 'Cookies instead of tokens: the proxy drops headers' --kind decision" } }
                     }))
@@ -95,13 +95,13 @@ fn preview(bundle: &ReadContextOutput) -> Markup {
         div.numbers {
             div { b { (bundle.tokens) } "tokens" }
             div { b { (bundle.context.lines().count()) } "lines" }
-            div { b { (bundle.left_out) } "left out" }
+            div { b { (bundle.left_out) } "omitted" }
         }
         p.hint { "A chat that starts now gets this text. Its first line also names the new session." }
         pre.bundle id="bundle-text" tabindex="0" { (visible(&bundle.context)) }
         @if !bundle.omitted.is_empty() {
             details id="omitted" {
-                summary { (count(bundle.omitted.len(), "item")) " left out, because the budget is used up" }
+                summary { (count(bundle.omitted.len(), "item")) " omitted because of the token budget" }
                 ul.rows { @for line in &bundle.omitted { li { (visible(line)) } } }
             }
         }

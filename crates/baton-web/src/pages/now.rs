@@ -11,7 +11,7 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use super::View;
-use crate::visitor::{Problem, Query, Visitor, encode};
+use crate::visitor::{Problem, Query, Visitor};
 use crate::widgets::{count, empty, line, page_of, repo_name, time};
 
 const MAX_PROMPT_CHARS: usize = 160;
@@ -61,7 +61,7 @@ fn summary(overview: &SessionOverviewOutput) -> String {
         ),
     };
     if stale > 0 {
-        text.push_str(&format!(" {} silent.", count(stale, "session")));
+        text.push_str(&format!(" {} without a recent heartbeat.", count(stale, "session")));
     }
     text
 }
@@ -83,9 +83,7 @@ fn by_repo(overview: &SessionOverviewOutput) -> Vec<(&str, Vec<&LiveSession>)> {
 fn attention(problem: &Attention, now: Timestamp) -> Markup {
     let (label, page) = match problem.kind {
         AttentionKind::Blocked => ("Blocked", problem.id.as_deref().and_then(page_of)),
-        AttentionKind::Drifted => {
-            ("Drifted", problem.id.as_deref().map(|id| format!("/ui/tasks?id={}", encode(id))))
-        }
+        AttentionKind::Drifted => ("Drifted", problem.id.as_deref().and_then(page_of)),
         AttentionKind::CaptureFailing => ("Capture failing", Some("/ui/worker".to_owned())),
         AttentionKind::OverBudget => ("Over budget", Some("/ui/worker".to_owned())),
         AttentionKind::TurnFailed => ("Turn failed", problem.id.as_deref().and_then(page_of)),
@@ -127,7 +125,7 @@ fn card(session: &LiveSession, now: Timestamp) -> Markup {
                 @if let Some(branch) = &session.branch { code.branch { (branch) } }
                 @if let Some(track) = session.track { span.label { "track " (track) } }
                 span.when {
-                    @if session.is_stale { "silent since " } @else { "active " }
+                    @if session.is_stale { "no heartbeat since " } @else { "active " }
                     (time(session.last_heartbeat_at, now))
                 }
             }

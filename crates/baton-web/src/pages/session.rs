@@ -4,8 +4,9 @@ use baton_app::handoff::HandoffSummary;
 use baton_app::observation::SummaryView;
 use baton_app::session::{SessionView, ShowSession};
 use baton_app::turn::{ListTurns, ShowTurn, ShowTurnOutput, TurnAction};
-use baton_core::Timestamp;
-use baton_core::observation::{TurnStatus, is_failure, visible};
+use baton_core::observation::TurnStatus;
+use baton_core::{Timestamp, visible};
+use baton_observation::is_failure;
 use maud::{Markup, html};
 use serde_json::json;
 
@@ -39,7 +40,7 @@ pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Pro
             h2 { "What happened" }
             @if turns.is_empty() { (no_turns(session)) }
             @if query.get("before").is_some() { p { a href=(page) { "Latest turns" } } }
-            // The newest turn is the first of the list, and a story is read from the beginning.
+            // The list starts with the newest turn; the page starts with the oldest.
             ol.story { @for turn in turns.iter().rev() { (story(turn, visitor.now)) } }
             @if let Some(before) = listed.next_before {
                 p.pager { a.button href=(url(&page, [("before", before.to_string().as_str())])) { "Earlier turns" } }
@@ -72,7 +73,7 @@ fn heading(session: &SessionView, now: Timestamp) -> Markup {
             (fact("Id", Some(html! { span.id { (session.id) } })))
         }
         p.actions {
-            a.button href=(url("/ui/next", [("repo", session.repo.as_str()), ("venture", session.venture.as_str())])) { "What the next chat will know" }
+            a.button href=(url("/ui/next", [("repo", session.repo.as_str()), ("venture", session.venture.as_str())])) { "Context of the next chat" }
         }
     }
 }

@@ -1,23 +1,20 @@
 //! *Tasks*: the tasks of all checkouts, with their status, current role and drift.
 
 use baton_app::task::ListTasks;
-use baton_core::Timestamp;
 use baton_core::task::{TaskRecord, TaskStatus};
+use baton_core::{Timestamp, visible};
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
 use super::View;
 use crate::visitor::{Problem, Query, Visitor};
-use crate::widgets::{count, default_venture, empty, line, time};
+use crate::widgets::{count, default_venture, empty, line, page_of, time};
 
 pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Problem> {
     let mut params = query.pick(&["repo", "status"]);
     params.insert("venture".to_owned(), default_venture(visitor, query).into());
     params.insert("limit".to_owned(), json!(100));
-    let mut tasks = visitor.ask::<ListTasks>(Value::Object(params)).await?.tasks;
-    if let Some(id) = query.get("id") {
-        tasks.retain(|task| task.task_id.as_str() == id);
-    }
+    let tasks = visitor.ask::<ListTasks>(Value::Object(params)).await?.tasks;
     let body = html! {
         h1 { "Tasks" }
         form.filters method="get" action="/ui/tasks" {
@@ -33,11 +30,10 @@ pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Pro
             }
             div { button { "Filter" } }
         }
-        @if query.get("id").is_some() { p { a href="/ui/tasks" { "Show all tasks" } } }
         @if tasks.is_empty() {
             (empty("No tasks", html! {
-                p { "A task passes from role to role in one checkout. Create one in a checkout:" }
-                pre { code { "baton task init 'Add logout'" } }
+                p { "A task passes from role to role in one checkout. Write a task file, then run in the checkout:" }
+                pre { code { "baton task init-context TASK-0824" } }
             }))
         }
         ul.rows { @for task in &tasks { (row(task, visitor.now)) } }
@@ -49,28 +45,35 @@ fn name(status: TaskStatus) -> String {
     status.as_str().replace('_', " ")
 }
 
-fn row(task: &TaskRecord, now: Timestamp) -> Markup {
-    let tone = match task.status {
+/// Shows the status of a task.
+pub(super) fn status_label(status: TaskStatus) -> Markup {
+    let tone = match status {
         TaskStatus::Blocked => "label bad",
         TaskStatus::InProgress => "label warn",
         TaskStatus::Done | TaskStatus::Completed => "label good",
         TaskStatus::Pending | TaskStatus::Waiting => "label",
     };
+    html! { span class=(tone) { (name(status)) } }
+}
+
+/// Shows the number of open drifts, unless there is none.
+pub(super) fn drift_label(open: u64) -> Markup {
+    html! { @if open > 0 { span.label.bad { (count(open as usize, "open drift")) } } }
+}
+
+fn row(task: &TaskRecord, now: Timestamp) -> Markup {
     html! {
-        li data-row tabindex="-1" {
-            p.title { (line(&task.title, 200)) }
+        li data-row {
+            a.title href=[page_of(&task.item_id())] { (line(&task.title, 200)) }
             p.meta {
-                span class=(tone) { (name(task.status)) }
-                @if task.open_drifts > 0 { span.label.bad { (count(task.open_drifts as usize, "open drift")) } }
+                (status_label(task.status))
+                (drift_label(task.open_drifts))
                 @if let Some(holder) = &task.holder { span { "held by " (holder) } }
                 span.id { (task.task_id) }
                 @if let Some(repo) = &task.repo { span { (repo) } }
                 (time(task.updated_at, now))
             }
-            p.meta { span { (task.host) ": " code { (task.checkout) } } }
-            @if task.open_drifts > 0 {
-                p.hint { "The files are in the checkout. See what changed there with " code { "baton task verify-worktree " (task.task_id) } }
-            }
+            p.meta { span { (visible(&task.host)) ": " code { (visible(&task.checkout)) } } }
         }
     }
 }

@@ -1,7 +1,7 @@
-//! *Worker*: queue, throughput, cost per day, and failed items with a button to retry them.
+//! *Worker*: queue, throughput, cost per day and model, and failed items with a button to retry them.
 
 use baton_app::observation::{ListQueue, QueueItemView, ReadQueueStats, WorkerHealth, WorkerHealthOutput};
-use baton_core::Timestamp;
+use baton_core::{Timestamp, visible};
 use maud::{Markup, html};
 use serde_json::json;
 
@@ -29,7 +29,7 @@ pub(super) async fn render(visitor: &Visitor, _: &Query) -> Result<View, Problem
             }
             h2 { "Failed" }
             @if failed.is_empty() {
-                (empty("Nothing failed", html! { p { "Every captured tool use was processed or is waiting." } }))
+                (empty("No failed items", html! { p { "Every captured tool use was processed or is pending." } }))
             } @else {
                 form.actions method="post" action="/ui/call/queue.retry" { (form_fields(visitor, "/ui/worker")) button { "Retry all" } }
                 ul.rows { @for item in &failed { (row(visitor, item, visitor.now)) } }
@@ -42,8 +42,8 @@ pub(super) async fn render(visitor: &Visitor, _: &Query) -> Result<View, Problem
 
 fn state(health: &WorkerHealthOutput) -> String {
     let by = match &health.model {
-        Some(model) => format!("Observations are made by {model}"),
-        None => "Observations are made by rules, without a model".to_owned(),
+        Some(model) => format!("Observations are created by {model}"),
+        None => "Observations are created by rules, without a model".to_owned(),
     };
     let budget = if health.budget_used_up { " The token budget of today is used up." } else { "" };
     format!("{by}.{budget}")
@@ -69,14 +69,23 @@ fn row(visitor: &Visitor, item: &QueueItemView, now: Timestamp) -> Markup {
     }
 }
 
+fn dollars(amount: f64) -> String {
+    format!("${amount:.4}")
+}
+
 fn cost(health: &WorkerHealthOutput) -> Markup {
     html! {
         @if !health.cost_by_day.is_empty() {
-            h2 { "Model usage" }
+            h2 { "Model usage by day" }
             div.scroll { table {
-                thead { tr { th { "Day (UTC)" } th.number { "Tokens" } th.number { "Cost" } } }
+                thead { tr { th { "Day (UTC)" } th { "Model" } th.number { "Tokens" } th.number { "Cost" } } }
                 tbody { @for day in &health.cost_by_day {
-                    tr { td { (day.day) } td.number { (day.tokens) } td.number { (format!("${:.4}", day.cost_usd)) } }
+                    @for model in &day.models {
+                        tr { td { (day.day) } td { code { (visible(&model.model)) } } td.number { (model.tokens) } td.number { (dollars(model.cost_usd)) } }
+                    }
+                    @if day.models.len() > 1 {
+                        tr { td { (day.day) } td { "all models" } td.number { b { (day.tokens) } } td.number { b { (dollars(day.cost_usd)) } } }
+                    }
                 } }
             } }
         }
@@ -85,7 +94,7 @@ fn cost(health: &WorkerHealthOutput) -> Markup {
             div.scroll { table {
                 thead { tr { th { "Session" } th.number { "Tokens" } th.number { "Cost" } } }
                 tbody { @for session in &health.cost_by_session {
-                    tr { td { (id_link(&session.session_id.to_string())) } td.number { (session.tokens) } td.number { (format!("${:.4}", session.cost_usd)) } }
+                    tr { td { (id_link(&session.session_id.to_string())) } td.number { (session.tokens) } td.number { (dollars(session.cost_usd)) } }
                 } }
             } }
         }

@@ -4,9 +4,8 @@ use baton_app::checkpoint::{
     CheckpointView, DiffCheckpoints, DiffCheckpointsOutput, ExplainContext, ExplainContextOutput,
     ListCheckpoints, ListWorkflows, WorkflowView,
 };
-use baton_core::Timestamp;
-use baton_core::checkpoint::ChangeKind;
-use baton_core::observation::visible;
+use baton_checkpoint::ChangeKind;
+use baton_core::{CheckpointId, Timestamp, visible};
 use maud::{Markup, html};
 use serde_json::{Map, Value, json};
 
@@ -29,8 +28,8 @@ pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Pro
         p.lead { "Saved contexts that outlive chats." }
         @if found.is_empty() {
             (empty("No checkpoints yet", html! {
-                p { "An agent saves its context with the tool " code { "workflow_checkpoint_save" } ". You can too:" }
-                pre { code { "echo '{\"goal\":\"Add logout\"}' | baton checkpoint save my-workflow" } }
+                p { "An agent saves its context with the tool " code { "workflow_checkpoint_save" } ". You can save one as well:" }
+                pre { code { "echo '{\"goal\":\"Add logout\"}' | baton checkpoint save --session my-workflow" } }
             }))
         }
         ul.rows { @for workflow in &found { (row(workflow, visitor.now)) } }
@@ -89,7 +88,7 @@ pub(super) async fn render_one(visitor: &Visitor, query: &Query) -> Result<View,
             input type="hidden" name="venture" value=(venture);
             div.scroll { table {
                 thead { tr { th { "From" } th { "To" } th { "Checkpoint" } th { "Saved" } th.number { "Size" } th.number { "Stored" } th { "By" } } }
-                tbody { @for (place, checkpoint) in checkpoints.iter().enumerate() { (checkpoint_row(checkpoint, place, visitor.now)) } }
+                tbody { @for checkpoint in &checkpoints { (checkpoint_row(checkpoint, compared.as_ref(), visitor.now)) } }
             } }
             @if checkpoints.len() > 1 { p.actions { button { "Compare" } } }
         }
@@ -99,15 +98,21 @@ pub(super) async fn render_one(visitor: &Visitor, query: &Query) -> Result<View,
     Ok(View { has_plot: checkpoints.len() > 1, ..view })
 }
 
-fn checkpoint_row(checkpoint: &CheckpointView, place: usize, now: Timestamp) -> Markup {
+fn checkpoint_row(
+    checkpoint: &CheckpointView,
+    compared: Option<&DiffCheckpointsOutput>,
+    now: Timestamp,
+) -> Markup {
     let id = checkpoint.checkpoint_id.to_string();
-    let choice = |name: &str, chosen: usize| {
-        html! { input type="radio" name=(name) value=(id) checked[place == chosen] aria-label=(format!("{name} {id}")); }
+    let choice = |name: &str, chosen: Option<CheckpointId>| {
+        let is_chosen = chosen == Some(checkpoint.checkpoint_id);
+        html! { input type="radio" name=(name) value=(id) checked[is_chosen] aria-label=(format!("{name} {id}")); }
     };
     let metadata = &checkpoint.metadata;
     html! {
         tr {
-            td { (choice("from", 1)) } td { (choice("to", 0)) }
+            td { (choice("from", compared.map(|compared| compared.from))) }
+            td { (choice("to", compared.map(|compared| compared.to))) }
             td { @if let Some(name) = &metadata.name { (name) " " } (id_link(&id)) @for tag in &metadata.tags { " " span.label { (tag) } } }
             td { (time(checkpoint.created_at, now)) }
             td.number { (bytes(checkpoint.size_bytes)) }

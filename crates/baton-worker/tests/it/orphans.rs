@@ -4,8 +4,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use baton_app::observation::WorkQueue;
-use baton_core::observation::{QueueStatus, SessionMaterial, ToolUse};
+use baton_core::observation::{QueueStatus, SessionMaterial};
 use baton_llm::{CompressError, Compression, Compressor, Offline, Summarization};
+use baton_observation::ToolUse;
 use baton_testkit::model_server::Behaviour;
 use crossbeam_channel::{Receiver, Sender, bounded};
 

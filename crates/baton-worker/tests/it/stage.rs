@@ -11,7 +11,7 @@ use baton_app::{
     App, ChatRecall, CheckpointSettings, Clock, Entropy, ObservationSettings, Reply, RequestLog, Settings,
     find,
 };
-use baton_core::classify::Classifier;
+use baton_checkpoint::classify::Classifier;
 use baton_core::observation::{Observation, QueueStats, QueueStatus};
 use baton_core::{Fault, HeartbeatPolicy, Liveness, SessionId, Timestamp};
 use baton_llm::{Anthropic, AnthropicConfig, ApiKey, Compressor, Offline, OpenAi, OpenAiConfig};
@@ -225,8 +225,11 @@ impl Stage {
         let used =
             json!({ "tool_name": "Bash", "tool_input": { "command": "make" }, "tool_response": output });
         self.hook("post-tool-use", used);
-        let newest =
-            QueueStatus::ALL.map(|status| read(&self.store, move |tx| tx.queue_items(status, None, 1)));
+        // Read at once, because a running worker may change the status of the item at any time.
+        let newest = read(&self.store, |tx| {
+            let newest_of = |status| tx.queue_items(status, None, 1);
+            QueueStatus::ALL.into_iter().map(newest_of).collect::<Result<Vec<_>, _>>()
+        });
         newest.into_iter().flatten().map(|item| item.id).max().unwrap()
     }
 
@@ -349,6 +352,7 @@ fn settings(compressor: Arc<dyn Compressor>) -> Settings {
             troubles: ModelTroubles::default(),
             activity: WorkerActivity::default(),
         },
+        machine: None,
         started_at: NOW,
     }
 }

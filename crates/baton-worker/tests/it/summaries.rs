@@ -154,7 +154,7 @@ fn retried_items_are_included_in_the_summary() {
 }
 
 #[test]
-fn overtaken_summary_is_discarded() {
+fn summary_is_discarded_if_a_newer_one_was_stored() {
     for stage in Stage::each() {
         stage.capture(1);
         stage.step();
@@ -263,11 +263,11 @@ fn summary_without_processed_items_says_so() {
         stage.capture(1);
         let session = stage.session();
         let made = stage.ok("session.summarize", json!({ "session_id": session }));
-        assert_eq!(made["summary"], "Nothing processed yet: 1 tool use is pending.");
+        assert_eq!(made["summary"], "No tool use was processed yet; 1 is pending.");
         assert_eq!((&made["waiting"], &made["observations"]), (&json!(1), &json!(0)));
         assert_eq!((stage.summary(session), stage.model.received()), (None, 0));
         assert_eq!(stage.step(), Drained { done: 1, summaries: 1, ..Drained::default() });
-        assert!(!summary_prompts(&stage)[0].contains("Nothing processed yet"));
+        assert!(!summary_prompts(&stage)[0].contains("No tool use was processed yet"));
         assert_eq!(stage.summary(session).unwrap().observations, 1);
     }
 }

@@ -245,7 +245,7 @@ fn an_invalid_value_is_an_error_with_its_origin_and_a_hint() {
             file.display()
         )
     );
-    assert_eq!(error.hint(), format!("correct it in {}, or leave it out to use `45`", file.display()));
+    assert_eq!(error.hint(), format!("correct it in {}, or remove it to use `45`", file.display()));
 
     fixture.user_file("[data_dir]\nx = 1");
     assert!(fixture.error().to_string().contains("`data_dir`"));
@@ -259,7 +259,7 @@ fn an_invalid_value_is_an_error_with_its_origin_and_a_hint() {
     );
     assert_eq!(
         error.hint(),
-        "correct the environment variable BATON_LISTEN, or leave it out to use `127.0.0.1:7333`"
+        "correct the environment variable BATON_LISTEN, or remove it to use `127.0.0.1:7333`"
     );
 
     fixture.env("BATON_LISTEN", "");
@@ -269,7 +269,7 @@ fn an_invalid_value_is_an_error_with_its_origin_and_a_hint() {
         error.to_string(),
         "`log.format` (flag --log-format) must be one of `text`, `json`, but is `xml`"
     );
-    assert_eq!(error.hint(), "correct --log-format, or leave it out to use `text`");
+    assert_eq!(error.hint(), "correct --log-format, or remove it to use `text`");
 }
 
 #[test]
@@ -302,7 +302,7 @@ fn an_existing_unreadable_file_is_an_error() {
     let user = fixture.home().join("config/config.toml");
     fs::create_dir(&user).unwrap();
     let error = fixture.error();
-    assert!(error.to_string().starts_with(&format!("could not read {}: ", user.display())), "{error}");
+    assert!(error.to_string().starts_with(&format!("cannot read {}: ", user.display())), "{error}");
     assert_eq!(error.hint(), format!("make {} a file that you can read, or remove it", user.display()));
     fs::remove_dir(&user).unwrap();
 

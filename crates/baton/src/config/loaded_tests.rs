@@ -1,5 +1,5 @@
 use super::*;
-use crate::config::settings::Preset;
+use crate::config::settings::{Preset, find};
 use crate::config::sources::{Flag, Places};
 
 fn sources(environment: &[(&str, &str)]) -> Sources {
@@ -101,7 +101,7 @@ fn every_value_reaches_its_field() {
     assert_eq!(config.data_dir, PathBuf::from("/data"));
     assert_eq!(config.database_url.as_ref().map(SecretText::expose), Some("postgres://u:p@h/db"));
     assert_eq!((config.postgres_connections, config.listen.as_str()), (9, "[::1]:1"));
-    let timeouts = config.postgres_timeouts;
+    let timeouts = config.postgres_timeouts();
     assert_eq!((timeouts.connect.as_secs(), timeouts.statement.as_secs()), (28, 29));
     assert_eq!(config.relay_key.as_ref().map(SecretText::expose), Some("key"));
     assert_eq!(config.allowed_hosts, ["a.example", "b.example"]);
@@ -134,7 +134,7 @@ fn every_value_reaches_its_field() {
         (config.compressor_timeout_seconds, config.compressor_ca_file.clone()),
         (19, Some("/ca".into()))
     );
-    assert_eq!(config.price.map(|price| (price.input_cents, price.output_cents)), Some((26, 27)));
+    assert_eq!(config.price().map(|price| (price.input_cents, price.output_cents)), Some((26, 27)));
     assert_eq!((config.worker_concurrency, config.daily_token_budget), (20, Some(21)));
     assert_eq!((config.worker_idle_minutes, config.worker_lease_seconds), (22, 23));
     assert!(!config.worker_autostart && !config.is_capture_enabled);
@@ -178,7 +178,7 @@ fn without_a_home_folder_data_dir_is_required() {
     let error = Config::load(&homeless).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "`data_dir` has no value, and no home folder is known to find its default in"
+        "`data_dir` has no value, and its default cannot be determined without a home folder"
     );
     assert_eq!(error.hint(), "set BATON_DATA_DIR, or HOME");
     let named = Sources {
@@ -255,7 +255,7 @@ fn the_openai_compressor_requires_a_model() {
     let error = Config::load(&sources(&[("BATON_COMPRESSOR", "openai")])).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "`compressor.kind` is openai (environment BATON_COMPRESSOR), which needs `compressor.model`, and that is not set"
+        "`compressor.kind` is openai (environment BATON_COMPRESSOR), which requires `compressor.model`, but that is not set"
     );
     assert!(error.hint().contains("BATON_COMPRESSOR_MODEL"));
     let both = [("BATON_COMPRESSOR", "openai"), ("BATON_COMPRESSOR_MODEL", "qwen3")];

@@ -4,6 +4,7 @@
 //! checking them. Does not act on any setting. Only [`Sources::from_process`] reads the process environment; everything
 //! else works on its arguments and reads only the two files.
 
+mod convert;
 mod layers;
 mod loaded;
 mod problem;
@@ -11,6 +12,7 @@ mod settings;
 mod sources;
 mod value;
 
-pub(crate) use loaded::{CompressorKind, Config, Entry, LogFormat};
+pub(crate) use convert::{CompressorKind, LogFormat};
+pub(crate) use loaded::{Config, Entry};
 pub(crate) use problem::ConfigError;
 pub(crate) use sources::{Flag, Sources};

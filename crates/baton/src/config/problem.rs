@@ -45,7 +45,7 @@ impl Serialize for Origin {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConfigError {
     /// A file exists and cannot be read.
-    #[error("could not read {}: {source}", path.display())]
+    #[error("cannot read {}: {source}", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -83,24 +83,15 @@ pub(crate) enum ConfigError {
         "`heartbeat.jitter_seconds` is {jitter} ({jitter_origin}) and must be less than \
          `heartbeat.interval_seconds`, which is {interval} ({interval_origin})"
     )]
-    Jitter {
-        /// The jitter.
-        jitter: u32,
-        /// Origin of the jitter.
-        jitter_origin: Origin,
-        /// The interval.
-        interval: u32,
-        /// Origin of the interval.
-        interval_origin: Origin,
-    },
+    Jitter { jitter: u32, jitter_origin: Origin, interval: u32, interval_origin: Origin },
     /// The openai compressor is configured without a model.
-    #[error("`compressor.kind` is openai ({origin}), which needs `compressor.model`, and that is not set")]
+    #[error("`compressor.kind` is openai ({origin}), which requires `compressor.model`, but that is not set")]
     NoModel {
         /// Origin of `compressor.kind`.
         origin: Origin,
     },
     /// A required setting has no value.
-    #[error("`{key}` has no value, and no home folder is known to find its default in")]
+    #[error("`{key}` has no value, and its default cannot be determined without a home folder")]
     Unset {
         /// The setting.
         key: &'static str,
@@ -110,7 +101,6 @@ pub(crate) enum ConfigError {
     /// A flag refers to an unknown setting. This is a bug.
     #[error("{flag} sets `{key}`, which is not a setting")]
     UnknownKey {
-        /// The flag.
         flag: &'static str,
         /// Key that the flag sets.
         key: &'static str,
@@ -145,8 +135,8 @@ impl ConfigError {
                     Origin::Flag(name) => name.to_string(),
                 };
                 match default {
-                    Some(text) => format!("correct {place}, or leave it out to use `{text}`"),
-                    None => format!("correct {place}, or leave it out"),
+                    Some(text) => format!("correct {place}, or remove it to use `{text}`"),
+                    None => format!("correct {place}, or remove it"),
                 }
             }
             Self::Jitter { .. } => {

@@ -1,4 +1,8 @@
-//! The table of settings: key, environment variables, default, limits, and whether a project file may set it.
+//! The table of settings: field, key, environment variables, default, limits, and whether a project file may set it.
+
+use self::Kind::{Address, Choice, DatabaseUrl, Integer, Path, Secret, Url};
+use self::Preset::{DataFolder, Nothing, Text};
+use self::ProjectFile::{May, MayNot};
 
 /// One setting.
 #[derive(Debug)]
@@ -70,444 +74,191 @@ pub(super) enum ProjectFile {
     MayNot(&'static str),
 }
 
-const MOVES_DATA: ProjectFile = ProjectFile::MayNot("it decides where data or keys go");
-const SHARED: ProjectFile = ProjectFile::MayNot("it affects everyone who uses the same store");
+const MOVES_DATA: ProjectFile = MayNot("it decides where data or keys go");
+const SHARED: ProjectFile = MayNot("it affects everyone who uses the same store");
+const REACHABILITY: ProjectFile = MayNot("it decides who can reach the server");
+const READS_OUTPUT: ProjectFile = MayNot("it decides who reads tool output, and what that costs");
 
-/// All settings, in the order in which they are shown.
-pub(super) const SETTINGS: &[Setting] = &[
-    Setting {
-        key: "data_dir",
-        env: &["BATON_DATA_DIR", "WORKRAIL_DATA_DIR"],
-        default: Preset::DataFolder,
-        kind: Kind::Path,
-        project_file: MOVES_DATA,
-        help: "folder for the database, blobs, logs and the relay key",
-    },
-    Setting {
-        key: "store.database_url",
-        env: &["BATON_DATABASE_URL"],
-        default: Preset::Nothing,
-        kind: Kind::DatabaseUrl,
-        project_file: MOVES_DATA,
-        help: "PostgreSQL database, used instead of the SQLite file in data_dir",
-    },
-    Setting {
-        key: "store.postgres_connections",
-        env: &["BATON_POSTGRES_CONNECTIONS"],
-        default: Preset::Text("8"),
-        kind: Kind::Integer { min: 1, max: 200 },
-        project_file: SHARED,
-        help: "maximum number of PostgreSQL connections of a server",
-    },
-    Setting {
-        key: "store.connect_timeout_seconds",
-        env: &["BATON_STORE_CONNECT_TIMEOUT_SECONDS"],
-        default: Preset::Text("5"),
-        kind: Kind::Integer { min: 1, max: 300 },
-        project_file: SHARED,
-        help: "timeout for a connection to PostgreSQL, in seconds",
-    },
-    Setting {
-        key: "store.statement_timeout_seconds",
-        env: &["BATON_STORE_STATEMENT_TIMEOUT_SECONDS"],
-        default: Preset::Text("10"),
-        kind: Kind::Integer { min: 1, max: 3_600 },
-        project_file: SHARED,
-        help: "timeout for one PostgreSQL statement, in seconds",
-    },
-    Setting {
-        key: "server.listen",
-        env: &["BATON_LISTEN"],
-        default: Preset::Text("127.0.0.1:7333"),
-        kind: Kind::Address,
-        project_file: ProjectFile::MayNot("it decides who can reach the server"),
-        help: "address of `baton serve`, as host:port",
-    },
-    Setting {
-        key: "server.allowed_hosts",
-        env: &["BATON_ALLOWED_HOSTS"],
-        default: Preset::Nothing,
-        kind: Kind::Text,
-        project_file: ProjectFile::MayNot("it decides who can reach the server"),
-        help: "additional host names of the server, separated by commas",
-    },
-    Setting {
-        key: "server.max_connections",
-        env: &["BATON_MAX_CONNECTIONS"],
-        default: Preset::Text("1024"),
-        kind: Kind::Integer { min: 64, max: 65_536 },
-        project_file: SHARED,
-        help: "maximum number of open connections, limited by the number of open files",
-    },
-    Setting {
-        key: "server.body_memory_mb",
-        env: &["BATON_BODY_MEMORY_MB"],
-        default: Preset::Text("128"),
-        kind: Kind::Integer { min: 16, max: 65_536 },
-        project_file: SHARED,
-        help: "memory for request bodies in progress, in MiB; further requests wait, then get 503",
-    },
-    Setting {
-        key: "server.relay_key",
-        env: &["BATON_RELAY_KEY", "CONTEXT_RELAY_KEY"],
-        default: Preset::Nothing,
-        kind: Kind::Secret,
-        project_file: MOVES_DATA,
-        help: "shared key of clients and server; if not set, relay.key in data_dir is used",
-    },
-    Setting {
-        key: "client.server",
-        env: &["BATON_SERVER"],
-        default: Preset::Nothing,
-        kind: Kind::Url,
-        project_file: MOVES_DATA,
-        help: "server that commands use instead of the local store",
-    },
-    Setting {
-        key: "session.venture",
-        env: &["BATON_VENTURE"],
-        default: Preset::Text("local"),
-        kind: Kind::Venture,
-        project_file: ProjectFile::May,
-        help: "default venture",
-    },
-    Setting {
-        key: "session.agent",
-        env: &["BATON_AGENT"],
-        default: Preset::Nothing,
-        kind: Kind::Agent,
-        project_file: ProjectFile::May,
-        help: "default agent",
-    },
-    Setting {
-        key: "session.stale_minutes",
-        env: &["BATON_SESSION_STALE_MINUTES", "CONTEXT_SESSION_STALE_MINUTES"],
-        default: Preset::Text("45"),
-        kind: Kind::Integer { min: 1, max: 100_000 },
-        project_file: ProjectFile::May,
-        help: "minutes without a heartbeat after which a session is stale",
-    },
-    Setting {
-        key: "session.abandon_hours",
-        env: &["BATON_SESSION_ABANDON_HOURS"],
-        default: Preset::Text("24"),
-        kind: Kind::Integer { min: 0, max: 87_600 },
-        project_file: SHARED,
-        help: "hours after which a stale session is marked as abandoned",
-    },
-    Setting {
-        key: "heartbeat.interval_seconds",
-        env: &["BATON_HEARTBEAT_INTERVAL_SECONDS", "HEARTBEAT_INTERVAL_SECONDS"],
-        default: Preset::Text("600"),
-        kind: Kind::Integer { min: 1, max: 86_400 },
-        project_file: ProjectFile::May,
-        help: "interval between heartbeats that clients are asked to use, in seconds",
-    },
-    Setting {
-        key: "heartbeat.jitter_seconds",
-        env: &["BATON_HEARTBEAT_JITTER_SECONDS", "HEARTBEAT_JITTER_SECONDS"],
-        default: Preset::Text("120"),
-        kind: Kind::Integer { min: 0, max: 86_399 },
-        project_file: ProjectFile::May,
-        help: "random variation of the heartbeat interval, in seconds; less than the interval",
-    },
-    Setting {
-        key: "idempotency.ttl_seconds",
-        env: &["BATON_IDEMPOTENCY_TTL_SECONDS", "IDEMPOTENCY_TTL_SECONDS"],
-        default: Preset::Text("3600"),
-        kind: Kind::Integer { min: 1, max: 2_592_000 },
-        project_file: SHARED,
-        help: "lifetime of an idempotency key, in seconds",
-    },
-    Setting {
-        key: "request_log.retention_days",
-        env: &["BATON_REQUEST_LOG_RETENTION_DAYS"],
-        default: Preset::Text("7"),
-        kind: Kind::Integer { min: 1, max: 3_650 },
-        project_file: SHARED,
-        help: "retention of the request log, in days",
-    },
-    Setting {
-        key: "request_log.max_records",
-        env: &["BATON_REQUEST_LOG_MAX_RECORDS"],
-        default: Preset::Text("1000000"),
-        kind: Kind::Integer { min: 1_000, max: 1_000_000_000 },
-        project_file: SHARED,
-        help: "maximum number of records in the request log; the oldest are deleted first",
-    },
-    Setting {
-        key: "rate_limit.per_minute",
-        env: &["BATON_RATE_LIMIT_PER_MINUTE"],
-        default: Preset::Text("3000000"),
-        kind: Kind::Integer { min: 0, max: 100_000_000 },
-        project_file: SHARED,
-        help: "requests per minute of one credential; 0 means no limit",
-    },
-    Setting {
-        key: "rate_limit.failed_per_minute",
-        env: &["BATON_RATE_LIMIT_FAILED_PER_MINUTE"],
-        default: Preset::Text("300"),
-        kind: Kind::Integer { min: 0, max: 100_000_000 },
-        project_file: SHARED,
-        help: "failed authentications per minute from one address; 0 means no limit",
-    },
-    Setting {
-        key: "checkpoint.max_per_workflow",
-        env: &["BATON_CHECKPOINT_MAX_PER_WORKFLOW"],
-        default: Preset::Text("1000"),
-        kind: Kind::Integer { min: 1, max: 1_000_000 },
-        project_file: SHARED,
-        help: "maximum number of checkpoints of a workflow; the oldest unnamed are deleted first",
-    },
-    Setting {
-        key: "checkpoint.max_total_bytes",
-        env: &["BATON_CHECKPOINT_MAX_TOTAL_BYTES"],
-        default: Preset::Text("1073741824"),
-        kind: Kind::Integer { min: 1, max: i64::MAX },
-        project_file: SHARED,
-        help: "maximum size of all checkpoints together, in bytes",
-    },
-    Setting {
-        key: "checkpoint.retention_days",
-        env: &["BATON_CHECKPOINT_RETENTION_DAYS"],
-        default: Preset::Text("30"),
-        kind: Kind::Integer { min: 1, max: 36_500 },
-        project_file: SHARED,
-        help: "days after which an unused workflow keeps only its latest and its named checkpoints",
-    },
-    Setting {
-        key: "checkpoint.compression",
-        env: &["BATON_CHECKPOINT_COMPRESSION"],
-        default: Preset::Text("standard"),
-        kind: Kind::Choice(&["off", "basic", "standard", "aggressive"]),
-        project_file: SHARED,
-        help: "compression level of stored contexts",
-    },
-    Setting {
-        key: "checkpoint.min_size_for_compression",
-        env: &["BATON_CHECKPOINT_MIN_SIZE_FOR_COMPRESSION"],
-        default: Preset::Text("1024"),
-        kind: Kind::Integer { min: 0, max: 16_777_216 },
-        project_file: SHARED,
-        help: "size in bytes below which a context is not compressed",
-    },
-    Setting {
-        key: "checkpoint.rules_file",
-        env: &["BATON_CHECKPOINT_RULES_FILE"],
-        default: Preset::Nothing,
-        kind: Kind::Path,
-        project_file: ProjectFile::MayNot("it decides which file is read"),
-        help: "TOML or JSON file with additional classification rules",
-    },
-    Setting {
-        key: "checkpoint.heuristics",
-        env: &["BATON_CHECKPOINT_HEURISTICS"],
-        default: Preset::Text("on"),
-        kind: Kind::Choice(&["on", "off"]),
-        project_file: ProjectFile::May,
-        help: "`on`: the built-in rules inspect keys and values; `off`: keys only",
-    },
-    Setting {
-        key: "encryption.mode",
-        env: &["BATON_ENCRYPTION", "WORKRAIL_ENCRYPTION"],
-        default: Preset::Text("off"),
-        kind: Kind::Choice(&["off", "preferred", "required", "enabled", "disabled"]),
-        project_file: ProjectFile::MayNot("it decides whether data can be read by others"),
-        help: "encryption of checkpoints; `enabled` means preferred, `disabled` means off",
-    },
-    Setting {
-        key: "encryption.key_file",
-        env: &["BATON_ENCRYPTION_KEY_FILE"],
-        default: Preset::Nothing,
-        kind: Kind::Path,
-        project_file: MOVES_DATA,
-        help: "file with the keys: 32 bytes, or hex or base64 lines; if not set, the keychain",
-    },
-    Setting {
-        key: "compressor.kind",
-        env: &["BATON_COMPRESSOR"],
-        default: Preset::Text("auto"),
-        kind: Kind::Choice(&["auto", "anthropic", "openai", "offline"]),
-        project_file: ProjectFile::MayNot("it decides who reads tool output, and what that costs"),
-        help: "what creates observations; `auto`: anthropic if there is a key, otherwise offline",
-    },
-    Setting {
-        key: "compressor.model",
-        env: &["BATON_COMPRESSOR_MODEL"],
-        default: Preset::Nothing,
-        kind: Kind::Text,
-        project_file: ProjectFile::MayNot("it decides who reads tool output, and what that costs"),
-        help: "model name; required for openai, the other kinds have a default",
-    },
-    Setting {
-        key: "compressor.anthropic_api_key",
-        env: &["BATON_ANTHROPIC_API_KEY", "ANTHROPIC_API_KEY"],
-        default: Preset::Nothing,
-        kind: Kind::Secret,
-        project_file: ProjectFile::MayNot("it decides who reads tool output, and what that costs"),
-        help: "key of the Anthropic API",
-    },
-    Setting {
-        key: "compressor.anthropic_base_url",
-        env: &["BATON_ANTHROPIC_BASE_URL", "ANTHROPIC_BASE_URL"],
-        default: Preset::Text("https://api.anthropic.com"),
-        kind: Kind::Url,
-        project_file: ProjectFile::MayNot("it decides who reads tool output, and what that costs"),
-        help: "address of the Anthropic API",
-    },
-    Setting {
-        key: "compressor.openai_api_key",
-        env: &["BATON_OPENAI_API_KEY", "OPENAI_API_KEY"],
-        default: Preset::Nothing,
-        kind: Kind::Secret,
-        project_file: ProjectFile::MayNot("it decides who reads tool output, and what that costs"),
-        help: "key of the OpenAI-compatible endpoint, if it needs one",
-    },
-    Setting {
-        key: "compressor.openai_base_url",
-        env: &["BATON_OPENAI_BASE_URL", "OPENAI_BASE_URL"],
-        default: Preset::Text("http://127.0.0.1:11434/v1"),
-        kind: Kind::Url,
-        project_file: ProjectFile::MayNot("it decides who reads tool output, and what that costs"),
-        help: "address of an OpenAI-compatible endpoint, for example Ollama, vLLM or LM Studio",
-    },
-    Setting {
-        key: "compressor.timeout_seconds",
-        env: &["BATON_COMPRESSOR_TIMEOUT_SECONDS"],
-        default: Preset::Text("60"),
-        kind: Kind::Integer { min: 1, max: 600 },
-        project_file: SHARED,
-        help: "timeout of a model request, in seconds",
-    },
-    Setting {
-        key: "compressor.ca_file",
-        env: &["BATON_COMPRESSOR_CA_FILE"],
-        default: Preset::Nothing,
-        kind: Kind::Path,
-        project_file: ProjectFile::MayNot("it decides who reads tool output, and what that costs"),
-        help: "PEM file with certificates to trust instead of the public ones",
-    },
-    Setting {
-        key: "compressor.input_cents",
-        env: &["BATON_COMPRESSOR_INPUT_CENTS"],
-        default: Preset::Nothing,
-        kind: Kind::Integer { min: 0, max: 1_000_000 },
-        project_file: SHARED,
-        help: "price of a million prompt tokens in US cents, for models without a built-in price",
-    },
-    Setting {
-        key: "compressor.output_cents",
-        env: &["BATON_COMPRESSOR_OUTPUT_CENTS"],
-        default: Preset::Nothing,
-        kind: Kind::Integer { min: 0, max: 1_000_000 },
-        project_file: SHARED,
-        help: "price of a million output tokens in US cents",
-    },
-    Setting {
-        key: "worker.concurrency",
-        env: &["BATON_WORKER_CONCURRENCY"],
-        default: Preset::Text("4"),
-        kind: Kind::Integer { min: 1, max: 64 },
-        project_file: SHARED,
-        help: "number of tool uses that are compressed at the same time",
-    },
-    Setting {
-        key: "worker.daily_token_budget",
-        env: &["BATON_WORKER_DAILY_TOKEN_BUDGET"],
-        default: Preset::Text("0"),
-        kind: Kind::Integer { min: 0, max: i64::MAX },
-        project_file: SHARED,
-        help: "maximum model tokens per day, beyond it offline; 0 means no limit",
-    },
-    Setting {
-        key: "worker.idle_minutes",
-        env: &["BATON_WORKER_IDLE_MINUTES"],
-        default: Preset::Text("30"),
-        kind: Kind::Integer { min: 1, max: 100_000 },
-        project_file: SHARED,
-        help: "minutes without requests or work after which a worker exits",
-    },
-    Setting {
-        key: "worker.autostart",
-        env: &["BATON_WORKER_AUTOSTART"],
-        default: Preset::Text("on"),
-        kind: Kind::Choice(&["on", "off"]),
-        project_file: SHARED,
-        help: "`on`: a hook starts a worker if none is running",
-    },
-    Setting {
-        key: "capture.enabled",
-        env: &["BATON_CAPTURE"],
-        default: Preset::Text("on"),
-        kind: Kind::Choice(&["on", "off"]),
-        project_file: ProjectFile::May,
-        help: "`off`: hooks record nothing and add nothing to chats",
-    },
-    Setting {
-        key: "recall.on_prompt",
-        env: &["BATON_RECALL_ON_PROMPT"],
-        default: Preset::Text("off"),
-        kind: Kind::Choice(&["on", "off"]),
-        project_file: ProjectFile::May,
-        help: "`on`: a prompt adds up to three closely related items to the chat",
-    },
-    Setting {
-        key: "recall.before_edit",
-        env: &["BATON_RECALL_BEFORE_EDIT"],
-        default: Preset::Text("off"),
-        kind: Kind::Choice(&["on", "off"]),
-        project_file: ProjectFile::May,
-        help: "`on`: the first edit of a file adds a line about earlier work on it",
-    },
-    Setting {
-        key: "worker.lease_seconds",
-        env: &["BATON_WORKER_LEASE_SECONDS"],
-        default: Preset::Text("300"),
-        kind: Kind::Integer { min: 1, max: 86_400 },
-        project_file: SHARED,
-        help: "lease of a claimed queue item, in seconds; longer than the model timeout",
-    },
-    Setting {
-        key: "worker.max_attempts",
-        env: &["BATON_WORKER_MAX_ATTEMPTS"],
-        default: Preset::Text("3"),
-        kind: Kind::Integer { min: 1, max: 100 },
-        project_file: SHARED,
-        help: "attempts before a queue item fails",
-    },
-    Setting {
-        key: "observation.raw_retention_days",
-        env: &["BATON_OBSERVATION_RAW_RETENTION_DAYS"],
-        default: Preset::Text("7"),
-        kind: Kind::Integer { min: 0, max: 36_500 },
-        project_file: SHARED,
-        help: "retention of raw tool output after it became an observation, in days",
-    },
-    Setting {
-        key: "log.level",
-        env: &["BATON_LOG"],
-        default: Preset::Text("warn"),
-        kind: Kind::Text,
-        project_file: ProjectFile::May,
-        help: "log level, or a filter such as `warn,baton_store=debug`",
-    },
-    Setting {
-        key: "log.file",
-        env: &["BATON_LOG_FILE"],
-        default: Preset::Nothing,
-        kind: Kind::Path,
-        project_file: ProjectFile::MayNot("it decides which file is written"),
-        help: "log file, used instead of standard error",
-    },
-    Setting {
-        key: "log.format",
-        env: &["BATON_LOG_FORMAT"],
-        default: Preset::Text("text"),
-        kind: Kind::Choice(&["text", "json"]),
-        project_file: ProjectFile::May,
-        help: "format of log lines",
-    },
-];
+/// Passes all settings, in the order in which they are shown, to a macro: the field of the configuration and how it is
+/// read, the key, the environment variables, the default, the type of the value, whether a project file may set it, and
+/// the description.
+macro_rules! with_settings {
+    ($then:ident) => { $then! {
+        data_dir: PathBuf = required(path), "data_dir", ["BATON_DATA_DIR", "WORKRAIL_DATA_DIR"],
+            DataFolder, Path, MOVES_DATA, "folder for the database, blobs, logs and the relay key";
+        database_url: Option<SecretText> = optional(secret), "store.database_url", ["BATON_DATABASE_URL"],
+            Nothing, DatabaseUrl, MOVES_DATA, "PostgreSQL database, used instead of the SQLite file in data_dir";
+        postgres_connections: usize = required(integer), "store.postgres_connections",
+            ["BATON_POSTGRES_CONNECTIONS"], Text("8"), Integer { min: 1, max: 200 }, SHARED,
+            "maximum number of PostgreSQL connections of a server";
+        connect_timeout: Duration = required(seconds), "store.connect_timeout_seconds",
+            ["BATON_STORE_CONNECT_TIMEOUT_SECONDS"], Text("5"), Integer { min: 1, max: 300 }, SHARED,
+            "timeout for a connection to PostgreSQL, in seconds";
+        statement_timeout: Duration = required(seconds), "store.statement_timeout_seconds",
+            ["BATON_STORE_STATEMENT_TIMEOUT_SECONDS"], Text("10"), Integer { min: 1, max: 3_600 }, SHARED,
+            "timeout for one PostgreSQL statement, in seconds";
+        listen: String = required(text), "server.listen", ["BATON_LISTEN"],
+            Text("127.0.0.1:7333"), Address, REACHABILITY, "address of `baton serve`, as host:port";
+        allowed_hosts: Vec<String> = or_default(list), "server.allowed_hosts", ["BATON_ALLOWED_HOSTS"],
+            Nothing, Kind::Text, REACHABILITY, "additional host names of the server, separated by commas";
+        max_connections: usize = required(integer), "server.max_connections", ["BATON_MAX_CONNECTIONS"],
+            Text("1024"), Integer { min: 64, max: 65_536 }, SHARED,
+            "maximum number of open connections, limited by the number of open files";
+        body_memory_mb: usize = required(integer), "server.body_memory_mb", ["BATON_BODY_MEMORY_MB"],
+            Text("128"), Integer { min: 16, max: 65_536 }, SHARED,
+            "memory for request bodies in progress, in MiB; further requests wait, then get 503";
+        relay_key: Option<SecretText> = optional(secret), "server.relay_key",
+            ["BATON_RELAY_KEY", "CONTEXT_RELAY_KEY"], Nothing, Secret, MOVES_DATA,
+            "shared key of clients and server; if not set, relay.key in data_dir is used";
+        server: Option<String> = optional(text), "client.server", ["BATON_SERVER"], Nothing, Url, MOVES_DATA,
+            "server that commands use instead of the local store";
+        venture: Venture = required(parsed), "session.venture", ["BATON_VENTURE"],
+            Text("local"), Kind::Venture, May, "default venture";
+        agent: Option<Agent> = optional(parsed), "session.agent", ["BATON_AGENT"], Nothing, Kind::Agent, May,
+            "default agent";
+        stale_minutes: u64 = required(integer), "session.stale_minutes",
+            ["BATON_SESSION_STALE_MINUTES", "CONTEXT_SESSION_STALE_MINUTES"],
+            Text("45"), Integer { min: 1, max: 100_000 }, May,
+            "minutes without a heartbeat after which a session is stale";
+        abandon_hours: u64 = required(integer), "session.abandon_hours", ["BATON_SESSION_ABANDON_HOURS"],
+            Text("24"), Integer { min: 0, max: 87_600 }, SHARED,
+            "hours after which a stale session is marked as abandoned";
+        heartbeat_interval_seconds: u32 = required(integer), "heartbeat.interval_seconds",
+            ["BATON_HEARTBEAT_INTERVAL_SECONDS", "HEARTBEAT_INTERVAL_SECONDS"],
+            Text("600"), Integer { min: 1, max: 86_400 }, May,
+            "interval between heartbeats that clients are asked to use, in seconds";
+        heartbeat_jitter_seconds: u32 = required(integer), "heartbeat.jitter_seconds",
+            ["BATON_HEARTBEAT_JITTER_SECONDS", "HEARTBEAT_JITTER_SECONDS"],
+            Text("120"), Integer { min: 0, max: 86_399 }, May,
+            "random variation of the heartbeat interval, in seconds; less than the interval";
+        idempotency_ttl_seconds: u64 = required(integer), "idempotency.ttl_seconds",
+            ["BATON_IDEMPOTENCY_TTL_SECONDS", "IDEMPOTENCY_TTL_SECONDS"],
+            Text("3600"), Integer { min: 1, max: 2_592_000 }, SHARED,
+            "lifetime of an idempotency key, in seconds";
+        request_log_retention_days: u64 = required(integer), "request_log.retention_days",
+            ["BATON_REQUEST_LOG_RETENTION_DAYS"], Text("7"), Integer { min: 1, max: 3_650 }, SHARED,
+            "retention of the request log, in days";
+        request_log_max_records: u64 = required(integer), "request_log.max_records",
+            ["BATON_REQUEST_LOG_MAX_RECORDS"],
+            Text("1000000"), Integer { min: 1_000, max: 1_000_000_000 }, SHARED,
+            "maximum number of records in the request log; the oldest are deleted first";
+        rate_limit_per_minute: Option<u32> = limit(integer), "rate_limit.per_minute",
+            ["BATON_RATE_LIMIT_PER_MINUTE"], Text("3000000"), Integer { min: 0, max: 100_000_000 }, SHARED,
+            "requests per minute of one credential; 0 means no limit";
+        rate_limit_failed_per_minute: Option<u32> = limit(integer), "rate_limit.failed_per_minute",
+            ["BATON_RATE_LIMIT_FAILED_PER_MINUTE"], Text("300"), Integer { min: 0, max: 100_000_000 }, SHARED,
+            "failed authentications per minute from one address; 0 means no limit";
+        checkpoint_max_per_workflow: u64 = required(integer), "checkpoint.max_per_workflow",
+            ["BATON_CHECKPOINT_MAX_PER_WORKFLOW"], Text("1000"), Integer { min: 1, max: 1_000_000 }, SHARED,
+            "maximum number of checkpoints of a workflow; the oldest unnamed are deleted first";
+        checkpoint_max_total_bytes: u64 = required(integer), "checkpoint.max_total_bytes",
+            ["BATON_CHECKPOINT_MAX_TOTAL_BYTES"], Text("1073741824"), Integer { min: 1, max: i64::MAX }, SHARED,
+            "maximum size of all checkpoints together, in bytes";
+        checkpoint_retention_days: u64 = required(integer), "checkpoint.retention_days",
+            ["BATON_CHECKPOINT_RETENTION_DAYS"], Text("30"), Integer { min: 1, max: 36_500 }, SHARED,
+            "days after which an unused workflow keeps only its latest and its named checkpoints";
+        checkpoint_compression: Effort = required(effort), "checkpoint.compression",
+            ["BATON_CHECKPOINT_COMPRESSION"],
+            Text("standard"), Choice(&["off", "basic", "standard", "aggressive"]), SHARED,
+            "compression level of stored contexts";
+        checkpoint_min_size_for_compression: usize = required(integer), "checkpoint.min_size_for_compression",
+            ["BATON_CHECKPOINT_MIN_SIZE_FOR_COMPRESSION"],
+            Text("1024"), Integer { min: 0, max: 16_777_216 }, SHARED,
+            "size in bytes below which a context is not compressed";
+        checkpoint_rules_file: Option<PathBuf> = optional(path), "checkpoint.rules_file",
+            ["BATON_CHECKPOINT_RULES_FILE"], Nothing, Path, MayNot("it decides which file is read"),
+            "TOML or JSON file with additional classification rules";
+        checkpoint_heuristics: bool = required(on_or_off), "checkpoint.heuristics",
+            ["BATON_CHECKPOINT_HEURISTICS"], Text("on"), Choice(&["on", "off"]), May,
+            "`on`: the built-in rules inspect keys and values; `off`: keys only";
+        encryption: EncryptionMode = required(encryption), "encryption.mode",
+            ["BATON_ENCRYPTION", "WORKRAIL_ENCRYPTION"],
+            Text("off"), Choice(&["off", "preferred", "required", "enabled", "disabled"]),
+            MayNot("it decides whether data can be read by others"),
+            "encryption of checkpoints; `enabled` means preferred, `disabled` means off";
+        encryption_key_file: Option<PathBuf> = optional(path), "encryption.key_file",
+            ["BATON_ENCRYPTION_KEY_FILE"], Nothing, Path, MOVES_DATA,
+            "file with the keys: 32 bytes, or hex or base64 lines; if not set, the keychain";
+        compressor: CompressorKind = required(compressor), "compressor.kind", ["BATON_COMPRESSOR"],
+            Text("auto"), Choice(&["auto", "anthropic", "openai", "offline"]), READS_OUTPUT,
+            "what creates observations; `auto`: anthropic if there is a key, otherwise offline";
+        compressor_model: Option<String> = optional(text), "compressor.model", ["BATON_COMPRESSOR_MODEL"],
+            Nothing, Kind::Text, READS_OUTPUT, "model name; required for openai, the other kinds have a default";
+        anthropic_api_key: Option<SecretText> = optional(secret), "compressor.anthropic_api_key",
+            ["BATON_ANTHROPIC_API_KEY", "ANTHROPIC_API_KEY"], Nothing, Secret, READS_OUTPUT,
+            "key of the Anthropic API";
+        anthropic_base_url: String = required(text), "compressor.anthropic_base_url",
+            ["BATON_ANTHROPIC_BASE_URL", "ANTHROPIC_BASE_URL"],
+            Text("https://api.anthropic.com"), Url, READS_OUTPUT, "address of the Anthropic API";
+        openai_api_key: Option<SecretText> = optional(secret), "compressor.openai_api_key",
+            ["BATON_OPENAI_API_KEY", "OPENAI_API_KEY"], Nothing, Secret, READS_OUTPUT,
+            "key of the OpenAI-compatible endpoint, if it needs one";
+        openai_base_url: String = required(text), "compressor.openai_base_url",
+            ["BATON_OPENAI_BASE_URL", "OPENAI_BASE_URL"], Text("http://127.0.0.1:11434/v1"), Url, READS_OUTPUT,
+            "address of an OpenAI-compatible endpoint, for example Ollama, vLLM or LM Studio";
+        compressor_timeout_seconds: u64 = required(integer), "compressor.timeout_seconds",
+            ["BATON_COMPRESSOR_TIMEOUT_SECONDS"], Text("60"), Integer { min: 1, max: 600 }, SHARED,
+            "timeout of a model request, in seconds";
+        compressor_ca_file: Option<PathBuf> = optional(path), "compressor.ca_file", ["BATON_COMPRESSOR_CA_FILE"],
+            Nothing, Path, READS_OUTPUT, "PEM file with certificates to trust instead of the public ones";
+        input_cents: Option<u64> = optional(integer), "compressor.input_cents", ["BATON_COMPRESSOR_INPUT_CENTS"],
+            Nothing, Integer { min: 0, max: 1_000_000 }, SHARED,
+            "price of a million prompt tokens in US cents, for models without a built-in price";
+        output_cents: Option<u64> = optional(integer), "compressor.output_cents",
+            ["BATON_COMPRESSOR_OUTPUT_CENTS"], Nothing, Integer { min: 0, max: 1_000_000 }, SHARED,
+            "price of a million output tokens in US cents";
+        worker_concurrency: usize = required(integer), "worker.concurrency", ["BATON_WORKER_CONCURRENCY"],
+            Text("4"), Integer { min: 1, max: 64 }, SHARED,
+            "number of tool uses that are compressed at the same time";
+        daily_token_budget: Option<u64> = limit(integer), "worker.daily_token_budget",
+            ["BATON_WORKER_DAILY_TOKEN_BUDGET"], Text("0"), Integer { min: 0, max: i64::MAX }, SHARED,
+            "maximum model tokens per day, beyond it offline; 0 means no limit";
+        worker_idle_minutes: u64 = required(integer), "worker.idle_minutes", ["BATON_WORKER_IDLE_MINUTES"],
+            Text("30"), Integer { min: 1, max: 100_000 }, SHARED,
+            "minutes without requests or work after which a worker exits";
+        worker_autostart: bool = required(on_or_off), "worker.autostart", ["BATON_WORKER_AUTOSTART"],
+            Text("on"), Choice(&["on", "off"]), SHARED, "`on`: a hook starts a worker if none is running";
+        is_capture_enabled: bool = required(on_or_off), "capture.enabled", ["BATON_CAPTURE"],
+            Text("on"), Choice(&["on", "off"]), May, "`off`: hooks record nothing and add nothing to chats";
+        recall_on_prompt: bool = required(on_or_off), "recall.on_prompt", ["BATON_RECALL_ON_PROMPT"],
+            Text("off"), Choice(&["on", "off"]), May,
+            "`on`: a prompt adds up to three closely related items to the chat";
+        recall_before_edit: bool = required(on_or_off), "recall.before_edit", ["BATON_RECALL_BEFORE_EDIT"],
+            Text("off"), Choice(&["on", "off"]), May,
+            "`on`: the first edit of a file adds a line about earlier work on it";
+        worker_lease_seconds: u64 = required(integer), "worker.lease_seconds", ["BATON_WORKER_LEASE_SECONDS"],
+            Text("300"), Integer { min: 1, max: 86_400 }, SHARED,
+            "lease of a claimed queue item, in seconds; longer than the model timeout";
+        worker_max_attempts: u32 = required(integer), "worker.max_attempts", ["BATON_WORKER_MAX_ATTEMPTS"],
+            Text("3"), Integer { min: 1, max: 100 }, SHARED, "attempts before a queue item fails";
+        raw_retention_days: u64 = required(integer), "observation.raw_retention_days",
+            ["BATON_OBSERVATION_RAW_RETENTION_DAYS"], Text("7"), Integer { min: 0, max: 36_500 }, SHARED,
+            "retention of raw tool output after it became an observation, in days";
+        log_level: String = required(text), "log.level", ["BATON_LOG"], Text("warn"), Kind::Text, May,
+            "log level, or a filter such as `warn,baton_store=debug`";
+        log_file: Option<PathBuf> = optional(path), "log.file", ["BATON_LOG_FILE"],
+            Nothing, Path, MayNot("it decides which file is written"), "log file, used instead of standard error";
+        log_format: LogFormat = required(log_format), "log.format", ["BATON_LOG_FORMAT"],
+            Text("text"), Choice(&["text", "json"]), May, "format of log lines";
+    } };
+}
+pub(super) use with_settings;
+
+macro_rules! table {
+    ($($field:ident: $type:ty = $read:ident($convert:path), $key:literal, $env:expr,
+        $default:expr, $kind:expr, $project_file:expr, $help:literal;)+) => {
+        /// All settings.
+        pub(super) const SETTINGS: &[Setting] = &[$(Setting {
+            key: $key,
+            env: &$env,
+            default: $default,
+            kind: $kind,
+            project_file: $project_file,
+            help: $help,
+        },)+];
+    };
+}
+with_settings!(table);
 
 /// Environment variable with the path of the user file. It is not a setting, because a file cannot name its own path.
 pub(super) const USER_FILE_ENV: &str = "BATON_CONFIG";

@@ -31,7 +31,7 @@ pub(crate) struct Sources {
     pub(crate) left_out: LeftOut,
 }
 
-/// Settings that decide where a hook report is stored, with which credential, and for which venture and agent.
+/// Settings that determine the store, credential, venture and agent of a hook report.
 const CAPTURE_SETTINGS: [&str; 6] = [
     "data_dir",
     "store.database_url",

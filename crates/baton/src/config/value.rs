@@ -5,7 +5,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use baton_core::{Agent, Venture};
+use baton_core::{Agent, Venture, cut_with_ellipsis};
 
 use super::settings::Kind;
 
@@ -96,9 +96,7 @@ impl<'a> Raw<'a> {
             Self::Os(text) => text.to_string_lossy().into_owned(),
             Self::Toml(value) => value.to_string(),
         };
-        let short: String = text.chars().take(SHOWN_CHARACTERS).collect();
-        let more = if short.len() < text.len() { "…" } else { "" };
-        format!("{}{more}", without_controls(&short))
+        without_controls(&cut_with_ellipsis(&text, SHOWN_CHARACTERS))
     }
 }
 

@@ -1,7 +1,9 @@
-//! The record of reports that hooks could not keep in the data folder: since when, how many, and why.
+//! Record of hook reports that could not be saved to the data folder: time of the first and the last one,
+//! number and reason.
 //!
-//! It is a file in the data folder or, where that cannot be written, in the fallback folder. On a full disk an empty file can
-//! often still be created: it then says with its time since when reports are lost.
+//! The record is a file in the data folder or, if that cannot be written, in the fallback folder. On a full
+//! disk, often only an empty file can be created; its modification time is then the time of the first lost
+//! report.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -16,16 +18,16 @@ use serde::{Deserialize, Serialize};
 use crate::data_dir::DataDir;
 
 const FILE_NAME: &str = "capture-failures.log";
-/// A record that is longer is not added to: it says since when, and that many reports failed.
+/// Maximum size of the record. Failures are not added to a larger one.
 const MAX_BYTES: u64 = 1024 * 1024;
 
-/// What became of a report that the data folder could not take.
+/// Outcome of a report that could not be saved to the data folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Outcome {
-    /// It is in the fallback folder.
+    /// The report was saved to the fallback folder.
     KeptElsewhere,
-    /// It is nowhere.
+    /// The report was lost.
     Lost,
 }
 
@@ -37,23 +39,23 @@ struct Line {
     message: String,
 }
 
-/// Reports that the data folder could not take, until they were told of.
+/// Reports that could not be saved to the data folder and were not reported to an agent yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct CaptureFailure {
-    /// When the first of them failed.
+    /// Time of the first failure.
     pub(crate) since: Timestamp,
-    /// When the last of them failed.
+    /// Time of the last failure.
     pub(crate) last_at: Timestamp,
-    /// Number of lost reports. More may be lost when not even that could be written down.
+    /// Number of recorded lost reports. More reports were lost if their loss could not be recorded.
     pub(crate) lost: usize,
-    /// Number of reports that were kept in the fallback folder.
+    /// Number of reports that were saved to the fallback folder.
     pub(crate) kept_elsewhere: usize,
-    /// Why the last of them failed.
+    /// Reason of the last failure.
     pub(crate) message: String,
 }
 
 impl CaptureFailure {
-    /// Says it in one sentence.
+    /// Describes the failure in one sentence.
     pub(crate) fn describe(&self) -> String {
         let Self { since, last_at, lost, kept_elsewhere, message } = self;
         format!(
@@ -76,7 +78,7 @@ impl CaptureFailures {
         Self { in_data_folder, fallback: FallbackFolder::of(data_dir) }
     }
 
-    /// Writes down that a report could not be kept, wherever that can be written.
+    /// Records that a report could not be saved, in the data folder or in the fallback folder.
     pub(crate) fn record(&self, event: &str, outcome: Outcome, message: &str) {
         let line =
             Line { at: SystemClock.now(), event: event.to_owned(), outcome, message: message.to_owned() };
@@ -87,11 +89,11 @@ impl CaptureFailures {
         if in_fallback.as_ref().is_ok_and(|file| append(file, &line).is_ok()) {
             return;
         }
-        // Where not even an empty file can be made there is no place to say it.
+        // If not even an empty file can be created, the loss cannot be recorded.
         let _ = open(&self.in_data_folder).or_else(|_| open(&in_fallback?));
     }
 
-    /// Reads what was recorded since the record was last cleared.
+    /// Reads the failures that were recorded since the record was last cleared.
     pub(crate) fn read(&self) -> Option<CaptureFailure> {
         self.files().iter().filter_map(|file| read(file)).reduce(|one, other| {
             let last = if one.last_at < other.last_at { &other } else { &one };
@@ -105,10 +107,10 @@ impl CaptureFailures {
         })
     }
 
-    /// Clears the record, once it was told of.
+    /// Clears the record after it was reported to an agent.
     pub(crate) fn clear(&self) {
         for file in self.files() {
-            // One that stays is told of again.
+            // A record that cannot be removed is reported again.
             let _ = std::fs::remove_file(file);
         }
     }
@@ -119,7 +121,7 @@ impl CaptureFailures {
     }
 }
 
-/// Opens a record, making an empty one when it is missing.
+/// Opens a record, and creates an empty one if it is missing.
 fn open(path: &Path) -> io::Result<File> {
     if let Some(folder) = path.parent() {
         baton_store::make_folder(folder)?;
@@ -140,14 +142,15 @@ fn append(path: &Path, line: &Line) -> io::Result<()> {
         text.push('\n');
     }
     file.write_all(text.as_bytes()).inspect_err(|_| {
-        // An empty file says that reports are lost, which is not known yet.
+        // An empty file would count as a lost report.
         if is_new {
             let _ = std::fs::remove_file(path);
         }
     })
 }
 
-/// Reads a file that could be made but not written: its time is that of the first lost report.
+/// Reads a file that could be created but not written. Its modification time is the time of the first lost
+/// report.
 fn read_marker(path: &Path) -> Option<Line> {
     let metadata = std::fs::metadata(path).ok().filter(|metadata| metadata.len() == 0)?;
     let since = metadata.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?.as_millis();
@@ -190,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_file_says_since_when() {
+    fn empty_record_has_the_time_of_the_first_failure() {
         let home = tempfile::tempdir().unwrap();
         let failures = CaptureFailures::of(home.path());
         std::fs::create_dir(home.path().join("logs")).unwrap();

@@ -6,8 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use baton_app::{Clock, SystemClock};
-use baton_core::observation::without_private;
-use baton_core::secrets;
+use baton_observation::without_private;
 use serde::{Deserialize, Serialize};
 
 use crate::data_dir::DataDir;
@@ -49,7 +48,7 @@ impl Journal {
     /// Writes an error. A failure to write is ignored, because it cannot be reported anywhere.
     pub(crate) fn record(&self, event: &str, message: &str) {
         let fit = |text: &str, most: usize| -> String {
-            secrets::redact(&without_private(text)).chars().take(most).collect()
+            baton_secrets::redact(&without_private(text)).chars().take(most).collect()
         };
         let (event, message) = (fit(event, MAX_EVENT), fit(message, MAX_MESSAGE));
         let _ = self.append(&Trouble { at: SystemClock.now().to_string(), event, message });

@@ -1,4 +1,4 @@
-//! What `baton hook` needs besides the operation: the agent's checkout, spooled reports, and records of failures.
+//! Parts of `baton hook` other than the operation: the agent's checkout, the outbox, and records of failures.
 
 mod capture_failure;
 mod journal;

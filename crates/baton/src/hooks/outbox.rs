@@ -20,7 +20,7 @@ use crate::output::Failure;
 /// Event of journal entries about replayed reports.
 const EVENT: &str = "replay";
 
-/// Identifies one report, so that it is stored once even if it is sent directly and also spooled.
+/// Identifies one report, so that it is stored once even if it is sent directly and also saved to the outbox.
 #[derive(Debug, Clone)]
 pub(crate) struct ReportId(String);
 
@@ -55,7 +55,7 @@ impl ReportOutbox {
         &self.outbox
     }
 
-    /// Spools a report.
+    /// Saves a report to the outbox.
     pub(crate) fn put(&self, id: &ReportId, report: &Report, intake: &Intake) -> io::Result<SpooledTo> {
         let reported_at = report.fields.get("reported_at").and_then(Value::as_str);
         let write = SpooledWrite {
@@ -91,7 +91,7 @@ impl ReportOutbox {
     }
 }
 
-/// Reads a spooled report.
+/// Reads a report from the outbox.
 fn read(entry: &OutboxEntry, body: impl Read, intake: &Intake) -> Result<Report, ReplayResult> {
     if entry.write.operation != Hook::NAME {
         return Err(ReplayResult::Rejected(format!("it is for the operation {}", entry.write.operation)));

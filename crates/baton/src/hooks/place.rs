@@ -5,8 +5,8 @@ use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use baton_core::Sha256Hash;
-use baton_core::observation::files_of;
 use baton_git::{Limits, Repository};
+use baton_observation::files_of;
 use serde_json::{Map, Value};
 
 use crate::checkout::{find_root, git};

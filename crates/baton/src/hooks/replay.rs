@@ -23,11 +23,11 @@ fn outbox(config: &Config) -> ReportOutbox {
     ReportOutbox::of(&config.data_dir, Some(store_config(config, Threads::Caller).target()))
 }
 
-/// Replays the spooled reports for the configured store.
+/// Replays the reports in the outbox for the configured store.
 pub(crate) fn replay_reports(app: &App, config: &Config) -> Replay {
     let replay = outbox(config).replay(LIMITS, &app.intake(), |report, key| store(app, report, key));
     if replay.stored > 0 {
-        tracing::info!(count = replay.stored, "replayed spooled hook reports");
+        tracing::info!(count = replay.stored, "replayed hook reports of the outbox");
     }
     replay
 }
@@ -42,7 +42,7 @@ fn store(app: &App, report: &Report, key: Option<&str>) -> Result<(), Failure> {
     if reply.status == 200 { Ok(()) } else { Err(Failure::from_body(reply.error, &reply.body)) }
 }
 
-/// Replays spooled reports, checkpoints and notes every few seconds for as long as the process runs.
+/// Replays reports, checkpoints and notes in the outbox every few seconds for as long as the process runs.
 pub(crate) async fn replay_periodically(app: App, config: Config) {
     let mut ticks = tokio::time::interval(CHECK_INTERVAL);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -62,7 +62,7 @@ pub(crate) async fn replay_periodically(app: App, config: Config) {
             Ok((_, replay)) if replay.is_blocked => 0,
             Ok((left, replay)) => left + replay.left,
             Err(_) => {
-                tracing::error!("replaying spooled writes panicked");
+                tracing::error!("replaying the outbox panicked");
                 spooled
             }
         };

@@ -24,13 +24,13 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum KeyFileError {
     /// The file does not exist.
-    #[error("there is no key file {}", path.display())]
+    #[error("key file {} does not exist", path.display())]
     Missing {
         /// The file.
         path: PathBuf,
     },
     /// The file cannot be read.
-    #[error("could not read key file {}: {source}", path.display())]
+    #[error("cannot read key file {}: {source}", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -52,7 +52,7 @@ pub(crate) enum KeyFileError {
         source: KeyTextError,
     },
     /// The file cannot be created or replaced.
-    #[error("could not write key file {}: {source}", path.display())]
+    #[error("cannot write key file {}: {source}", path.display())]
     Unwritable {
         /// The file.
         path: PathBuf,
@@ -84,7 +84,7 @@ impl KeyFileError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum KeyFileWarning {
     /// Other users can access the file.
-    #[error("key file {} has mode {mode:04o}: others can get at it; run chmod 600 on it", path.display())]
+    #[error("key file {} has mode {mode:04o}: other users can access it; run chmod 600 on it", path.display())]
     OpenToOthers {
         /// The file.
         path: PathBuf,
@@ -104,7 +104,6 @@ pub(crate) enum KeyFileWarning {
 /// Content of a key file.
 #[derive(Debug)]
 pub(crate) struct KeysRead {
-    /// The keys.
     pub(crate) keys: KeyRing,
     /// Warning about the file.
     pub(crate) warning: Option<KeyFileWarning>,

@@ -163,7 +163,7 @@ fn read_reports_files_that_are_not_key_files() {
     assert!(matches!(file.read().unwrap_err(), KeyFileError::TooLarge { .. }));
     fs::write(&file.path, vec![b'#'; MAX_BYTES as usize]).unwrap();
     let error = file.read().unwrap_err();
-    assert_eq!(error.to_string(), format!("key file {}: no key in it", file.path.display()));
+    assert_eq!(error.to_string(), format!("key file {}: the file contains no key", file.path.display()));
     assert!(matches!(KeyFile::at(folder.path()).read().unwrap_err(), KeyFileError::Unreadable { .. }));
 }
 

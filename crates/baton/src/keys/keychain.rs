@@ -69,7 +69,7 @@ pub(crate) enum KeychainError {
         cause: String,
     },
     /// The lock file could not be locked.
-    #[error("could not lock {}: {source}", path.display())]
+    #[error("cannot lock {}: {source}", path.display())]
     Lock {
         /// The lock file.
         path: PathBuf,

@@ -1,13 +1,10 @@
 //! Lock between processes, held while keys are replaced.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::thread;
-use std::time::{Duration, Instant};
-
-const POLL_INTERVAL: Duration = Duration::from_millis(10);
+use std::time::Duration;
 
 /// Holds the lock until it is dropped or the process ends.
 #[derive(Debug)]
@@ -26,16 +23,10 @@ impl Lock {
             baton_store::make_folder(folder)?;
         }
         let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path)?;
-        let started = Instant::now();
-        loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(Self { _file: file }),
-                Err(TryLockError::WouldBlock) if started.elapsed() < timeout => thread::sleep(POLL_INTERVAL),
-                Err(TryLockError::WouldBlock) => {
-                    return Err(io::Error::new(io::ErrorKind::TimedOut, "another process keeps it locked"));
-                }
-                Err(TryLockError::Error(error)) => return Err(error),
-            }
+        if baton_store::lock_within(&file, timeout)? {
+            Ok(Self { _file: file })
+        } else {
+            Err(io::Error::new(io::ErrorKind::TimedOut, "another process keeps it locked"))
         }
     }
 }

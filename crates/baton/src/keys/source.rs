@@ -8,7 +8,6 @@ use super::decision::{Answer, Decision, Mode, Sealed, decide};
 use super::file::{KeyFile, KeyFileError, KeyFileWarning};
 use super::keychain::{Keychain, KeychainError};
 
-/// Source of keys.
 #[derive(Debug, Clone)]
 pub(crate) enum KeySource {
     /// A key file.

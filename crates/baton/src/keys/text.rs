@@ -15,7 +15,7 @@ const HEX_DIGITS: usize = 2 * KEY_BYTES;
 /// Length of 32 bytes in base64, without and with padding.
 const BASE64_CHARACTERS: std::ops::RangeInclusive<usize> = 43..=44;
 const HEADING: &str =
-    "# Encryption keys of Baton. The first one seals, all of them open. Keep a copy in a safe place.\n";
+    "# Encryption keys of Baton. The first key encrypts, all keys decrypt. Keep a copy in a safe place.\n";
 
 const LENIENT: GeneralPurposeConfig =
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
@@ -26,7 +26,7 @@ const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIEN
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum KeyTextError {
     /// Only comments and empty lines.
-    #[error("no key in it")]
+    #[error("the file contains no key")]
     Empty,
     /// Neither text nor one raw key.
     #[error("{length_bytes} bytes that are not text; a binary key has exactly 32 bytes")]
@@ -35,7 +35,7 @@ pub(crate) enum KeyTextError {
         length_bytes: usize,
     },
     /// 32 printable characters, which have less than 256 bits of entropy.
-    #[error("32 characters of text, which is too little for a key")]
+    #[error("32 characters of text, which is too short for a key")]
     Typed,
     /// A line is not a key.
     #[error("line {line} is not a key: {problem}")]
@@ -58,7 +58,7 @@ pub(crate) enum KeyTextError {
 /// Problem of a line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum LineProblem {
-    /// The length is neither that of hexadecimal nor that of base64.
+    /// The length matches neither hexadecimal nor base64.
     #[error("{characters} characters instead of 64 hexadecimal digits or 43 to 44 of base64")]
     Length {
         /// Number of characters.
@@ -82,7 +82,7 @@ impl KeyTextError {
             Self::Empty | Self::Typed | Self::Line { problem: LineProblem::Placeholder, .. } => {
                 "make a key with: openssl rand -hex 32"
             }
-            Self::NotText { .. } => "store exactly 32 random bytes, or keys as text, one a line",
+            Self::NotText { .. } => "store exactly 32 random bytes, or keys as text, one per line",
             Self::Line { .. } => {
                 "write each key as the 64 digits of: openssl rand -hex 32; comments begin with #"
             }

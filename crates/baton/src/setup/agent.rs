@@ -36,7 +36,7 @@ pub(crate) struct Place {
     pub(crate) program: Program,
     /// Whether hooks add a line about a file before it is edited: `recall.before_edit`.
     pub(crate) recalls_before_edit: bool,
-    /// Environment variables with which agents move their folders.
+    /// Environment variables that set the folders of agents.
     pub(crate) variables: Vec<(String, String)>,
     /// Folders of `PATH`.
     pub(crate) path: Vec<PathBuf>,
@@ -76,7 +76,7 @@ impl Place {
 pub(crate) struct StartCommand {
     /// Program on the `PATH`.
     pub(crate) program: &'static str,
-    /// Arguments before the prompt in a terminal, where the user goes on with the chat.
+    /// Arguments before the prompt in a terminal, where the user continues the chat.
     pub(crate) in_terminal: &'static [&'static str],
     /// Arguments before the prompt without a terminal. The agent ends after its answer.
     pub(crate) without_terminal: &'static [&'static str],

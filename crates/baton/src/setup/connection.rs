@@ -12,7 +12,7 @@ use super::record::Records;
 use super::rpc::RpcProgram;
 use super::user_file::resolve;
 
-/// Time limit for the answer of a program.
+/// Time limit for the response of a program.
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 
 /// State of the files of an agent.

@@ -39,7 +39,7 @@ impl RpcProgram {
             let left = self.deadline.saturating_duration_since(Instant::now());
             let line = self.lines.recv_timeout(left).map_err(|error| match error {
                 RecvTimeoutError::Timeout => "it did not answer in time".to_owned(),
-                RecvTimeoutError::Disconnected => "it ended without an answer".to_owned(),
+                RecvTimeoutError::Disconnected => "it exited without a response".to_owned(),
             })?;
             let mut message: Value = serde_json::from_str(&line).unwrap_or_default();
             if message["id"] == id {

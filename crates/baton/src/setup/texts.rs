@@ -62,7 +62,7 @@ Baton keeps the memory of earlier chats and other agents in this repository. Its
 ";
 
 impl Skill {
-    /// Returns the file of the skill. The name must be that of its folder.
+    /// Returns the file of the skill. The name must equal the name of its folder.
     pub(crate) fn file(&self, name: &str) -> String {
         format!("---\nname: {name}\ndescription: {}\n---\n\n{}\n", self.description, self.text)
     }

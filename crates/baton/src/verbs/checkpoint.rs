@@ -8,7 +8,7 @@ use baton_app::checkpoint::{
     ExplainContextOutput, ListCheckpoints, ListWorkflows, LoadCheckpoint, MarkCritical, SaveCheckpoint,
     SaveCheckpointOutput, SaveStatus, WorkflowView,
 };
-use baton_core::checkpoint::{ChangeKind, SavedContext};
+use baton_checkpoint::{ChangeKind, SavedContext};
 use baton_core::{ErrorCode, JsonErrorKind, indent};
 use baton_store::MAX_FRAME_BYTES;
 use clap::{Args, Subcommand, ValueEnum};
@@ -69,10 +69,16 @@ pub(crate) struct VentureArgs {
     venture: Option<String>,
 }
 
+impl VentureArgs {
+    fn chosen<'a>(&'a self, config: &'a Config) -> Option<&'a str> {
+        config.chosen_venture(self.venture.as_deref())
+    }
+}
+
 /// Selects a checkpoint by its id, or the latest one of a workflow.
 #[derive(Debug, Args)]
 pub(crate) struct WantedArgs {
-    /// Checkpoint id
+    /// Checkpoint id (ckpt_…)
     checkpoint_id: Option<String>,
     /// Workflow id; selects its latest checkpoint
     #[arg(long = "session", value_name = "ID")]
@@ -96,7 +102,7 @@ pub(crate) struct SaveArgs {
     /// Save even if the context is unchanged
     #[arg(long)]
     force: bool,
-    /// Replace secrets by [redacted:…] instead of rejecting the context
+    /// Replace secrets with [redacted:…] instead of rejecting the context
     #[arg(long)]
     redact_secrets: bool,
     /// Repository [default: repository of the current checkout]
@@ -199,7 +205,7 @@ pub(crate) struct ExplainArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct DeleteArgs {
-    /// Checkpoint id
+    /// Checkpoint id (ckpt_…)
     checkpoint_id: String,
 }
 
@@ -224,11 +230,11 @@ pub(crate) fn run(
 ) -> Result<Answer, Failure> {
     match command {
         CheckpointCommand::Save(args) => save(args, config, backend),
-        CheckpointCommand::Load(args) => load(args, backend),
+        CheckpointCommand::Load(args) => load(args, config, backend),
         CheckpointCommand::List(args) => {
             let params = json!({
                 "sessionId": args.session_id, "limit": args.window.limit, "offset": args.window.offset,
-                "venture": args.venture.venture,
+                "venture": args.venture.chosen(config),
             });
             backend.answer::<ListCheckpoints>(&params, None, |output| {
                 let header = ["CHECKPOINT", "SAVED", "BYTES", "STORED", "NAME AND TAGS"];
@@ -246,20 +252,20 @@ pub(crate) fn run(
         }
         CheckpointCommand::MarkCritical(args) => {
             let params = json!({
-                "sessionId": args.session_id, "contextKey": args.context_key, "venture": args.venture.venture,
+                "sessionId": args.session_id, "contextKey": args.context_key, "venture": args.venture.chosen(config),
             });
             backend.answer::<MarkCritical>(&params, args.key.get(), |output| output.message.clone())
         }
         CheckpointCommand::Diff(args) => {
             let params = json!({
-                "from": args.from, "to": args.to, "sessionId": args.session_id, "venture": args.venture.venture,
+                "from": args.from, "to": args.to, "sessionId": args.session_id, "venture": args.venture.chosen(config),
             });
             backend.answer::<DiffCheckpoints>(&params, None, describe_diff)
         }
         CheckpointCommand::Explain(args) => {
             let params = json!({
                 "checkpointId": args.wanted.checkpoint_id, "sessionId": args.wanted.session_id,
-                "contextKey": args.context_key, "venture": args.venture.venture,
+                "contextKey": args.context_key, "venture": args.venture.chosen(config),
             });
             backend.answer::<ExplainContext>(&params, None, describe_layers)
         }
@@ -272,7 +278,7 @@ pub(crate) fn run(
         CheckpointCommand::Workflows(args) => {
             let params = json!({
                 "repo": args.repo, "name": args.name, "limit": args.window.limit, "offset": args.window.offset,
-                "venture": args.venture.venture,
+                "venture": args.venture.chosen(config),
             });
             backend.answer::<ListWorkflows>(&params, None, |output| {
                 let header = ["WORKFLOW", "NAME", "REPOSITORY", "CHECKPOINTS", "BYTES", "SAVED"];
@@ -294,9 +300,10 @@ pub(crate) fn run(
 
 fn save(args: &SaveArgs, config: &Config, backend: &Backend) -> Result<Answer, Failure> {
     let here = if args.repo.is_none() { repository() } else { None };
-    let venture = args.venture.venture.as_deref().unwrap_or(config.venture.as_str());
-    // While the store cannot be used there is no session to find, and the checkpoint is spooled without one.
-    let find = |repo: &String| Some(live_session(repo, venture, backend).ok()??.id.to_string());
+    let venture = args.venture.chosen(config);
+    // While the store cannot be used, the session is unknown, and the checkpoint is saved to the outbox
+    // without one.
+    let find = |repo: &String| Some(live_session(repo, venture, config, backend).ok()??.id.to_string());
     let agent_session = args.agent_session.clone().or_else(|| here.as_ref().and_then(find));
     let repo = args.repo.clone().or(here);
     let params = json!({
@@ -306,7 +313,7 @@ fn save(args: &SaveArgs, config: &Config, backend: &Backend) -> Result<Answer, F
         "redactSecrets": args.redact_secrets.then_some(true),
         "repo": repo,
         "agentSessionId": agent_session,
-        "venture": args.venture.venture,
+        "venture": venture,
     });
     let context = read_context(args.file.as_deref())?;
     backend.answer_with_context::<SaveCheckpoint>(&params, Some(context), args.key.get(), describe_save)
@@ -340,7 +347,7 @@ fn read_context(file: Option<&Path>) -> Result<SavedContext, Failure> {
     if size == limit {
         let message = format!("the context is larger than {} bytes", limit - 1);
         return Err(Failure::new(Exit::Validation, ErrorCode::PayloadTooLarge.as_str(), message).hint(
-            "leave out what can be recreated, such as logs and file contents, and keep references to it",
+            "omit data that can be recreated, such as logs and file contents, and save its location instead",
         ));
     }
     let invalid = |code: ErrorCode, problem: String| {
@@ -358,14 +365,14 @@ fn read_context(file: Option<&Path>) -> Result<SavedContext, Failure> {
         .ok_or_else(|| invalid(ErrorCode::InvalidRequest, "must be an object".to_owned()))
 }
 
-fn load(args: &LoadArgs, backend: &Backend) -> Result<Answer, Failure> {
+fn load(args: &LoadArgs, config: &Config, backend: &Backend) -> Result<Answer, Failure> {
     let params = json!({
         "checkpointId": args.wanted.checkpoint_id,
         "sessionId": args.wanted.session_id,
         "maxBytes": args.max_bytes,
         "maxTokens": args.max_tokens,
         "level": args.level.and_then(|level| Some(level.to_possible_value()?.get_name().to_owned())),
-        "venture": args.venture.venture,
+        "venture": args.venture.chosen(config),
     });
     backend.answer_with_context::<LoadCheckpoint>(&params, None, None, |output| {
         // Standard output is the context alone; notes go to standard error.
@@ -376,10 +383,7 @@ fn load(args: &LoadArgs, backend: &Backend) -> Result<Answer, Failure> {
             && let Some(more) = &view.more
         {
             let omitted = view.omissions.len() + view.unlisted.map_or(0, |unlisted| unlisted.count);
-            note(&format!(
-                "{} bytes shown, {omitted} values condensed or left out: {more}",
-                view.shown_bytes
-            ));
+            note(&format!("{} bytes shown, {omitted} values shortened or omitted: {more}", view.shown_bytes));
         }
         if let Some(overflow) = output.view.as_ref().and_then(|view| view.overflow) {
             note(&format!(
@@ -396,7 +400,7 @@ fn describe_save(output: &SaveCheckpointOutput) -> String {
         SaveStatus::Saved => "saved",
         SaveStatus::SkippedUnchanged => "unchanged since",
     };
-    let kept = if output.degraded { ", spooled because the database could not be written" } else { "" };
+    let kept = if output.degraded { ", saved to the outbox because the database is unavailable" } else { "" };
     let warning = output.warning.as_ref().map(|warning| format!("\nwarning: {warning}")).unwrap_or_default();
     format!(
         "{verb} {} of workflow {}: {} bytes, {} stored{kept}{warning}",

@@ -1,87 +1,97 @@
-//! The connections of agents, as `baton doctor` reports them.
+//! The connections of agents, as `baton doctor` and the dashboard report them.
 
+use baton_app::agent::{AgentConnection, ListAgentsOutput, McpServerState};
 use baton_core::Timestamp;
 
 use crate::config::Config;
 use crate::hooks::LastCaptured;
+use crate::machine::host;
 use crate::output::Failure;
 use crate::setup::{Agent, Files, Place, Records, Scope, all, files_of, mcp_tools, trust_problem};
-use crate::terminal::when;
 use crate::verbs::setup::place;
 
-/// State of one connection.
-pub(crate) struct Connection {
-    /// Agent and scope, and the last event.
-    pub(crate) message: String,
-    /// What is wrong.
-    pub(crate) problem: Option<String>,
-    /// What to do about it; `None` if nothing is wrong.
-    pub(crate) fix: Option<String>,
+/// What is checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Probe {
+    /// Files only.
+    Files,
+    /// Also programs, which takes longer: the MCP server, and Codex for the trust state of its hooks.
+    Programs,
 }
 
-/// Returns the connections of all agents that are set up, for the user and for the current project, and of the MCP
-/// server that they start.
-pub(crate) fn connections(config: &Config) -> Result<Vec<Connection>, Failure> {
+/// Returns the connections of all agents that are set up, for the user and for the current project, and the state of
+/// the MCP server that they start.
+pub(crate) fn connections(config: &Config, probe: Probe) -> Result<ListAgentsOutput, Failure> {
     let (records, captured) = (Records::of(&config.data_dir), LastCaptured::of(&config.data_dir).read());
-    let mut found = Vec::new();
+    let mut connections = Vec::new();
     for scope in [Scope::User, Scope::Project] {
         let place = place(scope, config)?;
+        // In the home folder, files of a project are files of the user.
+        if scope == Scope::Project && place.project.canonicalize().ok() == place.home.canonicalize().ok() {
+            continue;
+        }
         for agent in all() {
             let files = files_of(agent, &place, &records);
             if files != Files::NotSetUp {
-                found.push(connection(agent, &place, &files, captured.get(agent.id).copied()));
+                let last_event_at = captured.get(agent.id).copied();
+                let (problem, fix) = problem(agent, &place, &files, last_event_at, probe).unzip();
+                connections.push(AgentConnection {
+                    id: agent.id.to_owned(),
+                    name: agent.name.to_owned(),
+                    scope: scope.as_str().to_owned(),
+                    last_event_at,
+                    problem,
+                    fix,
+                });
             }
         }
     }
-    if !found.is_empty() {
-        found.push(mcp_server(&place(Scope::User, config)?));
-    }
-    Ok(found)
+    let mcp_server = if probe == Probe::Programs && !connections.is_empty() {
+        Some(mcp_server(&place(Scope::User, config)?))
+    } else {
+        None
+    };
+    Ok(ListAgentsOutput { host: host(), connections, mcp_server })
 }
 
-fn connection(agent: &Agent, place: &Place, files: &Files, last: Option<Timestamp>) -> Connection {
-    let scope = place.scope.as_str();
-    let last_event = last.map_or_else(|| "no event yet".to_owned(), |at| format!("last event {}", when(at)));
-    let message = format!("{} ({scope}), {last_event}", agent.name);
-    let again = format!("baton setup {} --scope {scope}", agent.id);
-    let (problem, fix) = match files {
-        Files::NotSetUp => (None, None),
+/// Returns what is wrong with a connection, and what to do about it.
+fn problem(
+    agent: &Agent,
+    place: &Place,
+    files: &Files,
+    last_event_at: Option<Timestamp>,
+    probe: Probe,
+) -> Option<(String, String)> {
+    let again = format!("baton setup {} --scope {}", agent.id, place.scope.as_str());
+    match files {
+        Files::NotSetUp => None,
         Files::MissingBinary(path) => {
-            (Some(format!("the configured binary {} does not exist", path.display())), Some(again))
+            Some((format!("the configured binary {} does not exist", path.display()), again))
         }
         Files::Changed(paths) => {
             let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
-            (
-                Some(format!("the configuration differs from what setup writes: {}", paths.join(", "))),
-                Some(again),
-            )
+            Some((format!("the configuration differs from what setup writes: {}", paths.join(", ")), again))
         }
-        Files::Current => match trust_problem(agent, place) {
-            Some(problem) => {
-                (Some(problem), Some("start codex, enter /hooks and trust the hooks of Baton".to_owned()))
+        Files::Current => {
+            let untrusted = if probe == Probe::Programs { trust_problem(agent, place) } else { None };
+            match untrusted {
+                Some(problem) => {
+                    Some((problem, "start codex, enter /hooks and trust the hooks of Baton".to_owned()))
+                }
+                None if last_event_at.is_none() => Some((
+                    "the agent has sent nothing; hooks are loaded when a chat starts".to_owned(),
+                    format!("start a new chat in {}, then run baton doctor again", agent.name),
+                )),
+                None => None,
             }
-            None if last.is_none() => {
-                let reason = "the agent has sent nothing; hooks are loaded when a chat starts";
-                (
-                    Some(reason.to_owned()),
-                    Some(format!("start a new chat in {}, then run baton doctor again", agent.name)),
-                )
-            }
-            None => (None, None),
-        },
-    };
-    Connection { message, problem, fix }
-}
-
-fn mcp_server(place: &Place) -> Connection {
-    let message = format!("MCP server {}", place.program.binary.display());
-    match mcp_tools(place) {
-        Ok(count) => {
-            Connection { message: format!("{message} responds with {count} tools"), problem: None, fix: None }
-        }
-        Err(problem) => {
-            let fix = format!("run {} mcp and read its errors", place.program.binary.display());
-            Connection { message, problem: Some(problem), fix: Some(fix) }
         }
     }
+}
+
+fn mcp_server(place: &Place) -> McpServerState {
+    let (tools, problem) = match mcp_tools(place) {
+        Ok(count) => (Some(count), None),
+        Err(problem) => (None, Some(problem)),
+    };
+    McpServerState { binary: place.program.binary.display().to_string(), tools, problem }
 }

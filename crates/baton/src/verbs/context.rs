@@ -23,7 +23,7 @@ pub(crate) struct ContextArgs {
     /// Venture [default: session.venture]
     #[arg(long)]
     venture: Option<String>,
-    /// Track number
+    /// Track number, for example 2
     #[arg(long, value_name = "N")]
     track: Option<i64>,
     /// Request of the user; matching files and items come first
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &ContextArgs, config: &Config, backend: &Backend) -> Res
         })?,
     };
     let params = json!({
-        "repo": repo, "venture": args.venture.as_deref().unwrap_or(config.venture.as_str()), "track": args.track,
+        "repo": repo, "venture": config.chosen_venture(args.venture.as_deref()), "track": args.track,
         "prompt": args.prompt, "branch": args.branch, "max_tokens": args.max_tokens, "client": args.host,
     });
     backend.answer::<ReadContext>(&params, None, |output| match output.context.as_str() {

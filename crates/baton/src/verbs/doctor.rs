@@ -4,9 +4,11 @@ use std::fs::Metadata;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use baton_app::agent::{AgentConnection, ListAgentsOutput, McpServerState};
 use baton_app::maintenance::{Damage, StoreCheck, check_store};
 use baton_app::observation::ReadQueueStats;
 use baton_app::recall::{check_index, rebuild_index};
+use baton_core::counted;
 use baton_store::{Health, Inspection, LATEST_VERSION, Store, StoreConfig, Target, Threads};
 use clap::Args;
 use serde::Serialize;
@@ -22,7 +24,8 @@ use crate::hooks::{CaptureFailures, Journal, ReportOutbox, Trouble};
 use crate::keys::Mode;
 use crate::output::{Answer, Failure};
 use crate::progress::Progress;
-use crate::verbs::connections::{Connection, connections};
+use crate::terminal::when;
+use crate::verbs::connections::{Probe, connections};
 use crate::verbs::key::keys_in_use;
 use crate::verbs::worker::{LockState, WorkerLock, health, socket_of};
 
@@ -169,8 +172,8 @@ fn access_for_others(path: &Path, metadata: &Metadata, wanted: u32) -> Option<Fi
 /// Checks the connections of agents that were set up.
 fn agents(config: &Config) -> Vec<Finding> {
     const CHECK: &str = "agents";
-    let connections = match connections(config) {
-        Ok(connections) => connections,
+    let ListAgentsOutput { connections, mcp_server, .. } = match connections(config, Probe::Programs) {
+        Ok(found) => found,
         Err(failure) => {
             return vec![Finding::bad(CHECK, Level::Warning, failure.message, "set HOME, then try again")];
         }
@@ -178,18 +181,23 @@ fn agents(config: &Config) -> Vec<Finding> {
     if connections.is_empty() {
         return vec![Finding::ok(CHECK, "none is set up; run `baton setup` to connect one")];
     }
-    connections
-        .into_iter()
-        .map(|Connection { message, problem, fix }| match fix {
-            None => Finding::ok(CHECK, message),
-            Some(fix) => Finding::bad(
-                CHECK,
-                Level::Warning,
-                format!("{message}: {}", problem.unwrap_or_default()),
-                fix,
-            ),
-        })
-        .collect()
+    let finding = |message: String, problem: Option<String>, fix: Option<String>| match problem {
+        None => Finding::ok(CHECK, message),
+        Some(problem) => {
+            Finding::bad(CHECK, Level::Warning, format!("{message}: {problem}"), fix.unwrap_or_default())
+        }
+    };
+    let agent = |AgentConnection { name, scope, last_event_at, problem, fix, .. }| {
+        let last =
+            last_event_at.map_or_else(|| "no event yet".into(), |at| format!("last event {}", when(at)));
+        finding(format!("{name} ({scope}), {last}"), problem, fix)
+    };
+    let server = |McpServerState { binary, tools, problem }| {
+        let responds = tools.map_or_else(String::new, |count| format!(" responds with {count} tools"));
+        let fix = format!("run {binary} mcp and read its errors");
+        finding(format!("MCP server {binary}{responds}"), problem, Some(fix))
+    };
+    connections.into_iter().map(agent).chain(mcp_server.map(server)).collect()
 }
 
 fn free_space(data_dir: &Path) -> Finding {
@@ -292,7 +300,7 @@ fn content(config: &Config) -> Vec<Finding> {
     findings
 }
 
-/// Compares the search index with the stored items, and builds it again if asked to.
+/// Compares the search index with the stored items, and rebuilds it if requested.
 fn search_index(config: &Config, repair: bool) -> Option<Finding> {
     const CHECK: &str = "search index";
     let place = store_config(config, Threads::Caller);
@@ -405,7 +413,7 @@ fn observations(config: &Config) -> Finding {
     Finding::bad(CHECK, Level::Warning, told.join("; "), next.join("; "))
 }
 
-/// Checks for hook reports that are spooled, rejected or lost.
+/// Checks for hook reports that are in the outbox, rejected or lost.
 fn hooks(config: &Config) -> Finding {
     const CHECK: &str = "hooks";
     let target = match &config.server {
@@ -425,11 +433,13 @@ fn hooks(config: &Config) -> Finding {
         );
     }
     for (other, count) in reports.files().for_other_targets() {
-        told.push(format!("{count} spooled reports are for {other}, which is not the configured store"));
+        told.push(format!(
+            "{count} hook reports in the outbox are for {other}, which is not the configured store"
+        ));
         next.push(format!("configure {other} again to store them, or remove them"));
     }
     if spooled > 0 {
-        told.push(format!("{spooled} reports of hooks are spooled"));
+        told.push(format!("in the outbox: {}", counted(spooled as u64, "hook report")));
         next.push(
             "repair the database or the configuration, or start the server that they are for; the next hook or the \
              worker stores them"
@@ -437,7 +447,7 @@ fn hooks(config: &Config) -> Finding {
         );
     }
     if rejected > 0 {
-        told.push(format!("{rejected} reports of hooks were rejected and cannot be stored"));
+        told.push(format!("rejected and not stored: {}", counted(rejected as u64, "hook report")));
         next.push(format!("inspect {}/*.refused, then remove them", reports.files().folder().display()));
     }
     if let Some(Trouble { at, event, message }) = journal.latest(1).pop() {
@@ -445,7 +455,7 @@ fn hooks(config: &Config) -> Finding {
         next.push(format!("read {}, then remove it", journal.path().display()));
     }
     if told.is_empty() {
-        return Finding::ok(CHECK, "no trouble");
+        return Finding::ok(CHECK, "no problems");
     }
     Finding::bad(CHECK, Level::Warning, told.join("; "), next.join("; "))
 }
@@ -484,7 +494,7 @@ fn is_anything_sealed(config: &Config) -> bool {
     is_there && keys_in_use(config).is_ok_and(|used| !used.is_empty())
 }
 
-/// Checks for spooled checkpoints and notes.
+/// Checks for checkpoints and notes in the outbox.
 fn spooled_checkpoints(config: &Config) -> Finding {
     const CHECK: &str = "checkpoints";
     let outbox = checkpoints::outbox(config);
@@ -493,19 +503,17 @@ fn spooled_checkpoints(config: &Config) -> Finding {
         return Finding::bad(
             CHECK,
             Level::Warning,
-            format!(
-                "{for_others} checkpoints or notes in spill/ are for another database than the configured one"
-            ),
-            "configure that database again (BATON_DATABASE_URL) to store them; their first line names it",
+            format!("{for_others} checkpoints or notes in the outbox (spill/) are for another database"),
+            "configure that database again (BATON_DATABASE_URL) to store them; the first line of each file names it",
         );
     }
     if outbox.is_empty() {
-        return Finding::ok(CHECK, "none spooled");
+        return Finding::ok(CHECK, "the outbox is empty");
     }
     Finding::bad(
         CHECK,
         Level::Warning,
-        "some wait in spill/ to be replayed into the database",
+        "the outbox (spill/) contains checkpoints or notes that are not in the database yet",
         "repair the database; the worker or the next checkpoint or note command replays them",
     )
 }

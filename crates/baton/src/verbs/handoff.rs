@@ -69,14 +69,14 @@ pub(crate) struct FilterArgs {
 
 impl FilterArgs {
     fn params(&self, config: &Config) -> Value {
-        json!({
-            "venture": self.venture.as_deref().unwrap_or(config.venture.as_str()),
+        let filter = json!({
             "repo": self.repo,
             "track": self.track,
             "issue_number": self.issue_number,
             "from_agent": self.from_agent,
             "to_agent": self.to_agent,
-        })
+        });
+        config.with_venture(self.venture.as_deref(), filter)
     }
 }
 
@@ -94,7 +94,7 @@ pub(crate) struct ListArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// Handoff id
+    /// Handoff id (ho_…)
     handoff_id: String,
 }
 
@@ -111,7 +111,7 @@ pub(crate) struct CreateArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct AckArgs {
-    /// Handoff id
+    /// Handoff id (ho_…)
     handoff_id: String,
     /// Agent that acknowledges [default: session.agent]
     #[arg(long)]
@@ -122,7 +122,7 @@ pub(crate) struct AckArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct WithdrawArgs {
-    /// Handoff id
+    /// Handoff id (ho_…)
     handoff_id: String,
     #[command(flatten)]
     key: KeyArgs,

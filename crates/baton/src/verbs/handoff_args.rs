@@ -67,7 +67,7 @@ pub(crate) struct HandoffArgs {
     /// Additional fields as a JSON object; its fields override the flags
     #[arg(long, value_name = "JSON")]
     payload: Option<String>,
-    /// Replace secrets by [redacted:…] instead of rejecting the handoff
+    /// Replace secrets with [redacted:…] instead of rejecting the handoff
     #[arg(long)]
     redact_secrets: bool,
 }

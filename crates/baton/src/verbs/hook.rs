@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use baton_app::observation::{Intake, Report};
 use baton_app::{Clock, SystemClock};
-use baton_core::observation::{HookEvent, Host};
 use baton_core::{Agent, Label};
+use baton_observation::{HookEvent, Host};
 use baton_store::{BlobFolder, LockTimeout, ReplayLimits, ReplayResult, SpooledTo, Target, Threads};
 use clap::Args;
 use serde_json::{Map, Value, json};
@@ -31,13 +31,14 @@ use crate::verbs::pause::CaptureState;
 use crate::verbs::relay::HANDOFF_VARIABLE;
 use crate::verbs::worker::start_if_absent;
 
-/// Time limit of a hook, counted from the last byte that the agent sent. A report that is not stored by then is spooled.
+/// Time limit of a hook, counted from the last byte that the agent sent. A report that is not stored by then
+/// is saved to the outbox.
 const TIME_LIMIT: Duration = Duration::from_secs(5);
 /// Time limits of `session-end` for agents that stop the hook after 1.5 s and after 1 s.
 const CLAUDE_CODE_END_LIMIT: Duration = Duration::from_millis(1_300);
 const CODEX_END_LIMIT: Duration = Duration::from_millis(800);
-/// Time limit for replaying spooled reports. If another process is replaying them, the hook does not wait and spools its
-/// own report behind them.
+/// Time limit for replaying the outbox. If another process is replaying it, the hook does not wait and adds
+/// its own report to the outbox.
 const REPLAY_LIMITS: ReplayLimits =
     ReplayLimits { lock: Duration::from_millis(100), total: Duration::from_secs(2) };
 
@@ -129,8 +130,8 @@ impl QuickArgs {
     }
 }
 
-/// Runs a hook. The report is stored or spooled even if the configuration is invalid, or the command line is: `wrong` is
-/// then its error.
+/// Runs a hook. The report is stored or saved to the outbox even if the configuration or the command line is
+/// invalid. `wrong` is the error of the command line.
 pub(crate) fn run(args: &HookArgs, sources: &Sources, wrong: Option<String>) {
     match Config::load_for_capture(sources) {
         Ok((config, unread)) => {
@@ -165,7 +166,8 @@ fn discard_report() {
     }
 }
 
-/// Spools the report without a target, because the configuration that names the store is invalid.
+/// Saves the report to the outbox without a target, because the configuration that names the store is
+/// invalid.
 fn spool_report(args: &HookArgs, folder: &Path, trouble: &str) {
     warn(trouble);
     let intake = Intake::default().replacing_unkept_output();
@@ -214,7 +216,7 @@ pub(crate) fn record_error(sources: &Sources, event: &str, message: &str) {
     }
 }
 
-/// Starts a thread that spools the report and exits when the time limit is reached.
+/// Starts a thread that saves the report to the outbox and exits when the time limit is reached.
 fn start_time_limit(run: Arc<HookRun>) {
     let watch = move || {
         while let Some(left) = run.time_left() {
@@ -254,7 +256,8 @@ struct HookRun {
     origin: OnceLock<Origin>,
     /// The report, once it was read completely.
     report: OnceLock<Report>,
-    /// Message of the spool operation, if the report was spooled. The time limit may be reached while it is being spooled.
+    /// Message about saving the report to the outbox, if that happened. The time limit may be reached
+    /// meanwhile.
     spooled: Mutex<Option<String>>,
 }
 
@@ -300,7 +303,7 @@ impl HookRun {
         Ok(self.report.get_or_init(|| report))
     }
 
-    /// Replays spooled reports, then stores this report. Returns the response for the agent, if there is one.
+    /// Replays the outbox, then stores this report. Returns the response for the agent, if there is one.
     fn store(&self, config: &Config) -> Result<Option<Value>, Failure> {
         let report = self.read_report()?;
         self.check_names();
@@ -312,7 +315,7 @@ impl HookRun {
             Err(failure) => return Err(self.spool(report, &failure.message)),
         };
         if has_spooled && self.is_behind_others(&backend) {
-            return Err(self.spool(report, "earlier reports are spooled"));
+            return Err(self.spool(report, "earlier reports are in the outbox"));
         }
         match backend.report(report, self.key(config).as_deref(), &self.intake) {
             Ok(answer) => {
@@ -323,8 +326,9 @@ impl HookRun {
         }
     }
 
-    /// Returns the idempotency key of a report for a server or PostgreSQL, where the outcome of a write can be unknown. The
-    /// spooled file carries the same key, so the report is stored once. A local SQLite write needs none.
+    /// Returns the idempotency key of a report for a server or PostgreSQL, where the outcome of a write can
+    /// be unknown. The file in the outbox has the same key, so the report is stored once. A local SQLite
+    /// write needs none.
     fn key(&self, config: &Config) -> Option<String> {
         let may_be_unknown = config.server.is_some() || config.database_url.is_some();
         may_be_unknown.then(|| self.report_id.key())
@@ -373,8 +377,8 @@ impl HookRun {
         }
     }
 
-    /// Replays spooled reports; returns true if some remain. Reports must be stored in order, because a later one may end or
-    /// restart the session of an earlier one.
+    /// Replays the outbox. Returns true if reports remain in it. Reports must be stored in order, because a
+    /// later one may end or restart the session of an earlier one.
     fn is_behind_others(&self, backend: &Backend) -> bool {
         let store = |report: &Report, key: Option<&str>| backend.report(report, key, &self.intake).map(drop);
         self.outbox.replay(REPLAY_LIMITS, &self.intake, store).is_blocked
@@ -420,7 +424,8 @@ impl HookRun {
         }
     }
 
-    /// Spools a report and returns the failure to record, which says whether spooling worked.
+    /// Saves a report to the outbox and returns the failure to record, which states whether the report was
+    /// saved.
     fn spool(&self, report: &Report, trouble: &str) -> Failure {
         let event = &self.args.event;
         let mut spooled = self.spooled.lock().unwrap_or_else(PoisonError::into_inner);
@@ -428,14 +433,14 @@ impl HookRun {
             return Failure::new(Exit::StoreUnavailable, "store_unavailable", message);
         }
         let message = match self.outbox.put(&self.report_id, report, &self.intake) {
-            Ok(SpooledTo::Folder) => format!("{trouble}; kept as a file until it can be stored"),
+            Ok(SpooledTo::Folder) => format!("{trouble}; the report was saved to the outbox"),
             Ok(SpooledTo::Fallback(folder, error)) => {
-                let message = format!("{trouble}; kept as a file in {}: {error}", folder.display());
+                let message = format!("{trouble}; the report was saved to {}: {error}", folder.display());
                 self.failures.record(event, Outcome::KeptElsewhere, &message);
                 message
             }
             Err(error) => {
-                let message = format!("{trouble}; the report could not be spooled: {error}");
+                let message = format!("{trouble}; cannot save the report to the outbox: {error}");
                 self.failures.record(event, Outcome::Lost, &message);
                 message
             }

@@ -112,17 +112,17 @@ fn rotate(args: &RotateArgs, config: &Config) -> Result<Answer, Failure> {
 }
 
 fn refuse_server(config: &Config) -> Result<(), Failure> {
-    Backend::local(config, "looking after keys").map(|_| ())
+    Backend::local(config, "managing keys").map(|_| ())
 }
 
-/// Replays spooled checkpoints, which may be encrypted with a key that is about to be deleted.
+/// Replays checkpoints in the outbox, which may be encrypted with a key that is about to be deleted.
 fn replay_checkpoints(config: &Config) -> Result<(), Failure> {
     Backend::local(config, "rotating keys")?.call::<ListWorkflows>(&json!({}), None)?;
     if checkpoints::outbox(config).count() > 0 {
         return Err(Failure::new(
             Exit::Conflict,
             "checkpoints_waiting",
-            "cannot rotate the keys: spooled checkpoints in spill/ could not be replayed",
+            "cannot rotate the keys: checkpoints in the outbox (spill/) could not be replayed",
         )
         .hint("run baton doctor and repair the database, or move unreadable files away; then rotate again"));
     }

@@ -5,7 +5,7 @@ use baton_app::memory::{
     RestoreItem, SupersedeItem,
 };
 use baton_app::recall::MarkView;
-use baton_core::observation::visible;
+use baton_core::visible;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use serde_json::json;
@@ -52,7 +52,7 @@ pub(crate) enum MemoryCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct MarkArgs {
-    /// Item id
+    /// Item id, for example turn_42
     id: String,
     #[command(flatten)]
     key: KeyArgs,
@@ -60,7 +60,7 @@ pub(crate) struct MarkArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct SupersedeArgs {
-    /// Item id
+    /// Item id, for example turn_42
     id: String,
     /// Id of the item that replaces it
     #[arg(long, value_name = "ID")]
@@ -87,7 +87,7 @@ pub(crate) struct ListArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ForgetArgs {
-    /// Item id
+    /// Item id, for example turn_42
     id: Option<String>,
     /// Delete everything recorded in this session
     #[arg(long, value_name = "ID")]

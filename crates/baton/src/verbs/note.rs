@@ -1,8 +1,7 @@
 //! `baton note …`
 
 use baton_app::note::{CreateNote, DeleteNote, ListNotes, NoteView, ShowNote, UpdateNote};
-use baton_core::NoteKind;
-use baton_core::observation::visible;
+use baton_core::{NoteKind, visible};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use serde_json::json;
@@ -101,13 +100,13 @@ struct ListArgs {
 
 #[derive(Debug, Args)]
 struct IdArgs {
-    /// Note id
+    /// Note id (note_…)
     note_id: String,
 }
 
 #[derive(Debug, Args)]
 struct EditArgs {
-    /// Note id
+    /// Note id (note_…)
     note_id: String,
     /// New text
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
@@ -124,7 +123,7 @@ struct EditArgs {
 
 #[derive(Debug, Args)]
 struct DeleteArgs {
-    /// Note id
+    /// Note id (note_…)
     note_id: String,
     #[command(flatten)]
     key: KeyArgs,
@@ -157,13 +156,13 @@ fn create(args: &CreateArgs, config: &Config, backend: &Backend) -> Result<Answe
         Failure::new(Exit::Usage, "usage", "cannot record a note: it has no text")
             .hint("write the note in quotes: baton note 'TEXT'")
     })?;
-    let venture = args.venture.as_deref().unwrap_or(config.venture.as_str());
+    let venture = args.venture.as_deref();
     let here = match &args.repo {
         None => repository_here()?.map(|repo| repo.as_str().to_owned()),
         Some(_) => None,
     };
     let session_id = match (&args.session_id, &here) {
-        (None, Some(repo)) => live_session_if_available(repo, venture, backend)?,
+        (None, Some(repo)) => live_session_if_available(repo, venture, config, backend)?,
         (given, _) => given.clone(),
     };
     let repo = args.repo.clone().or(here);
@@ -174,7 +173,7 @@ fn create(args: &CreateArgs, config: &Config, backend: &Backend) -> Result<Answe
         "session_id": session_id,
         "agent": config.agent,
         "repo": repo,
-        "venture": venture,
+        "venture": config.chosen_venture(venture),
     });
     backend.answer::<CreateNote>(&params, args.key.get(), |output| {
         let spooled =
@@ -187,10 +186,11 @@ fn create(args: &CreateArgs, config: &Config, backend: &Backend) -> Result<Answe
 /// repository.
 fn live_session_if_available(
     repo: &str,
-    venture: &str,
+    venture: Option<&str>,
+    config: &Config,
     backend: &Backend,
 ) -> Result<Option<String>, Failure> {
-    match live_session(repo, venture, backend) {
+    match live_session(repo, venture, config, backend) {
         Ok(live) => Ok(live.map(|live| live.id.to_string())),
         Err(failure) if failure.exit == Exit::StoreUnavailable => Ok(None),
         Err(failure) => Err(failure),

@@ -6,7 +6,7 @@ use std::path::Path;
 use baton_app::observation::{
     ListObservations, ObservationView, ShowObservation, ShowObservationOutput, SummarizeSession,
 };
-use baton_core::observation::visible;
+use baton_core::visible;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use serde_json::json;
@@ -53,7 +53,7 @@ pub(crate) struct ListArgs {
 
 #[derive(Debug, Args, Serialize)]
 pub(crate) struct ShowArgs {
-    /// Observation id
+    /// Observation id (obs_…)
     observation_id: String,
     /// Include the raw tool input and output, if still stored
     #[arg(long)]
@@ -62,7 +62,7 @@ pub(crate) struct ShowArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct SummarizeArgs {
-    /// Session id
+    /// Session id (sess_…)
     session_id: String,
     /// Do not end the session
     #[arg(long)]

@@ -142,7 +142,7 @@ fn ended(log: &Path, message: &str) -> Failure {
     Failure::new(Exit::Failure, "serve_failed", message).hint(format!("see {}", log.display()))
 }
 
-/// Opens the browser of the desktop. Returns false if there is none.
+/// Opens the browser of the desktop. Returns false if no browser is available.
 fn open_browser(url: &str) -> bool {
     let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
     let opened = Command::new(program)

@@ -1,4 +1,4 @@
-//! `baton pause`: stops hooks from recording on this machine, and whether they record.
+//! `baton pause`: stops hooks from recording on this machine, and reports whether they record.
 
 use std::fs;
 use std::io::ErrorKind;

@@ -1,7 +1,7 @@
 //! `baton queue …`
 
 use baton_app::observation::{ListQueue, PurgeQueue, QueueItemView, ReadQueueStats, RetryQueue};
-use baton_core::observation::visible;
+use baton_core::visible;
 use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
 use serde_json::json;

@@ -5,8 +5,7 @@ use std::path::{Component, PathBuf};
 use baton_app::recall::{
     CommandRun, FileHistory, GetItems, ItemView, Search, SearchResult, Timeline, TimelineEntry,
 };
-use baton_core::Sha256Hash;
-use baton_core::observation::visible;
+use baton_core::{Sha256Hash, visible};
 use baton_git::Repository;
 use clap::Args;
 use serde_json::json;
@@ -67,7 +66,7 @@ pub(crate) struct SearchArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct TimelineArgs {
-    /// Item id
+    /// Item id, for example turn_42
     id: String,
     /// Id of a later item: list the items between the two
     #[arg(long, value_name = "ID")]

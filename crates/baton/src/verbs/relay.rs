@@ -13,9 +13,9 @@ use baton_app::bundle::ReadContext;
 use baton_app::handoff::{CreateHandoff, HandoffView, LatestHandoff, ShowHandoff, WithdrawHandoff};
 use baton_app::observation::SummarizeSession;
 use baton_app::session::{ListSessions, SessionView, session_of_client};
-use baton_core::observation::visible;
-use baton_core::{HandoffAuthor, Repo, client_name, cut_with_notice};
+use baton_core::{HandoffAuthor, Repo, cut_with_notice, visible};
 use baton_git::{RepoPath, Repository};
+use baton_observation::client_name;
 use baton_task::OUTPUT_FOLDER;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -161,16 +161,16 @@ impl Work {
     fn read(to: &Agent, checkout: &Checkout, config: &Config, backend: &Backend) -> Result<Self, Failure> {
         let sender = sending_session(to, checkout, config, backend)?;
         let handoff = latest_handoff(checkout, config, backend)?;
-        let from = match sender {
-            Some(sender) => Some(sender.agent),
+        let from = match &sender {
+            Some(sender) => Some(sender.agent.clone()),
             None => handoff.map(|handoff| handoff.from_agent),
         };
-        let context = read_context(to, checkout, config, backend)?;
+        let context = read_context(to, sender.as_ref(), checkout, config, backend)?;
         Self { from, handoff: None, is_new: false, context }.require_content(checkout)
     }
 
-    /// Records the work of the live session as a handoff. Without a live session, the latest handoff is passed on, which
-    /// the previous session left when it ended.
+    /// Records the work of the live session as a handoff. Without a live session, the latest handoff is used,
+    /// which the previous session left when it ended.
     fn record(
         to: &Agent,
         checkout: &Checkout,
@@ -186,7 +186,7 @@ impl Work {
             None => latest.filter(|handoff| handoff.acknowledged_at.is_none()),
         };
         let from = handoff.as_ref().map(|handoff| handoff.from_agent.clone());
-        let context = read_context(to, checkout, config, backend)?;
+        let context = read_context(to, None, checkout, config, backend)?;
         Self { from, handoff, is_new, context }.require_content(checkout)
     }
 
@@ -261,15 +261,15 @@ fn uncommitted_text(files: &[String]) -> String {
     format!("Uncommitted changes (git status, git diff):\n{}{more}", listed.join("\n"))
 }
 
-/// Finds the live session whose work is passed on: that of the agent which runs this command, otherwise the newest one,
-/// preferably of another program than the one to start.
+/// Finds the live session whose work is handed over: the session of the agent that runs this command,
+/// otherwise the newest session, preferably of another program than the one to start.
 fn sending_session(
     to: &Agent,
     checkout: &Checkout,
     config: &Config,
     backend: &Backend,
 ) -> Result<Option<SessionView>, Failure> {
-    let params = json!({ "venture": config.venture, "repo": checkout.repo, "limit": 200 });
+    let params = config.with_venture(None, json!({ "repo": checkout.repo, "limit": 200 }));
     let (found, _) = backend.call::<ListSessions>(&params, None)?;
     let is_other = |session: &&SessionView| session.client.as_deref().map(client_name) != Some(to.id);
     let others: Vec<SessionView> = found.sessions.iter().filter(is_other).cloned().collect();
@@ -283,7 +283,7 @@ fn latest_handoff(
     config: &Config,
     backend: &Backend,
 ) -> Result<Option<HandoffView>, Failure> {
-    let params = json!({ "venture": config.venture, "repo": checkout.repo });
+    let params = config.with_venture(None, json!({ "repo": checkout.repo }));
     Ok(backend.call::<LatestHandoff>(&params, None)?.0.handoff)
 }
 
@@ -331,14 +331,17 @@ fn create_handoff(
     Ok(backend.call::<ShowHandoff>(&params, None)?.0.handoff)
 }
 
+/// Reads the context for the new agent, with the work of a session that is not recorded as a handoff.
 fn read_context(
     to: &Agent,
+    unrecorded: Option<&SessionView>,
     checkout: &Checkout,
     config: &Config,
     backend: &Backend,
 ) -> Result<String, Failure> {
     let params = json!({
-        "repo": checkout.repo, "venture": config.venture, "branch": checkout.branch, "client": to.id,
+        "repo": checkout.repo, "venture": config.chosen_venture(None), "branch": checkout.branch,
+        "client": to.id, "unrecorded_session": unrecorded.map(|session| session.id),
     });
     Ok(backend.call::<ReadContext>(&params, None)?.0.context)
 }

@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use baton_app::request::{ListRequests, RequestView};
-use baton_core::observation::visible;
-use baton_core::{ActorKeyId, SessionId, Since, StatusFilter};
+use baton_core::{ActorKeyId, SessionId, Since, StatusFilter, visible};
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -17,8 +16,8 @@ use crate::terminal::{list_items, when};
 const MAX_PAGE: usize = 200;
 /// Time between two reads of the log while it is followed.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// Records before the newest one that are read again while the log is followed: several servers on one database may
-/// commit records in another order than that of their ids.
+/// Records before the newest one that are read again while the log is followed: several servers on one
+/// database may commit records in another order than their ids.
 const OVERLAP: i64 = 1_000;
 
 #[derive(Debug, Args)]

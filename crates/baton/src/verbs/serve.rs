@@ -48,16 +48,13 @@ fn check_relay_key(key: &str) -> Result<(), Failure> {
         return Ok(());
     };
     Err(Failure::new(Exit::Usage, "invalid_config", format!("cannot use server.relay_key: {problem}"))
-        .hint("set a random key, for example from openssl rand -hex 32, or none to have one created"))
+        .hint("set a random key, for example from openssl rand -hex 32, or remove it to have one created"))
 }
 
 pub(crate) fn run(args: &ServeArgs, config: &Config) -> Result<Answer, Failure> {
     let folder = DataDir::open(&config.data_dir)?;
     let key = match &config.relay_key {
-        Some(key) => {
-            check_relay_key(key.expose())?;
-            key.expose().to_owned()
-        }
+        Some(key) => key.expose().to_owned(),
         None => {
             let (key, new) = folder.relay_key_or_new()?;
             if new {
@@ -66,6 +63,7 @@ pub(crate) fn run(args: &ServeArgs, config: &Config) -> Result<Answer, Failure> 
             key
         }
     };
+    check_relay_key(&key)?;
     let app = open_app(config, Threads::Background)?;
     let server = ServerConfig {
         listen: config.listen.clone(),

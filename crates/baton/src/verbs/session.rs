@@ -87,7 +87,7 @@ pub(crate) struct StartArgs {
     /// Number of a parallel line of work in the same repository
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     track: Option<i64>,
-    /// Issue number
+    /// Issue number, for example 118
     #[arg(long = "issue", value_name = "NUMBER", allow_negative_numbers = true)]
     issue_number: Option<i64>,
     /// Git branch
@@ -304,10 +304,10 @@ fn start(args: &StartArgs, config: &Config, backend: &Backend) -> Result<Answer,
         )
         .hint("add --repo OWNER/NAME, or run the command in a checkout")
     })?;
-    let venture = args.venture.as_deref().unwrap_or(config.venture.as_str());
+    let venture = args.venture.as_deref();
     // The hooks of the agent that runs this command may have opened its session already.
     let live = match (client_here(), &args.client_session_id) {
-        (Some(_), None) => live_session(&repo, venture, backend)?,
+        (Some(_), None) => live_session(&repo, venture, config, backend)?,
         _ => None,
     };
     let given = args.agent.as_deref().or(config.agent.as_ref().map(|agent| agent.as_str()));
@@ -321,7 +321,7 @@ fn start(args: &StartArgs, config: &Config, backend: &Backend) -> Result<Answer,
         "agent": agent,
         "repo": repo,
         "checkout_repo": here,
-        "venture": venture,
+        "venture": config.chosen_venture(venture),
         "track": live.as_ref().map_or(args.track, |live| live.track),
         "issue_number": args.issue_number,
         "branch": args.branch,
@@ -441,16 +441,17 @@ fn describe_end(output: &EndSessionOutput) -> String {
 }
 
 fn list(args: &ListArgs, config: &Config, backend: &Backend) -> Result<Answer, Failure> {
-    let anything = args.venture.is_some() || args.repo.is_some() || args.agent.is_some();
-    let default = (!anything).then(|| config.venture.as_str());
-    let params = json!({
-        "venture": args.venture.as_deref().or(default),
+    let mut params = json!({
+        "venture": args.venture,
         "repo": args.repo,
         "track": args.track,
         "agent": args.agent,
         "limit": args.limit,
         "cursor": args.cursor,
     });
+    if args.venture.is_none() && args.repo.is_none() && args.agent.is_none() {
+        params = config.with_venture(None, params);
+    }
     backend.answer::<ListSessions>(&params, None, |output| {
         if output.sessions.is_empty() {
             return "no active sessions".into();
@@ -526,7 +527,7 @@ fn describe_overview(output: &SessionOverviewOutput) -> String {
         lines.push(format!("{}  {} in {}{branch}{stale}", session.id, session.agent, session.repo));
         if let Some(turn) = &session.last_turn {
             let said = turn.closing_message.as_deref().unwrap_or(&turn.prompt);
-            lines.push(format!("  {}", baton_core::observation::one_line(said, 120)));
+            lines.push(format!("  {}", baton_core::one_line(said, 120)));
         }
     }
     for shared in &output.shared_files {

@@ -23,7 +23,7 @@ Examples:
   $ baton setup cursor --scope project
   $ baton setup claude-code --remove";
 
-/// Environment variables with which agents move their folders.
+/// Environment variables that set the folders of agents.
 const VARIABLES: [&str; 4] = ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "XDG_CONFIG_HOME"];
 
 #[derive(Debug, Args)]
@@ -77,9 +77,11 @@ pub(crate) fn place(scope: Scope, config: &Config) -> Result<Place, Failure> {
     let places = Sources::from_process(Vec::new()).places;
     let places =
         places.ok_or_else(|| cannot("the home folder is unknown".into()).hint("set HOME, then try again"))?;
-    let folder = std::env::current_dir().map_err(|error| cannot(format!("the working folder: {error}")))?;
+    let folder = std::env::current_dir()
+        .map_err(|error| cannot(format!("the working folder cannot be determined: {error}")))?;
     let path: Vec<_> = std::env::var_os("PATH").iter().flat_map(std::env::split_paths).collect();
-    let binary = program_path(&path).map_err(|error| cannot(format!("the path of this program: {error}")))?;
+    let binary = program_path(&path)
+        .map_err(|error| cannot(format!("the path of this program cannot be determined: {error}")))?;
     let variables = VARIABLES.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?)));
     Ok(Place {
         home: places.home,
@@ -112,9 +114,9 @@ fn choose(args: &SetupArgs, place: &Place, format: Format) -> Result<Vec<&'stati
     }
     let ids: Vec<&str> = installed.iter().map(|agent| agent.id).collect();
     if format == Format::Json || !std::io::stdin().is_terminal() {
-        let message = format!("no agent was named; installed: {}", ids.join(", "));
+        let message = format!("no agent given; installed agents: {}", ids.join(", "));
         return Err(Failure::new(Exit::Usage, "usage", message)
-            .hint(format!("baton setup {}, or baton setup --all", ids.join(" "))));
+            .hint(format!("run baton setup {}, or baton setup --all", ids.join(" "))));
     }
     let verb = if args.remove { "Remove Baton from" } else { "Set up" };
     Ok(installed.into_iter().filter(|agent| confirm(&format!("{verb} {}?", agent.name))).collect())
@@ -123,8 +125,8 @@ fn choose(args: &SetupArgs, place: &Place, format: Format) -> Result<Vec<&'stati
 fn unknown(id: &str) -> Failure {
     let ids: Vec<&str> = all().iter().map(|agent| agent.id).collect();
     let near = ids.iter().min_by_key(|known| strsim::levenshtein(known, id)).copied().unwrap_or_default();
-    Failure::new(Exit::Usage, "usage", format!("unknown agent `{id}`; known: {}", ids.join(", ")))
-        .hint(format!("baton setup {near}"))
+    Failure::new(Exit::Usage, "usage", format!("unknown agent `{id}`; known agents: {}", ids.join(", ")))
+        .hint(format!("run baton setup {near}"))
 }
 
 /// Asks a question on the terminal.

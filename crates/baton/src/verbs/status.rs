@@ -41,7 +41,8 @@ pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
         }
     })?;
     let venture = &config.venture;
-    let (output, _) = backend.call::<ListSessions>(&json!({ "venture": venture, "limit": 200 }), None)?;
+    let params = config.with_venture(None, json!({ "limit": 200 }));
+    let (output, _) = backend.call::<ListSessions>(&params, None)?;
     let place = match (&config.server, &config.database_url) {
         (Some(url), _) => format!("server {url}"),
         (None, Some(_)) => "PostgreSQL".to_owned(),

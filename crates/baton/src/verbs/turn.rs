@@ -1,7 +1,8 @@
 //! `baton turn …`
 
 use baton_app::turn::{ListTurns, ShowTurn, ShowTurnOutput, TurnAction, TurnView};
-use baton_core::observation::{TurnStatus, one_line, visible};
+use baton_core::observation::TurnStatus;
+use baton_core::{one_line, visible};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use serde_json::json;

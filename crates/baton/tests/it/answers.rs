@@ -91,3 +91,33 @@ fn every_invalid_field_is_reported_at_once() {
     .unwrap();
     assert_eq!(fields(&refused), ["agent", "repo"]);
 }
+
+#[test]
+fn fields_outside_their_limits_are_reported_together_with_wrong_types() {
+    let tags: Vec<String> = (0..33).map(|number| format!("tag-{number}")).collect();
+    let checkpoint = json!({ "sessionId": 7, "context": {}, "metadata": { "tags": tags } });
+    let note = json!({ "text": "x".repeat(2_001), "kind": 7, "repo": "o/r", "venture": "v" });
+    let end = json!({ "session_id": 3, "handoff": { "status_label": "", "blockers": "none" } });
+    let end_fields = ["session_id", "handoff.summary", "handoff.blockers", "handoff.status_label"];
+    for served in Served::each() {
+        let refused = served.refused("/api/checkpoints", &checkpoint, 400, "invalid_request");
+        assert_eq!(fields(&refused), ["sessionId", "metadata.tags"], "{refused}");
+        let refused = served.refused("/api/notes", &note, 400, "invalid_request");
+        assert_eq!(fields(&refused), ["kind", "text"], "{refused}");
+        let refused = served.refused("/eod", &end, 400, "invalid_request");
+        assert_eq!(fields(&refused), end_fields, "{refused}");
+        let refused =
+            refusal(&served.get("/active?venture=v&limit=500&track=x&stale=maybe"), 400, "invalid_request");
+        assert!(["limit", "track"].iter().all(|field| fields(&refused).contains(field)), "{refused}");
+    }
+    let served = Served::sqlite();
+    let mut mcp = served.home.mcp();
+    for (tool, arguments, expected) in [
+        ("workflow_checkpoint_save", &checkpoint, &["sessionId", "metadata.tags"][..]),
+        ("note", &note, &["kind", "text"]),
+        ("session_end", &end, &end_fields),
+    ] {
+        let refused: Value = serde_json::from_str(&text(&mcp.call(tool, arguments))).unwrap();
+        assert_eq!(fields(&refused), expected, "{refused}");
+    }
+}

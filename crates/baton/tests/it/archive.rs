@@ -471,6 +471,45 @@ fn restore_reports_missing_encryption_keys() {
     assert_eq!(with_key.run(&["restore", &file, "--force"]).json()["data"]["missing_keys"], json!([]));
 }
 
+#[test]
+fn backup_and_export_warn_of_checkpoints_that_are_damaged_in_the_store() {
+    let fixture = Fixture::sqlite();
+    fixture.fill();
+    let written = fixture.run(&["backup", &fixture.file("sound.backup")]);
+    assert_eq!(written.json()["data"]["damaged_checkpoints"], json!([]), "{written:?}");
+    assert!(!written.stderr.contains("damaged"), "{}", written.stderr);
+    let store = rusqlite::Connection::open(fixture.home.data_dir().join("baton.db")).unwrap();
+    let find = |condition: &str| -> String {
+        let sql = format!("SELECT id FROM checkpoints WHERE {condition}");
+        store.query_row(&sql, [], |row| row.get(0)).unwrap()
+    };
+    let in_row = find("workflow_id = 'w' AND position = 0");
+    let in_blob = find("workflow_id = 'large' AND blob IS NOT NULL ORDER BY id LIMIT 1");
+    store.execute("UPDATE checkpoints SET frame = zeroblob(100) WHERE id = ?1", [&in_row]).unwrap();
+    let blob: String =
+        store.query_row("SELECT blob FROM checkpoints WHERE id = ?1", [&in_blob], |row| row.get(0)).unwrap();
+    let path = fixture.home.data_dir().join("blobs").join(blob);
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[2_000] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+
+    let mut damaged = [in_row, in_blob];
+    damaged.sort();
+    let (file, folder) = (fixture.file("damaged.backup"), fixture.file("exported"));
+    for arguments in [["backup", &file], ["export", &folder]] {
+        let written = fixture.run(&arguments);
+        assert_eq!(written.code, 0, "{written:?}");
+        let mut listed: Vec<String> =
+            serde_json::from_value(written.json()["data"]["damaged_checkpoints"].clone()).unwrap();
+        listed.sort();
+        assert_eq!(listed, damaged);
+        assert!(damaged.iter().all(|id| written.stderr.contains(id)), "{}", written.stderr);
+        assert!(written.stderr.contains("run baton doctor --deep"), "{}", written.stderr);
+    }
+    let other = Fixture::sqlite();
+    assert_eq!(other.run(&["restore", &file]).code, 0, "the backup is complete");
+}
+
 /// Returns the error messages of `baton doctor --deep`.
 #[track_caller]
 fn damage(fixture: &Fixture) -> Vec<String> {

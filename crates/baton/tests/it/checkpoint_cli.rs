@@ -55,11 +55,7 @@ fn contexts_are_saved_from_stdin_and_printed_to_stdout() {
     assert_eq!(save(&home, &[], &long).code, 0);
     let view = home.run(&["checkpoint", "load", "--session", "w", "--max-bytes", "500"]);
     assert!(serde_json::from_str::<Value>(&view.stdout).is_ok(), "{}", view.stdout);
-    assert!(
-        view.stderr.contains("condensed or left out"),
-        "notes must go to standard error: {}",
-        view.stderr
-    );
+    assert!(view.stderr.contains("shortened or omitted"), "notes must go to standard error: {}", view.stderr);
 }
 
 #[test]
@@ -130,7 +126,7 @@ fn oversized_contexts_are_rejected_with_a_hint() {
     let finished = home.run_with_input(&["checkpoint", "save", "--session", "w"], &far_over);
     assert_eq!(finished.code, 7);
     assert!(finished.stderr.contains("larger than 67108864 bytes"), "{}", finished.stderr);
-    assert!(finished.stderr.contains("next: leave out"), "{}", finished.stderr);
+    assert!(finished.stderr.contains("next: omit data"), "{}", finished.stderr);
 }
 
 #[test]

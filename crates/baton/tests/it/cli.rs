@@ -20,7 +20,7 @@ fn version_includes_the_commit() {
 }
 
 #[test]
-fn demo_tells_the_whole_story_and_leaves_no_files() {
+fn demo_runs_all_steps_and_leaves_no_files() {
     let home = home();
     let temporary = home.path().join("tmp");
     let finished = home.run(&["demo"]);
@@ -330,17 +330,77 @@ fn session_verbs_work_with_a_server() {
 }
 
 #[test]
+fn token_of_one_venture_uses_that_venture_unless_another_is_chosen() {
+    let served = home();
+    let created = served.run(&["token", "create", "--name", "ci", "--venture", "acme", "--format", "json"]);
+    let token = created.json()["data"]["token"].as_str().unwrap().to_owned();
+    let server = served.serve();
+    let url = server.url().to_owned();
+    let here = home().with("BATON_RELAY_KEY", &token);
+    let run = |words: &[&str]| here.run(&[words, &["--server", &url, "--format", "json"]].concat());
+    assert_eq!(run(&["session", "start", "--agent", "a", "--repo", "o/r"]).code, 0);
+    let listed = run(&["session", "list"]).json();
+    assert_eq!(listed["data"]["sessions"][0]["venture"], "acme", "{listed}");
+    for words in [
+        &["handoff", "list"][..],
+        &["handoff", "latest"],
+        &["status"],
+        &["context", "--repo", "o/r"],
+        &["checkpoint", "workflows"],
+        &["task", "list", "--everywhere"],
+    ] {
+        let done = run(words);
+        assert_eq!(done.code, 0, "{words:?}: {done:?}");
+    }
+    let noted = run(&["note", "Use WAL", "--repo", "o/r"]).json();
+    assert_eq!(noted["data"]["note"]["venture"], "acme", "{noted}");
+    let chosen = run(&["session", "list", "--venture", "local"]).json();
+    assert_eq!(chosen["error"]["code"], "forbidden", "{chosen}");
+    let text = ["note", "--repo", "o/r", "--server", &url, "--format", "json", "--", "--venture is optional"];
+    assert_eq!(here.run(&text).json()["data"]["note"]["venture"], "acme", "the text of a note is not a flag");
+    let configured = here.with("BATON_VENTURE", "local");
+    let chosen = configured.run(&["session", "list", "--server", &url, "--format", "json"]).json();
+    assert_eq!(chosen["error"]["code"], "forbidden", "{chosen}");
+    server.kill();
+}
+
+#[test]
+fn relay_key_and_tokens_of_all_ventures_use_the_venture_of_the_server() {
+    let served = home().with("BATON_VENTURE", "team");
+    let created = served.run(&["token", "create", "--name", "ci", "--format", "json"]);
+    let token = created.json()["data"]["token"].as_str().unwrap().to_owned();
+    let server = served.serve();
+    let url = server.url().to_owned();
+    let with_token = home().with("BATON_RELAY_KEY", &token);
+    for (agent, home) in [("a", home()), ("b", with_token)] {
+        let run =
+            |words: &[&str]| home.run(&[words, &["--server", &url, "--format", "json"]].concat()).json();
+        let started = run(&["session", "start", "--agent", agent, "--repo", "o/r"]);
+        assert_eq!(started["data"]["session"]["venture"], "team", "{started}");
+        let listed = run(&["session", "list"]);
+        assert_eq!(listed["data"]["sessions"][0]["id"], started["data"]["session_id"], "{listed}");
+        assert_eq!(run(&["handoff", "list"])["success"], true);
+    }
+    server.kill();
+}
+
+#[test]
 fn serve_rejects_a_relay_key_that_is_short_or_a_token() {
     for (key, why) in
         [("fifteen-letters", "fewer than 16 characters"), ("bt_0123456789abcdef_0123", "it is a token")]
     {
-        let home = home().with("BATON_RELAY_KEY", key);
-        let failed = home.run(&["serve", "--listen", "127.0.0.1:0", "--format", "json"]);
-        assert_eq!(failed.code, 2, "{failed:?}");
-        let error = failed.json()["error"].clone();
-        let message = error["message"].as_str().unwrap();
-        assert!(error["code"] == "invalid_config" && message.contains(why), "{error}");
-        assert!(!failed.stdout.contains(key) && !failed.stderr.contains(key), "{failed:?}");
+        let in_file = home().with("BATON_RELAY_KEY", "");
+        std::fs::create_dir_all(in_file.data_dir()).unwrap();
+        std::fs::write(in_file.data_dir().join("relay.key"), key).unwrap();
+        for home in [home().with("BATON_RELAY_KEY", key), in_file] {
+            // No machine has this address, so a server that accepts the key stops as well.
+            let failed = home.run(&["serve", "--listen", "192.0.2.1:1", "--format", "json"]);
+            assert_eq!(failed.code, 2, "{failed:?}");
+            let error = failed.json()["error"].clone();
+            let message = error["message"].as_str().unwrap();
+            assert!(error["code"] == "invalid_config" && message.contains(why), "{error}");
+            assert!(!failed.stdout.contains(key) && !failed.stderr.contains(key), "{failed:?}");
+        }
     }
 }
 

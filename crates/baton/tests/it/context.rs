@@ -124,6 +124,19 @@ fn an_unfinished_request_and_other_agents_with_their_files_are_named() {
 }
 
 #[test]
+fn an_interruption_that_is_reported_as_a_prompt_is_no_request() {
+    for hooked in Hooked::each() {
+        work(&hooked, "Rename the column", "src/orders.rs");
+        let note = json!({ "prompt": "[Request interrupted by user for tool use]" });
+        hooked.hook("user-prompt-submit", &hooked.claude("UserPromptSubmit", note));
+        hooked.hook("session-end", &hooked.claude("SessionEnd", json!({ "reason": "other" })));
+        let text = started(&hooked, "next-chat", json!({ "source": "startup" }));
+        assert!(text.contains("that was interrupted: Rename the column [turn_"), "{text}");
+        assert!(!text.contains("[Request interrupted"), "{text}");
+    }
+}
+
+#[test]
 fn invalid_budgets_and_unknown_repositories_have_clear_results() {
     let hooked = Hooked::new();
     for budget in ["199", "-1", "100001"] {
@@ -138,9 +151,10 @@ fn invalid_budgets_and_unknown_repositories_have_clear_results() {
     assert!(outside.stderr.contains("--repo"), "{outside:?}");
 }
 
-/// An agent records everything that matters and ends; an agent of another name knows it after its session-start hook.
+/// An agent records everything that matters and ends; an agent of another name receives it from its
+/// session-start hook.
 #[test]
-fn a_second_agent_knows_everything_after_its_session_start() {
+fn session_start_gives_a_second_agent_the_whole_context() {
     for hooked in Hooked::each() {
         hooked.hook(
             "user-prompt-submit",

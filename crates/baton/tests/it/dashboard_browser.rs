@@ -11,6 +11,7 @@ use baton_testkit::browser::Browser;
 use serde_json::{Value, json};
 
 use crate::dashboard_http::sign_in_path;
+use crate::dashboard_machine::drifted_task;
 use crate::hooked::Hooked;
 use crate::served::{Served, id, with};
 
@@ -29,7 +30,7 @@ impl Dashboard {
     fn sign_in(url: &str, path: &str) -> Option<Self> {
         let mut browser = Browser::start()?;
         browser.open(&format!("{url}{path}"));
-        browser.wait_for("location.pathname === '/' && document.readyState === 'complete'");
+        browser.wait_for("location.pathname === '/'");
         Some(Self { browser, url: url.to_owned() })
     }
 
@@ -44,6 +45,20 @@ impl Dashboard {
     fn screenshot(&mut self, name: &str) {
         let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("dashboard");
         self.browser.screenshot(&folder.join(format!("{name}.png")));
+    }
+
+    /// Takes a screenshot at the width of a desktop and of a phone in both themes. The page must not be wider.
+    #[track_caller]
+    fn screenshots(&mut self, name: &str) {
+        for (width, height) in [(1280, 900), (360, 740)] {
+            self.browser.resize(width, height);
+            for scheme in ["light", "dark"] {
+                self.browser.prefer(scheme);
+                let overflow = self.browser.evaluate("document.documentElement.scrollWidth - innerWidth");
+                assert_eq!(overflow, 0, "{name} is wider than {width} px");
+                self.screenshot(&format!("{name}-{scheme}-{width}"));
+            }
+        }
     }
 
     #[track_caller]
@@ -125,7 +140,7 @@ fn a_session_appears_and_becomes_stale_without_loading_the_page_again() {
 }
 
 #[test]
-fn work_of_agents_is_shown_found_and_previewed() {
+fn dashboard_shows_and_finds_work_and_previews_the_next_chat() {
     let hooked = Hooked::new();
     work(&hooked);
     let home = &hooked.home;
@@ -188,6 +203,65 @@ fn work_of_agents_is_shown_found_and_previewed() {
 }
 
 #[test]
+fn drifted_tasks_and_connections_of_agents_are_shown() {
+    let checkout = drifted_task();
+    let server = checkout.home.serve();
+    let Some(mut dashboard) = Dashboard::sign_in(server.url(), &sign_in_path(&server)) else { return };
+    dashboard.browser.wait_for("document.body.innerText.includes('TASK-0824 has 1 open drift')");
+    dashboard.browser.evaluate("document.querySelector('.attention a').click()");
+    dashboard.browser.wait_for("location.pathname === '/ui/tasks/show'");
+    let text = dashboard.text();
+    for expected in ["src/new.rs", "edited_by_hand", "settings::slow", "1 passed, 1 failed"] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    let roles = "[...document.querySelectorAll('.pipeline .agent')].map(role => role.innerText)";
+    assert_eq!(dashboard.browser.evaluate(roles), json!(["implementer", "reviewer", "validator"]));
+    // The diff of an open drift is open; the diff of a role opens without a script.
+    let open = "[...document.querySelectorAll('details')].map(details => details.open)";
+    assert_eq!(dashboard.browser.evaluate(open), json!([true, false]));
+    assert!(dashboard.browser.weight() <= 150 * 1024);
+    dashboard.screenshots("task");
+    dashboard.show("/ui/tasks");
+    dashboard.screenshots("tasks");
+    assert_eq!(checkout.home.run(&["setup", "claude-code"]).code, 0);
+    dashboard.show("/ui/agents?probe=true");
+    assert!(dashboard.text().contains("responds with"), "{}", dashboard.text());
+    dashboard.screenshots("agents");
+    dashboard.assert_no_problems();
+}
+
+#[test]
+fn two_checkpoints_are_compared_key_by_key() {
+    let served = Served::sqlite();
+    let contexts = [
+        json!({ "goal": "Stay signed in", "decisions": ["cookies"], "open_questions": ["How long?"] }),
+        json!({ "goal": "Stay signed in", "decisions": ["cookies", "thirty days"], "open_questions": ["How long?"] }),
+        json!({ "goal": "Stay signed in for thirty days", "decisions": ["cookies", "thirty days"], "tests": { "passed": 12 } }),
+    ];
+    for context in contexts {
+        let saved = json!({ "sessionId": "sign-in", "venture": "local", "context": context });
+        served.ok("/api/checkpoints", &saved);
+    }
+    let Some(mut dashboard) = Dashboard::open(&served) else { return };
+    dashboard.show("/ui/workflows");
+    dashboard.browser.evaluate("document.querySelector('.rows a.title').click()");
+    dashboard.browser.wait_for("document.querySelector('table.diff') !== null");
+    // The newest two are compared first; the oldest is chosen by hand.
+    dashboard.browser.evaluate("[...document.querySelectorAll('input[name=from]')].at(-1).click()");
+    dashboard.browser.evaluate("document.querySelector('main form button').click()");
+    dashboard.browser.wait_for("location.search.includes('from=')");
+    let rows = "[...document.querySelectorAll('table.diff tbody tr')].map(row => row.className + ' ' + row.cells[0].innerText)";
+    let mut rows: Vec<String> = serde_json::from_value(dashboard.browser.evaluate(rows)).unwrap();
+    rows.sort();
+    assert_eq!(rows, ["added decisions[1]", "added tests", "changed goal", "removed open_questions"]);
+    let chosen = "[...document.querySelectorAll('input[type=radio]')].flatMap((radio, place) => radio.checked ? [place] : [])";
+    assert_eq!(dashboard.browser.evaluate(chosen), json!([1, 4]), "the compared checkpoints stay selected");
+    dashboard.browser.evaluate("document.getElementById('keys-of-context').open = true");
+    dashboard.screenshots("workflow");
+    dashboard.assert_no_problems();
+}
+
+#[test]
 fn the_dashboard_is_usable_with_the_keyboard_on_a_phone_in_both_themes_and_without_script() {
     let served = Served::sqlite();
     let hostile = "<script>document.title='hacked'</script><img src=x onerror=\"document.title='hacked'\">";
@@ -225,7 +299,6 @@ fn the_dashboard_is_usable_with_the_keyboard_on_a_phone_in_both_themes_and_witho
     dashboard.browser.evaluate(&format!("{selected}.querySelector('a').focus()"));
     dashboard.browser.press("Enter");
     dashboard.browser.wait_for("location.pathname.startsWith('/ui/sessions/')");
-    dashboard.browser.wait_for("document.readyState === 'complete'");
     dashboard.browser.press("/");
     dashboard.browser.wait_for("location.pathname === '/ui/memory' && document.activeElement.id === 'q'");
 
@@ -265,9 +338,7 @@ fn the_dashboard_is_usable_with_the_keyboard_on_a_phone_in_both_themes_and_witho
     assert!(text.contains("<script>document.title='hacked'</script>"), "{text}");
     dashboard.show("/");
     dashboard.browser.evaluate("document.querySelector('button[value=light]').click()");
-    dashboard
-        .browser
-        .wait_for("document.documentElement.dataset.theme === 'light' && document.readyState === 'complete'");
+    dashboard.browser.wait_for("document.documentElement.dataset.theme === 'light'");
     dashboard.assert_no_problems();
 
     dashboard.browser.call("Emulation.setScriptExecutionDisabled", json!({ "value": true }));

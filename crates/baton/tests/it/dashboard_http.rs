@@ -1,6 +1,7 @@
 //! The dashboard over HTTP: sign-in, access, protection of forms, headers, and text of agents in pages.
 
-use baton_testkit::binary::{Answer, RELAY_KEY, ServerProcess};
+use baton_store::{DailyUsage, Durability, StoreError};
+use baton_testkit::binary::{Answer, Home, RELAY_KEY, ServerProcess};
 use baton_testkit::processes::wait_until;
 use serde_json::json;
 
@@ -20,7 +21,7 @@ impl SignedIn {
         Self { cookie: cookie_of(&answer) }
     }
 
-    fn get(&self, server: &ServerProcess, path: &str) -> Answer {
+    pub(crate) fn get(&self, server: &ServerProcess, path: &str) -> Answer {
         server.send("GET", path, &[("cookie", &self.cookie), ("X-Relay-Key", "")], b"")
     }
 
@@ -43,6 +44,15 @@ fn cookie_of(answer: &Answer) -> String {
     let set = answer.header("set-cookie").unwrap();
     assert!(set.contains("HttpOnly") && set.contains("SameSite=Strict") && set.contains("Path=/"), "{set}");
     set.split(';').next().unwrap().to_owned()
+}
+
+/// Signs in with a token of one venture.
+pub(crate) fn sign_in_with_token(server: &ServerProcess, home: &Home, venture: &str) -> SignedIn {
+    let made = home.run(&["token", "create", "--name", "one", "--venture", venture, "--format", "json"]);
+    let form = format!("credential={}&next=%2F", id(&made.json()["data"]["token"]));
+    let answer = SignedIn { cookie: String::new() }.send(server, "/ui/signin", &form, &[SAME_ORIGIN]);
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    SignedIn { cookie: cookie_of(&answer) }
 }
 
 /// Returns the value of a hidden field.
@@ -266,6 +276,39 @@ fn a_token_of_one_venture_sees_only_that_venture() {
 }
 
 #[test]
+fn worker_page_shows_cost_by_day_and_model() {
+    for served in Served::each() {
+        let written = served.store().write::<_, StoreError, _>(Durability::Lazy, |tx| {
+            for (day, model, micro_usd) in [
+                ("2026-01-16", "small-model", 1_000),
+                ("2026-01-17", "small-model", 20_000),
+                ("2026-01-17", "large-model", 500_000),
+            ] {
+                tx.add_usage(&DailyUsage {
+                    day: day.to_owned(),
+                    compressor: "anthropic".to_owned(),
+                    model: model.to_owned(),
+                    calls: 1,
+                    tokens_in: 1_000,
+                    tokens_out: 10,
+                    micro_usd,
+                })?;
+            }
+            Ok(())
+        });
+        written.wait().unwrap();
+        let days = served.found("/api/health")["cost_by_day"].clone();
+        assert_eq!((&days[0]["day"], &days[0]["tokens"]), (&json!("2026-01-17"), &json!(2_020)));
+        assert_eq!(days[0]["models"][0], json!({ "model": "large-model", "tokens": 1_010, "cost_usd": 0.5 }));
+        assert_eq!(days[1]["models"].as_array().unwrap().len(), 1);
+        let page = SignedIn::new(&served).get(&served, "/ui/worker").text;
+        for expected in ["<code>large-model</code>", "$0.5000", "all models", "$0.5200", "$0.0010"] {
+            assert!(page.contains(expected), "{expected}: {page}");
+        }
+    }
+}
+
+#[test]
 fn hostile_text_is_shown_as_text() {
     let served = Served::sqlite();
     let browser = SignedIn::new(&served);
@@ -315,9 +358,9 @@ fn a_change_is_announced_to_open_dashboards() {
 }
 
 #[test]
-fn an_unavailable_store_is_explained() {
+fn unavailable_store_shows_the_cause_and_the_next_step() {
     let Some(database) = baton_testkit::postgres::TestDatabase::create() else { return };
-    let home = baton_testkit::binary::Home::new(env!("CARGO_BIN_EXE_baton")).on_postgres(&database.url);
+    let home = Home::new(env!("CARGO_BIN_EXE_baton")).on_postgres(&database.url);
     let server = home.serve();
     let browser = SignedIn::new(&server);
     assert_eq!(browser.get(&server, "/").status, 200);

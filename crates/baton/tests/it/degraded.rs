@@ -1,4 +1,5 @@
-//! A database that cannot be used: checkpoints and notes are spooled and replayed later; all other operations fail.
+//! A database that cannot be used: checkpoints and notes are saved to the outbox and replayed later; all
+//! other operations fail.
 
 use baton_testkit::binary::{Finished, Home, tool_answer};
 use serde_json::{Value, json};
@@ -41,7 +42,7 @@ fn break_database(home: &Home) -> impl FnOnce() {
 }
 
 #[test]
-fn spooled_checkpoints_can_be_loaded_and_are_replayed_in_order() {
+fn checkpoints_in_the_outbox_can_be_loaded_and_are_replayed_in_order() {
     let home = home();
     let first = save(&home, "s", &json!({ "step": 1 }));
     let restore = break_database(&home);
@@ -66,7 +67,7 @@ fn spooled_checkpoints_can_be_loaded_and_are_replayed_in_order() {
 }
 
 #[test]
-fn a_spooled_checkpoint_that_was_not_removed_is_not_replayed_twice() {
+fn checkpoint_that_was_not_removed_from_the_outbox_is_not_replayed_twice() {
     let home = home();
     save(&home, "s", &json!({ "step": 1 }));
     let restore = break_database(&home);
@@ -118,7 +119,9 @@ fn a_process_started_without_a_database_uses_it_once_restored() {
     assert_eq!(saved["structuredContent"]["degraded"], true, "{saved}");
     restore();
     let mut number = 3;
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
     loop {
+        assert!(std::time::Instant::now() < deadline, "the restored database is not used");
         let context = json!({ "step": number });
         let saved = client.call("workflow_checkpoint_save", &json!({ "sessionId": "s", "context": context }));
         if saved["structuredContent"]["degraded"] == false {
@@ -135,7 +138,7 @@ fn a_process_started_without_a_database_uses_it_once_restored() {
 }
 
 #[test]
-fn a_workflow_without_an_id_is_found_among_spooled_checkpoints() {
+fn workflow_without_an_id_is_found_in_the_outbox() {
     let home = home();
     save(&home, "s", &json!({}));
     let _restore = break_database(&home);
@@ -149,14 +152,14 @@ fn a_workflow_without_an_id_is_found_among_spooled_checkpoints() {
 }
 
 #[test]
-fn doctor_reports_spooled_checkpoints() {
+fn doctor_reports_checkpoints_in_the_outbox() {
     let home = home();
     save(&home, "s", &json!({}));
     let restore = break_database(&home);
     save(&home, "s", &json!({ "step": 1 }));
     restore();
     let doctor = home.run(&["doctor"]);
-    assert!(doctor.stdout.contains("some wait in spill/"), "{doctor:?}");
+    assert!(doctor.stdout.contains("the outbox (spill/) contains checkpoints"), "{doctor:?}");
 }
 
 fn notes(home: &Home) -> Vec<Value> {
@@ -166,7 +169,7 @@ fn notes(home: &Home) -> Vec<Value> {
 }
 
 #[test]
-fn notes_are_spooled_without_a_database_and_replayed_once() {
+fn notes_are_saved_to_the_outbox_without_a_database_and_replayed_once() {
     let home = home();
     let note = |text: &str, key: &str| {
         let arguments = ["note", text, "--kind", "decision", "--repo", "o/r", "--idempotency-key", key];
@@ -227,7 +230,7 @@ fn checkpoints_and_notes_in_the_outbox_do_not_disturb_each_other() {
 }
 
 #[test]
-fn worker_replays_spooled_notes() {
+fn worker_replays_notes_in_the_outbox() {
     let home = home();
     save(&home, "s", &json!({}));
     let restore = break_database(&home);

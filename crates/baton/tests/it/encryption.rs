@@ -1,5 +1,5 @@
-//! Encryption with the real binary: no plain text of a context is on disk, and a missing key is never replaced by a new
-//! one.
+//! Encryption with the real binary: no plain text of a context is on disk, and a missing key is never
+//! replaced with a new one.
 
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
@@ -116,7 +116,7 @@ fn no_plain_text_of_a_context_is_on_disk() {
         assert_eq!(encrypted.loaded(), *context);
     }
     assert_eq!(std::fs::read_dir(folder.join("blobs")).unwrap().count(), 1);
-    // Spooled, because the database cannot be opened.
+    // Saved to the outbox, because the database cannot be opened.
     let database = folder.join("baton.db");
     std::fs::rename(&database, encrypted.home.path().join("away.db")).unwrap();
     std::fs::create_dir(&database).unwrap();
@@ -162,7 +162,7 @@ fn preferred_mode_without_a_key_stores_plain_text_and_warns() {
         Encrypted { key_file: Some("/nowhere/at/all/keys".into()), ..Encrypted::with_key_file("preferred") };
     let saved = preferred.save(&context(10, 1));
     assert_eq!(saved.code, 0, "{saved:?}");
-    assert!(saved.stderr.contains("stored in plain"), "{saved:?}");
+    assert!(saved.stderr.contains("stored unencrypted"), "{saved:?}");
     let again = preferred.save(&context(10, 1));
     for (save, status) in [(&saved, "SAVED"), (&again, "SKIPPED_UNCHANGED")] {
         let data = &save.json()["data"];
@@ -328,7 +328,7 @@ fn a_running_server_uses_a_rotated_key_before_the_old_one_is_deleted() {
 }
 
 #[test]
-fn rotate_replays_spooled_checkpoints() {
+fn rotate_replays_the_outbox() {
     let encrypted = Encrypted::with_key_file("required");
     assert_eq!(encrypted.save(&context(10, 1)).code, 0);
     let (database, away) =
@@ -352,6 +352,6 @@ fn without_its_key_a_workflow_continues_only_in_preferred_mode() {
     let preferred = Encrypted { mode: "preferred", ..encrypted };
     let saved = preferred.save(&context(2_000, 3));
     assert_eq!((saved.code, &saved.json()["data"]["degraded"]), (0, &json!(false)), "{saved:?}");
-    assert!(saved.stderr.contains("stored in plain"), "{saved:?}");
+    assert!(saved.stderr.contains("stored unencrypted"), "{saved:?}");
     assert_eq!(preferred.loaded(), context(2_000, 3));
 }

@@ -177,7 +177,17 @@ fn reads_work_on_a_read_only_file_system() {
         let home = home_on(disk);
         let old = save_history(&home, 2);
         run(&home, &["session", "start", "--agent", "a", "--repo", "o/r"]);
+        // A hook leaves the log of SQLite to the next process, which cannot write it here.
+        let report = json!({
+            "session_id": "chat", "cwd": disk, "hook_event_name": "PostToolUse", "tool_name": "Bash",
+            "tool_input": { "command": "true" }, "tool_use_id": "t1", "tool_response": { "stdout": "" },
+        });
+        let hook = home.run_with_input(&["hook", "post-tool-use"], report.to_string().as_bytes());
+        assert_eq!(hook.code, 0, "{hook:?}");
+        assert!(disk.join("data/baton.db-wal").metadata().unwrap().len() > 0);
         make_read_only(disk);
+        let sessions = run(&home, &["session", "list", "--venture", "local"]);
+        assert_eq!(sessions["sessions"].as_array().unwrap().len(), 2, "{sessions}");
         assert_eq!(ids(&home, "old"), old);
         assert_loadable(&home, &old);
         for read in [

@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::hooked::Hooked;
 use crate::served::with;
 
-/// Asserts that nothing was stored or spooled.
+/// Asserts that nothing was stored or saved to the outbox.
 #[track_caller]
 fn assert_nothing_stored(hooked: &Hooked) {
     assert_eq!(hooked.queue(), [0; 4]);
@@ -68,7 +68,7 @@ fn invalid_reports_are_logged_and_shown_by_doctor() {
         "a valid report must be stored"
     );
     std::fs::remove_file(log).unwrap();
-    assert_eq!(hooked.diagnosis(), ("ok".into(), "no trouble".into()));
+    assert_eq!(hooked.diagnosis(), ("ok".into(), "no problems".into()));
 }
 
 #[test]

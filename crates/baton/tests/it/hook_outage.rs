@@ -33,7 +33,7 @@ pub(crate) fn backups(data_dir: &Path) -> Vec<String> {
 }
 
 #[test]
-fn hooks_spool_their_reports_until_the_database_is_upgraded() {
+fn hooks_save_reports_to_the_outbox_until_the_database_is_upgraded() {
     let hooked = Hooked::new();
     let data_dir = hooked.home.data_dir();
     put_older_database(&data_dir);
@@ -77,7 +77,7 @@ fn a_report_for_postgres_is_not_replayed_into_sqlite() {
     assert!(level == "warning" && message.contains("postgres://127.0.0.1:1/shop"), "{level} {message}");
 }
 
-/// Returns the spooled reports in the temporary folder.
+/// Returns the reports that were saved to the temporary folder.
 fn in_temporary_folder(hooked: &Hooked) -> Vec<PathBuf> {
     let files = files_below(&hooked.home.path().join("tmp"));
     files.into_iter().filter(|file| file.extension().is_some_and(|ending| ending == "spooled")).collect()
@@ -122,7 +122,7 @@ fn a_lost_report_is_reported_with_the_time_of_the_first_failure() {
     let hooked = Hooked::new();
     hooked.hook("stop", &hooked.claude("Stop", json!({})));
     let mend = hooked.break_database();
-    // Neither the spool of the data folder nor the temporary folder can be used.
+    // Neither the outbox in the data folder nor the temporary folder can be used.
     std::fs::write(hooked.home.data_dir().join("spill"), "").unwrap();
     let lose = |number: u32| {
         let mut command = hooked.home.command();

@@ -23,7 +23,7 @@ fn output_of_any_size_is_stored_and_can_be_read() {
     for (bytes, is_file) in [(0, false), (10 * 1024, false), (1024 * 1024, true), (50 * 1024 * 1024, true)] {
         let output = prose(bytes);
         let report = hooked.bash("cat", "HERE").to_string().replace("HERE", &output);
-        // A report that exceeds the time limit is spooled, and the worker stores it.
+        // A report that exceeds the time limit is saved to the outbox, and the worker stores it.
         assert_eq!(hooked.call(&["post-tool-use"], report.as_bytes()).stdout, "");
         assert_eq!(hooked.work(), 1, "{bytes}: {:?}", hooked.troubles());
         let seen = hooked.observations().remove(0);
@@ -130,7 +130,7 @@ fn concurrent_hooks_store_every_report() {
                     if number % 2 == 0 {
                         report = with(report, json!({ "tool_use_id": format!("toolu_{number}") }));
                     }
-                    // On a busy machine a report may be spooled.
+                    // On a busy machine a report may be saved to the outbox.
                     let finished = hooked.call(&["post-tool-use"], report.to_string().as_bytes());
                     assert_eq!(finished.stdout, "");
                 });

@@ -159,7 +159,7 @@ fn secrets_and_private_text_in_names_are_stored_nowhere() {
 }
 
 #[test]
-fn spooled_reports_contain_no_secrets_and_private_text() {
+fn reports_in_the_outbox_contain_no_secrets_and_private_text() {
     let hooked = Hooked::new();
     hooked.hook("stop", &json!({}));
     let mend = hooked.break_database();

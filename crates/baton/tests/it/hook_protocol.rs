@@ -194,12 +194,38 @@ fn events_that_two_configurations_report_are_stored_once() {
 }
 
 #[test]
+fn tool_uses_of_cursor_that_two_configurations_report_are_stored_once_if_they_have_an_id() {
+    for hooked in Hooked::each() {
+        let report = |event: &str, more: Value| {
+            let fields = json!({
+                "conversation_id": "cursor-chat", "generation_id": "g-1", "cursor_version": "2.4",
+                "workspace_roots": [hooked.home.working_folder()], "hook_event_name": event,
+                "tool_name": "Shell", "tool_input": { "command": "make" }, "tool_output": "\"done\"",
+            });
+            with(fields, more).to_string()
+        };
+        // Cursor runs its own hook and that of Claude Code, each with its own name of the event.
+        let both = |more: &Value| {
+            for (client, event) in [("cursor", "postToolUse"), ("claude-code", "PostToolUse")] {
+                hooked.call(&["post-tool-use", "--client", client], report(event, more.clone()).as_bytes());
+            }
+        };
+        both(&json!({ "tool_use_id": "t-1" }));
+        both(&json!({ "tool_use_id": "t-2" }));
+        assert_eq!(hooked.data(&["queue", "stats"])["raw"], 2);
+        // Without an id, equal reports can be a command that ran twice.
+        both(&json!({}));
+        assert_eq!(hooked.data(&["queue", "stats"])["raw"], 4);
+    }
+}
+
+#[test]
 fn start_that_two_configurations_report_adds_the_context_once() {
     for hooked in Hooked::each() {
         hooked
             .hook("user-prompt-submit", &hooked.claude("UserPromptSubmit", json!({ "prompt": "Ship it." })));
         hooked.hook("session-end", &hooked.claude("SessionEnd", json!({})));
-        // Cursor runs its own hook and, at the same time, that of Claude Code.
+        // Cursor runs its own hook and, at the same time, the hook of Claude Code.
         let start = json!({
             "conversation_id": "cursor-chat", "generation_id": "g-1", "cursor_version": "2.1",
             "workspace_roots": [hooked.home.working_folder()],

@@ -1,4 +1,5 @@
-//! A database that cannot be written: hook reports are spooled and stored exactly once when it works again.
+//! A database that cannot be written: hook reports are saved to the outbox and stored exactly once when it
+//! works again.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +18,7 @@ fn lock(hooked: &Hooked) -> Connection {
     connection
 }
 
-/// Creates a home with one spooled report and a locked database.
+/// Creates a home with one report in the outbox and a locked database.
 fn with_one_spooled_report() -> (Hooked, Connection) {
     let hooked = Hooked::new();
     hooked.hook("stop", &hooked.claude("Stop", json!({})));
@@ -26,7 +27,7 @@ fn with_one_spooled_report() -> (Hooked, Connection) {
     assert_eq!(finished.stdout, "");
     assert_eq!(hooked.spilled().len(), 1);
     let message = hooked.troubles()[0]["message"].clone();
-    assert!(message.as_str().unwrap().contains("kept as a file"), "{message}");
+    assert!(message.as_str().unwrap().contains("the report was saved to the outbox"), "{message}");
     (hooked, lock)
 }
 
@@ -39,10 +40,10 @@ fn outputs(hooked: &Hooked) -> Vec<String> {
 }
 
 #[test]
-fn a_spooled_report_is_stored_once_by_the_next_hooks() {
+fn report_in_the_outbox_is_stored_once_by_the_next_hooks() {
     let (hooked, lock) = with_one_spooled_report();
     let (level, message) = hooked.diagnosis();
-    assert!(level == "warning" && message.contains("1 reports"), "{level} {message}");
+    assert!(level == "warning" && message.contains("in the outbox: 1 hook report;"), "{level} {message}");
     drop(lock);
     std::thread::scope(|scope| {
         for number in 0..4 {
@@ -52,7 +53,7 @@ fn a_spooled_report_is_stored_once_by_the_next_hooks() {
             });
         }
     });
-    // A hook that finds another process replaying spools its own report.
+    // A hook that finds another process replaying saves its own report to the outbox.
     assert_eq!(hooked.queue()[0] as usize + hooked.spilled().len(), 5, "{:?}", hooked.troubles());
     assert_eq!((hooked.work(), hooked.spilled().len()), (5, 0));
     assert_eq!(outputs(&hooked), ["0", "1", "2", "3", "waits"]);
@@ -60,7 +61,7 @@ fn a_spooled_report_is_stored_once_by_the_next_hooks() {
 }
 
 #[test]
-fn a_spooled_report_is_stored_once_by_a_worker() {
+fn report_in_the_outbox_is_stored_once_by_a_worker() {
     let (hooked, lock) = with_one_spooled_report();
     drop(lock);
     assert_eq!((hooked.work(), hooked.spilled().len()), (1, 0));
@@ -68,7 +69,7 @@ fn a_spooled_report_is_stored_once_by_a_worker() {
     assert_eq!(outputs(&hooked), ["waits"]);
 }
 
-/// Spools a report of each event of a chat, then restores the database.
+/// Saves a report of each event of a chat to the outbox, then restores the database.
 fn with_spooled_chat() -> (Hooked, Vec<PathBuf>) {
     let hooked = Hooked::new();
     hooked.hook("stop", &hooked.claude("Stop", json!({})));
@@ -95,7 +96,7 @@ fn with_spooled_chat() -> (Hooked, Vec<PathBuf>) {
 }
 
 #[test]
-fn a_spooled_chat_is_stored_in_order() {
+fn chat_in_the_outbox_is_stored_in_order() {
     let (hooked, waiting) = with_spooled_chat();
     for report in &waiting {
         let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(report).unwrap().permissions());
@@ -106,11 +107,11 @@ fn a_spooled_chat_is_stored_in_order() {
     let handoff = hooked.data(&["handoff", "list", "--venture", "local"])["handoffs"][0].clone();
     let handoff = hooked.data(&["handoff", "show", handoff["id"].as_str().unwrap()])["handoff"].clone();
     assert_eq!(handoff["payload"]["last_prompt"], "Make it fast");
-    assert_eq!((&handoff["payload"]["still_waiting"], &handoff["incomplete"]), (&0.into(), &false.into()));
+    assert_eq!((&handoff["payload"]["queued_tool_uses"], &handoff["incomplete"]), (&0.into(), &false.into()));
 }
 
 #[test]
-fn a_spooled_file_that_was_not_removed_is_not_stored_twice() {
+fn file_that_was_not_removed_from_the_outbox_is_not_stored_twice() {
     let (hooked, waiting) = with_spooled_chat();
     let copies: Vec<(PathBuf, Vec<u8>)> =
         waiting.into_iter().map(|path| (path.clone(), std::fs::read(path).unwrap())).collect();
@@ -125,20 +126,20 @@ fn a_spooled_file_that_was_not_removed_is_not_stored_twice() {
     );
 }
 
-/// Returns the label and the report of a spooled file.
+/// Returns the label and the report of a file in the outbox.
 fn read_spooled_file(path: &Path) -> (Value, Value) {
     let text = std::fs::read_to_string(path).unwrap();
     let (label, report) = text.split_once('\n').unwrap();
     (serde_json::from_str(label).unwrap(), serde_json::from_str(report).unwrap())
 }
 
-/// Returns the time of a spooled report in milliseconds.
+/// Returns the time of a report in the outbox, in milliseconds.
 fn written_at(path: &Path) -> i64 {
     read_spooled_file(path).0["at"].as_str().unwrap().parse::<Timestamp>().unwrap().as_millis()
 }
 
 #[test]
-fn a_spooled_report_is_stored_before_the_session_end_with_its_original_time() {
+fn report_in_the_outbox_is_stored_before_the_session_end_with_its_original_time() {
     let (hooked, lock) = with_one_spooled_report();
     let at = written_at(&hooked.spilled()[0]);
     drop(lock);
@@ -152,7 +153,7 @@ fn a_spooled_report_is_stored_before_the_session_end_with_its_original_time() {
 }
 
 #[test]
-fn a_spooled_session_end_does_not_end_a_later_session() {
+fn session_end_in_the_outbox_does_not_end_a_later_session() {
     let hooked = Hooked::new();
     hooked.hook("post-tool-use", &hooked.bash("ls", "a"));
     let lock = lock(&hooked);
@@ -166,7 +167,7 @@ fn a_spooled_session_end_does_not_end_a_later_session() {
 }
 
 #[test]
-fn new_reports_are_spooled_behind_earlier_ones() {
+fn new_reports_are_added_to_the_outbox_after_earlier_ones() {
     let (hooked, lock) = with_one_spooled_report();
     hooked.call(&["session-end"], hooked.claude("SessionEnd", json!({})).to_string().as_bytes());
     assert_eq!(hooked.spilled().len(), 2);
@@ -176,7 +177,7 @@ fn new_reports_are_spooled_behind_earlier_ones() {
 }
 
 #[test]
-fn workers_and_servers_replay_spooled_reports_within_seconds() {
+fn workers_and_servers_replay_the_outbox_within_seconds() {
     let (hooked, lock) = with_one_spooled_report();
     hooked.data(&["worker", "start"]);
     drop(lock);
@@ -192,7 +193,7 @@ fn workers_and_servers_replay_spooled_reports_within_seconds() {
 }
 
 #[test]
-fn an_invalid_spooled_file_does_not_block_others() {
+fn invalid_file_in_the_outbox_does_not_block_others() {
     let (hooked, waiting) = with_spooled_chat();
     let folder = waiting[0].parent().unwrap();
     std::fs::write(folder.join("00000000000000000001-1-1.spooled"), b"{\"event\": \"stop\"").unwrap();
@@ -213,11 +214,11 @@ fn an_invalid_spooled_file_does_not_block_others() {
         .count();
     assert_eq!(logged, 2);
     let (level, message) = hooked.diagnosis();
-    assert!(level == "warning" && message.contains("2 reports"), "{level} {message}");
+    assert!(level == "warning" && message.contains("2 hook reports"), "{level} {message}");
 }
 
 #[test]
-fn reports_for_an_unreachable_server_are_spooled_locally() {
+fn reports_for_an_unreachable_server_are_saved_to_the_local_outbox() {
     let (served, here) = (Hooked::new(), Hooked::new());
     let server = served.home.serve();
     let url = server.url().to_owned();

@@ -131,7 +131,7 @@ impl Hooked {
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// Returns the files of spooled reports.
+    /// Returns the files of reports in the outbox.
     pub(crate) fn spilled(&self) -> Vec<PathBuf> {
         files_below(&self.home.data_dir().join("spill/hooks"))
     }

@@ -1,4 +1,5 @@
-//! `baton mcp` started in a checkout: the repository defaults to that of the checkout, as on the command line.
+//! `baton mcp` started in a checkout: the repository defaults to the repository of the checkout, as on the
+//! command line.
 
 use baton_testkit::binary::{Home, McpClient, tool_answer};
 use serde_json::{Value, json};

@@ -1,368 +1,17 @@
 //! Parity of the interfaces: the same calls through HTTP, MCP over stdio, MCP over HTTP and `--format json` return the
 //! same outputs and error codes.
 
+mod interfaces;
+mod steps;
+
 use std::collections::BTreeSet;
 
 use baton_server::{routes, tools};
-use baton_testkit::binary::{Home, McpClient, ServerProcess, tool_answer};
+use baton_testkit::binary::Home;
 use serde_json::{Value, json};
 
-use crate::mcp_http::call_tool;
-use crate::served::{encode, names};
-
-/// Result of a call: the output, or the error code.
-type Outcome = Result<Value, String>;
-
-trait Interface {
-    fn call(&mut self, step: &Step) -> Outcome;
-}
-
-/// One call of a scenario, described for each interface.
-struct Step {
-    http: (&'static str, &'static str),
-    tool: &'static str,
-    verb: &'static [&'static str],
-    params: Value,
-    /// Parameters that the verb takes as positional arguments.
-    positional: &'static [&'static str],
-}
-
-/// A server and the number of requests sent to it.
-struct Http(ServerProcess, u32);
-struct Mcp(McpClient);
-struct McpOverHttp(ServerProcess);
-struct Cli(Home);
-
-impl Interface for Http {
-    fn call(&mut self, step: &Step) -> Outcome {
-        let (method, path) = step.http;
-        let (path, params) = fill_path(path, &step.params);
-        let answer = if method == "GET" {
-            let pairs: Vec<String> = params
-                .as_object()
-                .unwrap()
-                .iter()
-                .map(|(name, value)| format!("{name}={}", encode(&text_of(value))))
-                .collect();
-            self.0.get(&format!("{path}?{}", pairs.join("&")))
-        } else {
-            // Some operations require a key; the other interfaces create it themselves.
-            self.1 += 1;
-            self.0.send(
-                method,
-                &path,
-                &[("idempotency-key", &self.1.to_string())],
-                params.to_string().as_bytes(),
-            )
-        };
-        let body = answer.json();
-        if answer.status == 200 { Ok(body) } else { Err(body["error"].as_str().unwrap().to_owned()) }
-    }
-}
-
-impl Interface for Mcp {
-    fn call(&mut self, step: &Step) -> Outcome {
-        outcome_of(&self.0.call(step.tool, &step.params))
-    }
-}
-
-impl Interface for McpOverHttp {
-    fn call(&mut self, step: &Step) -> Outcome {
-        outcome_of(&call_tool(&self.0, step.tool, &step.params))
-    }
-}
-
-/// Converts the result of a tool; the error code is converted to lower case.
-fn outcome_of(result: &Value) -> Outcome {
-    let body = tool_answer(result);
-    let text: Value = serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap();
-    // The specification defines the text of a checkpoint list as a plain array.
-    let content = if text.is_array() { json!({ "checkpoints": text }) } else { text };
-    assert_eq!(content, body, "the text content must equal the structured content");
-    if result["isError"] != true {
-        return Ok(body);
-    }
-    assert_eq!(names(&body), ["code", "correlation_id", "details", "message", "retry", "suggestion"].into());
-    let code = body["code"].as_str().unwrap();
-    assert_eq!(code, code.to_uppercase(), "MCP error codes must be upper case");
-    Err(code.to_lowercase())
-}
-
-impl Interface for Cli {
-    fn call(&mut self, step: &Step) -> Outcome {
-        let mut arguments: Vec<String> = step.verb.iter().map(|&word| word.to_owned()).collect();
-        arguments.extend(["--format".into(), "json".into()]);
-        // Some handoff fields have their own flags; the rest is passed as --payload.
-        let mut given = step.params.as_object().unwrap().clone();
-        if let Some(Value::Object(mut handoff)) = given.remove("handoff") {
-            for head in ["summary", "status_label", "to_agent"] {
-                given.extend(handoff.remove(head).map(|value| (head.to_owned(), value)));
-            }
-            given.insert("payload".into(), handoff.into());
-        }
-        // The context is passed on standard input; its metadata has flags.
-        let context = given.remove("context").map(|context| context.to_string()).unwrap_or_default();
-        if let Some(Value::Object(mut labels)) = given.remove("metadata") {
-            given.extend(labels.remove("name").map(|name| ("name".to_owned(), name)));
-            let tags = labels.remove("tags").unwrap_or_default();
-            arguments
-                .extend(tags.as_array().into_iter().flatten().map(|tag| format!("--tag={}", text_of(tag))));
-        }
-        for (name, flag) in [
-            ("force", "--force"),
-            ("keep_session_open", "--keep-open"),
-            ("redact_secrets", "--redact-secrets"),
-            ("redactSecrets", "--redact-secrets"),
-        ] {
-            if given.remove(name) == Some(true.into()) {
-                arguments.push(flag.into());
-            }
-        }
-        for (name, value) in &given {
-            if !step.positional.contains(&name.as_str()) {
-                arguments.push(format!("--{}={}", flag(name, step.verb), text_of(value)));
-            }
-        }
-        for name in step.positional {
-            arguments.extend(step.params.get(*name).map(text_of));
-        }
-        let finished = self.0.run_with_input(&arguments, context.as_bytes());
-        let body = finished.json();
-        assert_eq!(body["success"] == true, finished.code == 0, "{body}");
-        if finished.code == 0 {
-            Ok(body["data"].clone())
-        } else {
-            Err(body["error"]["code"].as_str().unwrap().into())
-        }
-    }
-}
-
-fn text_of(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
-/// Inserts path parameters into the path; returns the path and the remaining parameters.
-fn fill_path(path: &str, params: &Value) -> (String, Value) {
-    let (mut path, mut rest) = (path.to_owned(), params.clone());
-    for (name, value) in params.as_object().unwrap() {
-        let placeholder = format!("{{{name}}}");
-        if path.contains(&placeholder) {
-            path = path.replace(&placeholder, &encode(&text_of(value)));
-            rest.as_object_mut().unwrap().remove(name);
-        }
-    }
-    (path, rest)
-}
-
-fn flag(param: &str, verb: &[&str]) -> String {
-    match param {
-        "issue_number" => "issue".into(),
-        "session_id" if matches!(verb, ["handoff", "create"] | ["note"] | ["note", "list"]) => {
-            "session".into()
-        }
-        "commit_sha" => "commit".into(),
-        "status_label" => "status".into(),
-        "sessionId" => "session".into(),
-        "agentSessionId" => "agent-session".into(),
-        "contextKey" => "key".into(),
-        "maxBytes" => "max-bytes".into(),
-        "maxTokens" => "max-tokens".into(),
-        other => other.replace('_', "-"),
-    }
-}
-
-/// Masks values that differ between runs: ids, times and random intervals.
-fn masked(value: &Value) -> Value {
-    match value {
-        Value::Object(map) => map
-            .iter()
-            .map(|(name, value)| {
-                let varies = name.ends_with("_at")
-                    || name.ends_with("_id")
-                    || name.ends_with("At")
-                    || [
-                        "id",
-                        "heartbeat_interval_seconds",
-                        "next_cursor",
-                        "agentSessionId",
-                        "more",
-                        "replaced_by",
-                        "score",
-                        "took_ms",
-                    ]
-                    .contains(&name.as_str())
-                    || value.as_str().is_some_and(|text| text.starts_with("ckpt_"));
-                let value = if varies && !value.is_null() { json!("<varies>") } else { masked(value) };
-                (name.clone(), value)
-            })
-            .collect::<serde_json::Map<_, _>>()
-            .into(),
-        Value::Array(items) => items.iter().map(masked).collect(),
-        other => other.clone(),
-    }
-}
-
-fn start(mut params: Value) -> Step {
-    // Over MCP the client is recorded even if the call does not name it.
-    for (name, value) in [("client", "c"), ("client_version", "1")] {
-        params.as_object_mut().unwrap().entry(name).or_insert_with(|| value.into());
-    }
-    Step {
-        http: ("POST", "/sod"),
-        tool: "session_start",
-        verb: &["session", "start"],
-        params,
-        positional: &[],
-    }
-}
-
-fn heartbeat(session_id: &str) -> Step {
-    Step {
-        http: ("POST", "/heartbeat"),
-        tool: "session_heartbeat",
-        verb: &["session", "heartbeat"],
-        params: json!({ "session_id": session_id }),
-        positional: &["session_id"],
-    }
-}
-
-fn end(params: Value) -> Step {
-    Step {
-        http: ("POST", "/eod"),
-        tool: "session_end",
-        verb: &["session", "end"],
-        params,
-        positional: &["session_id"],
-    }
-}
-
-fn list(params: Value) -> Step {
-    Step {
-        http: ("GET", "/active"),
-        tool: "active_sessions",
-        verb: &["session", "list"],
-        params,
-        positional: &[],
-    }
-}
-
-fn update(params: Value) -> Step {
-    Step {
-        http: ("POST", "/update"),
-        tool: "session_update",
-        verb: &["session", "update"],
-        params,
-        positional: &["session_id"],
-    }
-}
-
-fn show(session_id: &str) -> Step {
-    Step {
-        http: ("GET", "/sessions/{session_id}"),
-        tool: "session_show",
-        verb: &["session", "show"],
-        params: json!({ "session_id": session_id }),
-        positional: &["session_id"],
-    }
-}
-
-fn latest(params: Value) -> Step {
-    Step {
-        http: ("GET", "/handoffs/latest"),
-        tool: "handoff_latest",
-        verb: &["handoff", "latest"],
-        params,
-        positional: &[],
-    }
-}
-
-fn handoffs(params: Value) -> Step {
-    Step {
-        http: ("GET", "/handoffs"),
-        tool: "handoff_list",
-        verb: &["handoff", "list"],
-        params,
-        positional: &[],
-    }
-}
-
-fn show_handoff(handoff_id: &str) -> Step {
-    Step {
-        http: ("GET", "/handoffs/{handoff_id}"),
-        tool: "handoff_show",
-        verb: &["handoff", "show"],
-        params: json!({ "handoff_id": handoff_id }),
-        positional: &["handoff_id"],
-    }
-}
-
-fn create(params: Value) -> Step {
-    Step {
-        http: ("POST", "/handoffs"),
-        tool: "handoff_create",
-        verb: &["handoff", "create"],
-        params,
-        positional: &[],
-    }
-}
-
-fn ack(handoff_id: &str, agent: &str) -> Step {
-    Step {
-        http: ("POST", "/handoffs/{handoff_id}/ack"),
-        tool: "handoff_ack",
-        verb: &["handoff", "ack"],
-        params: json!({ "handoff_id": handoff_id, "agent": agent }),
-        positional: &["handoff_id"],
-    }
-}
-
-fn withdraw(handoff_id: &str) -> Step {
-    Step {
-        http: ("POST", "/handoffs/{handoff_id}/withdraw"),
-        tool: "handoff_withdraw",
-        verb: &["handoff", "withdraw"],
-        params: json!({ "handoff_id": handoff_id }),
-        positional: &["handoff_id"],
-    }
-}
-
-fn note(params: Value) -> Step {
-    Step { http: ("POST", "/api/notes"), tool: "note", verb: &["note"], params, positional: &["text"] }
-}
-
-fn notes(params: Value) -> Step {
-    Step { http: ("GET", "/api/notes"), tool: "note_list", verb: &["note", "list"], params, positional: &[] }
-}
-
-fn show_note(note_id: &str) -> Step {
-    Step {
-        http: ("GET", "/api/notes/{note_id}"),
-        tool: "note_show",
-        verb: &["note", "show"],
-        params: json!({ "note_id": note_id }),
-        positional: &["note_id"],
-    }
-}
-
-fn edit_note(params: Value) -> Step {
-    Step {
-        http: ("POST", "/api/notes/{note_id}"),
-        tool: "note_update",
-        verb: &["note", "edit"],
-        params,
-        positional: &["note_id"],
-    }
-}
-
-fn delete_note(note_id: &str) -> Step {
-    Step {
-        http: ("DELETE", "/api/notes/{note_id}"),
-        tool: "note_delete",
-        verb: &["note", "delete"],
-        params: json!({ "note_id": note_id }),
-        positional: &["note_id"],
-    }
-}
+use interfaces::{Cli, Http, Interface, Mcp, McpOverHttp, Outcome, Step, masked};
+use steps::*;
 
 fn run_note_calls(script: &mut Script<'_>) {
     let mut call = |step: Step| script.call(&step);
@@ -392,26 +41,6 @@ fn run_note_calls(script: &mut Script<'_>) {
     call(delete_note(&id)).unwrap();
     call(delete_note(&id)).unwrap_err();
     call(show_note(&id)).unwrap_err();
-}
-
-fn reject(id: &str) -> Step {
-    Step {
-        http: ("POST", "/api/memory/reject"),
-        tool: "memory_reject",
-        verb: &["memory", "reject"],
-        params: json!({ "id": id }),
-        positional: &["id"],
-    }
-}
-
-fn supersede(id: &str, by: &str) -> Step {
-    Step {
-        http: ("POST", "/api/memory/supersede"),
-        tool: "memory_supersede",
-        verb: &["memory", "supersede"],
-        params: json!({ "id": id, "by": by }),
-        positional: &["id"],
-    }
 }
 
 fn run_memory_calls(script: &mut Script<'_>) {
@@ -457,91 +86,6 @@ fn run_scenarios(interface: &mut dyn Interface) -> Vec<Outcome> {
     run_note_calls(&mut script);
     run_memory_calls(&mut script);
     script.outcomes
-}
-
-fn save(params: Value) -> Step {
-    Step {
-        http: ("POST", "/api/checkpoints"),
-        tool: "workflow_checkpoint_save",
-        verb: &["checkpoint", "save"],
-        params,
-        positional: &[],
-    }
-}
-
-fn load(params: Value) -> Step {
-    Step {
-        http: ("GET", "/api/checkpoints/load"),
-        tool: "workflow_checkpoint_load",
-        verb: &["checkpoint", "load"],
-        params,
-        positional: &["checkpointId"],
-    }
-}
-
-fn load_by_path(checkpoint_id: &str) -> Step {
-    let params = json!({ "checkpointId": checkpoint_id });
-    Step { http: ("GET", "/api/checkpoints/{checkpointId}"), ..load(params) }
-}
-
-fn list_checkpoints(params: Value) -> Step {
-    Step {
-        http: ("GET", "/api/checkpoints"),
-        tool: "workflow_checkpoint_list",
-        verb: &["checkpoint", "list"],
-        params,
-        positional: &[],
-    }
-}
-
-fn mark(session_id: &str, key: &str) -> Step {
-    Step {
-        http: ("POST", "/api/checkpoints/critical"),
-        tool: "workflow_mark_critical",
-        verb: &["checkpoint", "mark-critical"],
-        params: json!({ "sessionId": session_id, "contextKey": key }),
-        positional: &["contextKey"],
-    }
-}
-
-fn diff(params: Value) -> Step {
-    Step {
-        http: ("GET", "/api/checkpoints/diff"),
-        tool: "workflow_checkpoint_diff",
-        verb: &["checkpoint", "diff"],
-        params,
-        positional: &["from", "to"],
-    }
-}
-
-fn explain(params: Value) -> Step {
-    Step {
-        http: ("GET", "/api/checkpoints/explain"),
-        tool: "workflow_explain",
-        verb: &["checkpoint", "explain"],
-        params,
-        positional: &["checkpointId"],
-    }
-}
-
-fn delete(checkpoint_id: &str) -> Step {
-    Step {
-        http: ("DELETE", "/api/checkpoints/{checkpointId}"),
-        tool: "workflow_checkpoint_delete",
-        verb: &["checkpoint", "delete"],
-        params: json!({ "checkpointId": checkpoint_id }),
-        positional: &["checkpointId"],
-    }
-}
-
-fn workflows(params: Value) -> Step {
-    Step {
-        http: ("GET", "/api/workflows"),
-        tool: "workflow_list",
-        verb: &["checkpoint", "workflows"],
-        params,
-        positional: &[],
-    }
 }
 
 const UNKNOWN_CHECKPOINT: &str = "ckpt_01HQXV3NK8ZZZZZZZZZZZZZZZZ";
@@ -685,21 +229,6 @@ fn run_handoff_calls(script: &mut Script<'_>) {
     call(show_handoff("nonsense")).unwrap_err();
 }
 
-fn search(params: Value) -> Step {
-    let (http, verb) = (("GET", "/api/search"), &["search"] as &[_]);
-    Step { http, tool: "search", verb, params, positional: &["q"] }
-}
-
-fn timeline(params: Value) -> Step {
-    let (http, verb) = (("GET", "/api/timeline"), &["timeline"] as &[_]);
-    Step { http, tool: "timeline", verb, params, positional: &["id"] }
-}
-
-fn get_items(ids: &str) -> Step {
-    let (http, verb) = (("GET", "/api/items"), &["get"] as &[_]);
-    Step { http, tool: "get", verb, params: json!({ "ids": ids }), positional: &["ids"] }
-}
-
 /// Searches what the other scenarios stored.
 fn run_recall_calls(script: &mut Script<'_>) {
     let mut call = |step: Step| script.call(&step);
@@ -779,7 +308,9 @@ fn every_interface_returns_the_same_results() {
 }
 
 /// Operations for hooks, workers and users that are not offered as tools.
-const NO_TOOL: [&str; 16] = [
+const NO_TOOL: [&str; 18] = [
+    "agent.list",
+    "task.show",
     "hook.report",
     "transcript.import",
     "observation.import",
@@ -799,7 +330,9 @@ const NO_TOOL: [&str; 16] = [
 ];
 
 /// Verbs whose name differs from their operation.
-const OTHER_VERBS: [(&str, &[&str]); 10] = [
+const OTHER_VERBS: [(&str, &[&str]); 12] = [
+    ("agent.list", &["doctor"]),
+    ("task.show", &["task", "get-context"]),
     ("context.read", &["context"]),
     ("hook.report", &["hook"]),
     ("transcript.import", &["import", "claude-code"]),

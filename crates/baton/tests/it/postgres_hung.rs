@@ -1,5 +1,5 @@
-//! A PostgreSQL server that accepts connections and does not answer: requests fail in time, writes are spooled, and
-//! everything recovers by itself.
+//! A PostgreSQL server that accepts connections and does not answer: requests fail in time, writes go to the
+//! outbox, and everything recovers without a restart.
 
 use std::collections::BTreeSet;
 
@@ -43,7 +43,7 @@ fn steps(home: &Home) -> Vec<u64> {
 }
 
 #[test]
-fn requests_fail_writes_are_spooled_and_everything_recovers_after_a_hang() {
+fn requests_fail_writes_go_to_the_outbox_and_everything_recovers_after_a_hang() {
     let Some(postgres) = TestServer::start() else { return };
     let hooked = Hooked::at(home_on(&postgres.url));
     let home = &hooked.home;

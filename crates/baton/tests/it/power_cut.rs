@@ -193,8 +193,9 @@ fn report(home: &Home, number: u64) {
     assert_eq!((finished.code, finished.stdout.as_str()), (0, ""), "{finished:?}");
 }
 
-/// Reports once more, which replays the spool, until these reports are stored. A hook that takes longer than five
-/// seconds leaves the rest in the spool, so a busy machine may need several. Returns everything that is stored.
+/// Reports once more, which replays the outbox, until these reports are stored. A hook that takes longer than
+/// five seconds leaves the rest in the outbox, so a busy machine may need several. Returns everything that is
+/// stored.
 fn replayed(home: &Home, expected: &[u64]) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     wait_until("every acknowledged report is stored", || {
@@ -288,7 +289,7 @@ fn power_cut_keeps_sessions_handoffs_checkpoints_and_reports() {
     });
 }
 
-// The spool: checkpoints and hook reports while the database cannot be used, and their replay.
+// The outbox: checkpoints and hook reports while the database cannot be used, and their replay.
 
 const NO_DATABASE: &str = "this is not a database";
 const SPOOLED: u64 = 6;
@@ -305,7 +306,7 @@ fn save(home: &Home, number: u64) -> String {
     saved.json()["data"]["checkpointId"].as_str().unwrap().to_owned()
 }
 
-/// Returns the ids of the checkpoints, oldest first. Listing replays the spool.
+/// Returns the ids of the checkpoints, oldest first. Listing replays the outbox.
 fn saved(home: &Home) -> Vec<String> {
     let listed =
         home.run(&["checkpoint", "list", "--session", "spooled", "--limit", "100", "--format", "json"]);
@@ -319,7 +320,7 @@ fn saved(home: &Home) -> Vec<String> {
     listed.iter().rev().map(|one| one["checkpointId"].as_str().unwrap().to_owned()).collect()
 }
 
-/// A spooled item: a checkpoint or a hook report.
+/// An item in the outbox: a checkpoint or a hook report.
 enum Spooled {
     Checkpoint { id: String, number: u64 },
     Report { number: u64 },
@@ -361,7 +362,7 @@ fn check_spool(home: &Home, cut: usize, steps: &[Step<Spooled>]) {
 
 #[test]
 #[ignore = "run by scripts/test --full"]
-fn power_cut_keeps_the_spool_and_its_replay() {
+fn power_cut_keeps_the_outbox_and_its_replay() {
     let folder = folder();
     let disk = mount(&folder);
     let home = Home::at(folder.path(), BINARY);
@@ -384,7 +385,7 @@ fn power_cut_keeps_the_spool_and_its_replay() {
         report(&home, SPOOLED);
         Spooled::Report { number: SPOOLED }
     }));
-    wait_until("the spool is replayed", || {
+    wait_until("the outbox is replayed", || {
         report(&home, SPOOLED);
         captured(&home).len() as u64 == SPOOLED + 1
     });

@@ -154,9 +154,30 @@ impl Rig {
         let status = self.home.run(&["status", "--format", "json"]).json();
         assert!(status["data"]["last_captured"][client].is_string(), "{status}");
     }
+
+    /// Imports the chats that an agent recorded into an empty store, and checks that a second import adds nothing.
+    fn assert_imported(&self, client: &str) {
+        let run = |arguments: &[&str]| {
+            let mut command = self.home.command();
+            command.args(arguments).args(["--format", "json"]);
+            command.env("BATON_DATA_DIR", self.home.path().join("tmp/imported"));
+            let output = command.output().unwrap();
+            assert!(output.status.success(), "{output:?}");
+            serde_json::from_slice::<Value>(&output.stdout).unwrap()["data"].clone()
+        };
+        let done = run(&["import", client]);
+        assert_eq!((&done["turns"], &done["invalid"]), (&2.into(), &0.into()), "{done}");
+        let observations = run(&["observation", "list"]).to_string();
+        assert!(observations.contains("echo shipped-feature-7"), "{observations}");
+        assert!(observations.contains("missing-file-42"), "{observations}");
+        let found = run(&["search", "ship", "feature-7"]).to_string();
+        assert!(found.contains("Feature-7 is shipped"), "{found}");
+        let again = run(&["import", client]);
+        assert_eq!((&again["turns"], &again["observations"]), (&0.into(), &0.into()), "{again}");
+    }
 }
 
-/// Runs two chats and checks that the second one knows the first one.
+/// Runs two chats and checks that the second one receives the context of the first one.
 fn check(rig: &Rig, client: &str, chat: impl Fn(&str) -> Vec<Value>) {
     let first = chat("Please ship feature-7.");
     assert!(first.len() >= 4, "three tool calls and a closing message need four requests: {}", first.len());
@@ -246,6 +267,7 @@ fn gemini_remembers_the_previous_chat() {
             [program, "--model", "gemini-2.5-flash", "--yolo", "--skip-trust", "--prompt", prompt];
         rig.chat(&rig.packages.join("node"), &arguments, &variables)
     });
+    rig.assert_imported("gemini");
     rig.setup(&["gemini", "--remove"]);
     assert!(rig.read(".gemini/settings.json").contains("// mine"));
     assert!(!rig.home.path().join(".gemini/extensions/baton").exists());
@@ -275,6 +297,7 @@ fn opencode_remembers_the_previous_chat() {
     });
     let observations = rig.home.run(&["observation", "list", "--format", "json"]).stdout;
     assert!(observations.contains(": exit 1, cat: missing-file-42"), "{observations}");
+    rig.assert_imported("opencode");
     rig.setup(&["opencode", "--remove"]);
     assert_eq!(rig.read(".config/opencode/opencode.jsonc"), config);
     assert_eq!(rig.read(".config/opencode/plugins/mine.js"), plugin);

@@ -136,6 +136,40 @@ fn print_shows_the_prompt_and_records_nothing() {
 }
 
 #[test]
+fn print_shows_what_a_relay_sends() {
+    let hooked = checkout();
+    let request = |prompt: &str| {
+        let report = hooked.claude("UserPromptSubmit", json!({ "prompt": prompt }));
+        hooked.hook("user-prompt-submit", &report);
+    };
+    // The request that failed is no longer the latest one.
+    request("Use cookies instead of local storage.");
+    hooked.hook("stop", &hooked.claude("Stop", json!({ "last_assistant_message": "Cookies work now." })));
+    request("Now write the test of the logout.");
+    let printed = relay(&hooked, &["--to", "codex", "--print"]);
+    assert_eq!(printed.code, 0, "{printed:?}");
+    let summary = |session: &Value| {
+        hooked.data(&["session", "show", session["id"].as_str().unwrap()])["summary"].clone()
+    };
+    assert_eq!(summary(&hooked.sessions()[0]), Value::Null, "nothing is recorded");
+    assert_eq!(handoffs(&hooked), Vec::<Value>::new());
+    install(&hooked.home, "codex");
+    assert_eq!(relay(&hooked, &["--to", "codex"]).code, 0);
+    let sent = kept(&hooked, "arguments");
+    let handoff = handoffs(&hooked).remove(0);
+    let parts = [
+        "Goal:\n- Users must stay signed in.",
+        "Cookies: the proxy drops headers",
+        "- login.rs",
+        handoff["summary"].as_str().unwrap(),
+    ];
+    for part in parts {
+        assert!(sent.contains(part), "{part}: {sent}");
+        assert!(printed.stdout.contains(part), "{part}: {}", printed.stdout);
+    }
+}
+
+#[test]
 fn missing_agent_is_an_error_and_records_nothing() {
     let hooked = checkout();
     // A file that cannot be executed is not a program.

@@ -230,7 +230,7 @@ fn large_files_are_edited_and_modes_are_kept() {
 }
 
 #[test]
-fn files_that_cannot_be_edited_safely_are_left_alone() {
+fn files_that_cannot_be_edited_safely_are_not_changed() {
     type Prepare = fn(&Home);
     let cases: [(&str, &str, Prepare); 9] = [
         ("cursor", "the file is not valid JSON", |home| write(home, ".cursor/mcp.json", "{ \"a\": ")),
@@ -277,7 +277,7 @@ fn files_that_cannot_be_edited_safely_are_left_alone() {
 }
 
 #[test]
-fn a_file_of_another_user_is_left_alone() {
+fn files_of_other_users_are_not_changed() {
     // Only root can give a file away.
     let home = home();
     write(&home, ".codex/config.toml", "a = 1\n");
@@ -367,6 +367,17 @@ fn doctor_reports_the_state_of_each_connection() {
     assert!(moved.contains("the configured binary /nowhere/baton does not exist"), "{moved}");
     ok(&home, &["claude-code"]);
     assert!(doctor(&home)[0].starts_with("ok "), "{:?}", doctor(&home));
+}
+
+#[test]
+fn doctor_lists_the_connections_of_the_user_once_in_the_home_folder() {
+    let home = home();
+    ok(&home, &["claude-code", "codex"]);
+    let in_project = doctor(&home).len();
+    let in_home = Home::at(home.path(), env!("CARGO_BIN_EXE_baton"));
+    let found = doctor(&in_home);
+    assert_eq!(found.len(), in_project, "{found:?}");
+    assert!(!found.iter().any(|finding| finding.contains("(project)")), "{found:?}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use baton_core::Sha256Hash;
-use baton_core::task::TaskContext;
+use baton_task::rules::TaskContext;
 use baton_testkit::crash::cycles;
 
 use crate::checkout::{Checkout, TASK};

@@ -89,7 +89,7 @@ fn a_task_can_be_processed_with_tools() {
 }
 
 #[test]
-fn the_repository_defaults_to_that_of_the_checkout() {
+fn repo_defaults_to_the_repository_of_the_checkout() {
     let checkout = Checkout::new();
     let start = |arguments: &[&str]| {
         let all = [&["session", "start", "--agent", "a", "--format", "json"], arguments].concat();

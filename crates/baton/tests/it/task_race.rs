@@ -5,7 +5,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use baton_core::task::TaskContext;
+use baton_task::rules::TaskContext;
 use baton_testkit::binary::Finished;
 use serde_json::{Value, json};
 

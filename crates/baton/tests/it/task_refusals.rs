@@ -151,7 +151,7 @@ fn invalid_input_fails_with_the_documented_codes() {
     checkout.write("tasks/TASK-7.task.yaml", "title: x\n  status: [\n");
     let error = checkout.refused(7, &["init-context", "TASK-7"]);
     assert!(error["details"]["line"].is_u64() && error["details"]["column"].is_u64(), "{error}");
-    checkout.write("tasks/TASK-7.task.yaml", "owner: x\n");
+    checkout.write("tasks/TASK-7.task.yaml", "- x\n");
     checkout.refused(7, &["init-context", "TASK-7"]);
     let unknown = checkout.refused(7, &["init-context", "TASK-0825", "--base-commit", "nothing"]);
     assert!(unknown["message"].as_str().unwrap().contains("there is no commit nothing"), "{unknown}");
@@ -401,4 +401,25 @@ fn unreadable_folders_and_embedded_repositories_are_reported() {
     let (code, text) = task(&snapshot);
     assert_eq!(code, Some(0), "{text}");
     assert!(text.contains("embedded is an embedded repository"), "{text}");
+}
+
+#[test]
+fn command_without_content_is_rejected() {
+    let checkout = Checkout::with_context();
+    for command in ["", "  ", "# todo", "\n# todo\n\n"] {
+        let refused = checkout.home.run(&["task", "run-qa", TASK, "--agent", "implementer", "--", command]);
+        assert!(refused.code == 7 && refused.stderr.contains("contains no command"), "{refused:?}");
+    }
+}
+
+#[test]
+fn baseline_is_rejected_after_an_edit_that_git_was_told_to_ignore() {
+    let checkout = Checkout::with_context();
+    let baseline = ["task", "run-qa", TASK, "--agent", "implementer", "--baseline", "--", "true"];
+    checkout.git(&["update-index", "--assume-unchanged", "src/lib.rs"]);
+    checkout.write("src/lib.rs", "pub fn edited() {}\n");
+    let refused = checkout.home.run(&baseline);
+    assert!(refused.code == 4 && refused.stderr.contains("src/lib.rs"), "{refused:?}");
+    checkout.git(&["checkout", "--quiet", "HEAD", "--", "src/lib.rs"]);
+    assert_eq!(checkout.home.run(&baseline).code, 0);
 }

@@ -49,8 +49,8 @@ const VENTURE_B_TEXTS: [&str; 7] = [
 ];
 
 /// Routes that require access to all ventures.
-const REQUIRE_ALL_VENTURES: [&str; 4] =
-    ["/api/queue/stats", "/api/queue/retry", "/api/queue/purge", "/api/health"];
+const REQUIRE_ALL_VENTURES: [&str; 5] =
+    ["/api/queue/stats", "/api/queue/retry", "/api/queue/purge", "/api/health", "/api/agents"];
 
 /// Routes that omit records of other ventures.
 const OMIT_OTHER_VENTURES: [&str; 4] = ["/api/queue", "/api/requests", "/api/search", "/api/ids"];
@@ -88,6 +88,9 @@ fn fill_venture_b(served: &Served) -> VentureRecords {
     });
     let observation_id = observe_in_venture_b(served, &workflow_id);
     let turn_id = ask_in_venture_b(served, &workflow_id);
+    let task = json!({ "task_id": "TASK-1", "host": "b-host", "checkout": "/b", "venture": "b", "status": "waiting",
+        "title": "b-only-goal" });
+    served.ok("/api/tasks", &task);
     let note = json!({ "session_id": session_id, "text": "b-only-note" });
     let note_id = id(&served.ok("/api/notes", &note)["note"]["id"]);
     VentureRecords {
@@ -177,6 +180,7 @@ fn requests(path: &str, method: &str, operation: &Value, records: &VentureRecord
         | "/api/notes" | "/api/memory" | "/sessions" | "/api/overview" | "/api/activity" => {
             vec!["venture=b".into()]
         }
+        "/api/tasks/show" => vec!["id=b/TASK-1@b-host:/b".into()],
         "/api/context" => vec!["venture=b&repo=b/repo".into()],
         "/api/ids" => vec![format!("prefix={}", &session_id[..session_id.len() - 1])],
         "/api/queue" => vec!["status=done".into()],

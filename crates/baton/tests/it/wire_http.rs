@@ -120,6 +120,15 @@ fn responses_to_unparsable_requests_have_a_body_and_a_correlation_id() {
         assert!(answer.head.contains("connection: close"), "{}", answer.head);
         assert_closed(stream);
     }
+    let mut stream = connect(&served);
+    let headers: String = (0..500).map(|number| format!("X-{number}: x\r\n")).collect();
+    send(&mut stream, &format!("GET /healthz HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n"));
+    let answer = receive(&mut stream);
+    assert!(
+        answer.status == 431 && answer.json()["message"].to_string().contains("100 headers"),
+        "{}",
+        answer.head
+    );
     // The same after a valid request on the same connection.
     let mut stream = connect(&served);
     send(&mut stream, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nnonsense\r\n\r\n");

@@ -181,7 +181,7 @@ fn an_unusable_database_is_an_error_with_the_cause() {
     assert_eq!(failed.code, 1, "{failed:?}");
     let error = failed.json()["error"].clone();
     let message = error["message"].as_str().unwrap();
-    assert!(message.contains("the worker ended at once"), "{message}");
+    assert!(message.contains("cannot start the worker: it exited"), "{message}");
     assert!(message.contains("database"), "the message must contain the cause: {message}");
     assert!(error["hint"].as_str().unwrap().contains("worker.log"), "{error}");
     wait_until("all processes have exited", || processes_of(&fixture.data_dir()).is_empty());

@@ -370,15 +370,16 @@ fn part_of_a_file_is_shown_from_its_start_to_its_end() {
 }
 
 #[test]
-fn constants_are_shown_with_their_values() {
+fn constants_and_variables_are_shown_with_their_values() {
     let rest: String = (0..60).map(|line| format!("\nfunc f{line}() {{\n\twork()\n}}\n")).collect();
-    let content = format!("package a\n\nconst maxRetries = 3\n{rest}");
+    let content = format!("package a\n\nconst maxRetries = 3\n\nvar retries int\n{rest}");
     let seen = observe(
         "Read",
         json!({ "file_path": "/home/dev/app/a.go" }),
         json!({ "type": "text", "file": { "filePath": "/home/dev/app/a.go", "content": content, "startLine": 1 } }),
     );
-    assert!(detail(&seen).contains("Constants: maxRetries = 3"), "{seen:?}");
+    assert!(seen.summary.ends_with(": 60 functions, 2 globals."), "{}", seen.summary);
+    assert!(detail(&seen).contains("Globals: maxRetries = 3, retries int"), "{seen:?}");
 }
 
 #[test]
@@ -396,4 +397,140 @@ fn file_that_is_read_up_to_a_limit_is_not_called_whole() {
     let listed =
         observe("Glob", json!({ "pattern": "*.rs" }), json!({ "filenames": ["a.rs"], "truncated": true }));
     assert_eq!(listed.title, "List files matching '*.rs': first 1 entry");
+}
+
+#[test]
+fn context_lines_are_no_hits_whatever_their_path() {
+    // Claude Code makes the path relative only in lines with a colon.
+    let content = "src/a.go:403:type Summary struct {\nsrc/a.go-404-\tID string `json:\"id\"`\n/home/dev/app/src/a.go-405-}\n/home/dev/app/src/a.go-406-\n--\n../lib/b.go:7:type Summary struct {\n/home/dev/lib/b.go-8-}\n";
+    let seen = observe(
+        "Grep",
+        json!({ "pattern": "type Summary", "path": "/home/dev/app/src", "output_mode": "content", "-A": 3 }),
+        json!({ "mode": "content", "numFiles": 0, "filenames": [], "content": content, "numLines": 7 }),
+    );
+    assert_eq!(seen.title, "Search for 'type Summary' in src: 2 hits in 2 files");
+    assert!(
+        detail(&seen).contains("403: type Summary struct {") && !detail(&seen).contains("404"),
+        "{seen:?}"
+    );
+}
+
+#[test]
+fn search_that_lists_no_files_has_no_hits() {
+    let seen = observe(
+        "Grep",
+        json!({ "pattern": "parse_header", "output_mode": "files_with_matches", "glob": "*.rs" }),
+        json!({ "mode": "files_with_matches", "filenames": [], "numFiles": 0 }),
+    );
+    assert_eq!(seen.title, "Search for 'parse_header' in *.rs files: no hits");
+    assert_eq!(seen.detail, None);
+}
+
+#[test]
+fn hits_in_one_file_are_shown_with_their_text() {
+    let content: String = (1..60)
+        .map(|line| {
+            format!("{}:func step_{line}(input *Input) error {{\n{}-\treturn nil\n", line * 10, line * 10 + 1)
+        })
+        .collect();
+    let seen = observe(
+        "Grep",
+        json!({ "pattern": "^func", "path": "src/a.go", "output_mode": "content", "-A": 1 }),
+        json!({ "mode": "content", "content": content, "filenames": [] }),
+    );
+    assert_eq!(seen.title, "Search for '^func' in src/a.go: 59 hits");
+    let detail = detail(&seen);
+    assert!(detail.starts_with("src/a.go:\n10: func step_1("), "{detail}");
+    assert!(detail.ends_with("of 59 hits left out]") && !detail.contains("return nil"), "{detail}");
+}
+
+#[test]
+fn numbers_of_lines_that_are_left_out_agree_with_the_size_of_the_change() {
+    let body: String = (0..60).map(|line| format!("\tcall_number_{line}(argument)\n\n}}\n")).collect();
+    let seen = observe(
+        "Write",
+        json!({ "file_path": "/home/dev/app/a.txt", "content": body }),
+        json!({ "type": "create", "filePath": "/home/dev/app/a.txt", "content": body }),
+    );
+    let shown = detail(&seen).lines().filter(|line| line.starts_with('+')).count();
+    assert!(seen.title.ends_with(": 180 lines"), "{}", seen.title);
+    assert!(detail(&seen).contains(&format!("[{} of 180 changed lines left out]", 180 - shown)), "{seen:?}");
+    let read = observe(
+        "Read",
+        json!({ "file_path": "/home/dev/app/a.txt" }),
+        json!({ "type": "text", "file": { "filePath": "/home/dev/app/a.txt", "content": body, "numLines": 180, "startLine": 1, "totalLines": 180 } }),
+    );
+    let number = |line: &str| line.strip_prefix('[')?.split(' ').next()?.parse::<usize>().ok();
+    let left_out: usize = detail(&read).lines().filter_map(number).sum();
+    // The two lines without words after each shown line are not shown.
+    let shown = detail(&read).lines().filter(|line| line.starts_with("call_")).count();
+    assert_eq!(left_out + shown * 3, 180, "{read:?}");
+}
+
+#[test]
+fn document_that_is_written_again_keeps_its_text() {
+    let plan = "# Plan: Store positions\n\nThe strategy loses the position of the transcript.\n\n## Steps\n\n1. Add `StartLine` to `State` in `src/state.go`\n2. Fill it in `SaveChanges`\n\n```go\n// Store the position of the first checkpoint\nstate.StartLine = 1\n```\n";
+    let old = "# Review of tokens\n\nAn older text.\n";
+    let seen = observe(
+        "Write",
+        json!({ "file_path": "/home/dev/.claude/plans/gem.md", "content": plan }),
+        json!({ "type": "update", "filePath": "/home/dev/.claude/plans/gem.md", "content": plan, "originalFile": old,
+                "structuredPatch": [{ "oldStart": 1, "newStart": 1, "lines": ["-# Review of tokens", "+# Plan: Store positions"] }] }),
+    );
+    assert_eq!(seen.title, "Write plan 'Store positions' to /home/dev/.claude/plans/gem.md");
+    assert!(
+        seen.summary.ends_with("It says: \"The strategy loses the position of the transcript\"."),
+        "{}",
+        seen.summary
+    );
+    assert!(detail(&seen).contains("Fill it in `SaveChanges`"), "{seen:?}");
+}
+
+#[test]
+fn comment_that_was_only_moved_is_not_quoted() {
+    let edit = |old: &str, new: &str| {
+        observe(
+            "Edit",
+            json!({ "file_path": "/home/dev/app/a.go", "old_string": old, "new_string": new }),
+            json!("ok"),
+        )
+        .summary
+    };
+    let old = "\tAgent: agent,\n\tSteps: 0, // Not available from the point\n";
+    let new = "\tAgent: point.Agent,\n\tSteps: 0,           // Not available from the point\n";
+    assert!(!edit(old, new).contains("Says"), "{}", edit(old, new));
+    let why = new.replace("point.Agent,", "point.Agent, // The agent comes from the state");
+    assert!(edit(old, &why).contains("Says: \"The agent comes from the state\""), "{}", edit(old, &why));
+}
+
+#[test]
+fn large_script_is_described_by_its_comments() {
+    let script: String = (1..60)
+        .map(|step| format!("# Step {step} of the release copies files\ncp \"$FROM_{step}\" \"$TO_{step}\" && echo \"copied number {step} of all the files\"\nsleep 1\n"))
+        .collect();
+    let seen = observe(
+        "Read",
+        json!({ "file_path": "/home/dev/app/release.sh" }),
+        json!({ "type": "text", "file": { "filePath": "/home/dev/app/release.sh", "content": script, "numLines": 177, "startLine": 1, "totalLines": 177 } }),
+    );
+    assert!(
+        detail(&seen).starts_with("Comments:\n# Step 1 of the release copies files\n# Step 2 of"),
+        "{seen:?}"
+    );
+}
+
+#[test]
+fn edit_of_a_document_quotes_the_document() {
+    let old = "### 3. Update setup\n\nTwo places set it.\n";
+    let new = "### 3. Update setup, done\n\nRemoved the blocks that set telemetry to true.\n\n```go\n// Load the preference of the user from the settings file, ignore errors\nload()\n```\n";
+    let seen = observe(
+        "Edit",
+        json!({ "file_path": "/home/dev/app/plan.md", "old_string": old, "new_string": new }),
+        json!("ok"),
+    );
+    assert!(
+        seen.summary.ends_with("Says: \"Removed the blocks that set telemetry to true\"."),
+        "{}",
+        seen.summary
+    );
 }

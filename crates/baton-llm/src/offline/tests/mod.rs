@@ -8,7 +8,8 @@ mod session;
 mod shell;
 mod written;
 
-use baton_core::observation::{CompressedObservation, FunctionAction, ToolUse};
+use baton_core::observation::{CompressedObservation, FunctionAction};
+use baton_observation::ToolUse;
 use serde_json::Value;
 
 use super::Offline;

@@ -1,8 +1,9 @@
 //! Properties that hold for any input.
 
 use baton_core::observation::{
-    Digest, MAX_SUMMARY_CHARS, MAX_TITLE_CHARS, SessionMaterial, ToolUse, TurnStatus, TurnText,
+    Digest, MAX_SUMMARY_CHARS, MAX_TITLE_CHARS, SessionMaterial, TurnStatus, TurnText,
 };
+use baton_observation::ToolUse;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::{detail, observe};
 
 #[test]
-fn a_page_is_fetched() {
+fn describes_fetched_pages() {
     let seen = observe(
         "WebFetch",
         json!({ "url": "https://docs.example.com/hooks", "prompt": "Which hooks are there? List them." }),
@@ -28,7 +28,7 @@ fn a_page_is_fetched() {
 }
 
 #[test]
-fn the_web_is_searched() {
+fn describes_web_searches() {
     let seen = observe(
         "WebSearch",
         json!({ "query": "rust sqlite wal" }),
@@ -47,7 +47,7 @@ fn the_web_is_searched() {
 }
 
 #[test]
-fn a_sub_agent_reports() {
+fn describes_reports_of_sub_agents() {
     let report = "Perfect! I have everything.\n\n## Findings\n\nSessions are saved by `SessionStore.save` in src/session/store.rs before the hook returns.\n\n- `load_all` reads src/session/index.json\n";
     let seen = observe(
         "Task",
@@ -66,7 +66,7 @@ fn a_sub_agent_reports() {
 }
 
 #[test]
-fn to_do_lists_and_tasks() {
+fn describes_todo_lists_and_tasks() {
     let seen = observe(
         "TodoWrite",
         json!({ "todos": [
@@ -130,7 +130,7 @@ fn declined_tool_use_keeps_the_reason() {
 }
 
 #[test]
-fn servers_of_mcp() {
+fn describes_calls_of_mcp_servers() {
     let issue = "{\"identifier\":\"ENT-95\",\"title\":\"Explain the folders\",\"status\":\"Todo\",\"description\":\"Add README.md to `.git/entire-sessions`.\",\"url\":\"https://x\"}";
     let seen = observe(
         "mcp__linear-server__get_issue",
@@ -155,7 +155,7 @@ fn servers_of_mcp() {
 }
 
 #[test]
-fn unknown_tools() {
+fn describes_unknown_tools_by_name_and_input() {
     let seen = observe(
         "FrobnicateThings",
         json!({ "name": "left widget", "count": 3 }),
@@ -221,4 +221,14 @@ fn structured_answers_of_other_tools_are_read() {
         json!({ "shellId": "ab12", "command": "npm run dev", "status": "failed", "exitCode": 1, "stdout": "listening on 3000\n", "stderr": "Error: address already in use :::3000\n" }),
     );
     assert!(output.title.starts_with("Run npm run dev: exit 1"), "{}", output.title);
+}
+
+#[test]
+fn failed_search_keeps_its_pattern() {
+    let seen = observe(
+        "Grep",
+        json!({ "pattern": "StartLine", "path": "/home/dev/app/cmd" }),
+        json!({ "is_error": true, "content": "<tool_use_error>Path does not exist: /home/dev/app/cmd</tool_use_error>" }),
+    );
+    assert_eq!(seen.title, "Grep 'StartLine' in cmd: failed, Path does not exist: /home/dev/app/cmd");
 }

@@ -73,7 +73,7 @@ fn summary_contains_outcomes() {
     let summary = summarize(&material);
     assert_eq!(
         summary.summary,
-        "Asked to: \"Add retries to our HTTP client\"; the last of 2 requests: \"commit it\". Changed 2 files: src/http.rs, README.md; added Client::retry; modified Client::send. Committed 'http: retry what can be retried'. Latest checks: \"Run cargo test: 14 passed\". The agent last said: Retries are in."
+        "Asked to: \"Add retries to our HTTP client\"; last: \"commit it\". The agent last said: \"Retries are in.\" Committed 'http: retry what can be retried'. Latest checks: \"Run cargo test: 14 passed\". Changed 2 files: src/http.rs, README.md; added Client::retry; modified Client::send."
     );
     assert_eq!(summary.key_files, ["src/http.rs", "README.md"]);
     assert_eq!(summary.key_decisions, ["Committed: http: retry what can be retried"]);
@@ -99,7 +99,7 @@ fn summary_of_a_long_session_is_bounded_and_contains_its_end() {
     ];
     let summary = summarize(&SessionMaterial { turns, digests, ..SessionMaterial::default() });
     assert!(summary.summary.chars().count() <= 1_500, "{}", summary.summary);
-    assert!(summary.summary.contains("The agent concluded: All tests pass now."), "{}", summary.summary);
+    assert!(summary.summary.contains("The agent concluded: \"All tests pass now."), "{}", summary.summary);
     assert_eq!((summary.key_files.len(), summary.key_files[0].as_str()), (10, "src/main.rs"));
     assert_eq!(summary.key_decisions.len(), 10);
     assert_eq!(summary.key_decisions.last().unwrap(), "\"Round 299?\" User chose: yes.");
@@ -112,7 +112,7 @@ fn summary_says_how_the_last_turn_ended() {
             vec![turn("Do it", Some("Half of it is done.")), TurnText { status, ..turn("Go on", None) }];
         summarize(&SessionMaterial { turns, ..SessionMaterial::default() }).summary
     };
-    assert!(of(TurnStatus::Unfinished).contains("unfinished. The agent last said: Half of it"));
+    assert!(of(TurnStatus::Unfinished).contains("unfinished. The agent last said: \"Half of it"));
     assert!(of(TurnStatus::Failed).contains("stopped with an error."));
     assert!(of(TurnStatus::Interrupted).contains("The user interrupted the last turn."));
     assert!(!of(TurnStatus::Done).contains("Nothing was changed"), "nothing is known about changes");
@@ -138,9 +138,12 @@ fn decisions_of_the_user_are_kept() {
     declined.summary =
         "The user declined to let Bash run; nothing was done. They said: \"rename the branch first\"".into();
     let summary = summarize(&SessionMaterial { digests: vec![declined], ..SessionMaterial::default() });
-    assert!(summary.key_decisions[0].contains("rename the branch first"));
+    assert_eq!(
+        summary.key_decisions,
+        ["Create pull request: declined by user. They said: \"rename the branch first\""]
+    );
     assert!(
-        summary.summary.starts_with("No edits were recorded in 1 step; the last ones:"),
+        summary.summary.contains("No edits were recorded in 1 step; the last ones:"),
         "{}",
         summary.summary
     );
@@ -166,7 +169,7 @@ fn a_summary_keeps_checks_and_commits_of_a_session_with_many_files_and_functions
         "Changed 60 files",
         "Committed 'Second'.",
         "Latest checks: \"Run npm test: 3 failed\", \"Run npm run build: ok\".",
-        "The agent concluded: The parser now",
+        "The agent concluded: \"The parser now",
     ] {
         assert!(summary.contains(part), "{part} is not in {summary}");
     }
@@ -218,7 +221,7 @@ fn functions_that_were_added_and_removed_again_are_left_out() {
 }
 
 #[test]
-fn nothing_was_changed_is_said_only_of_tools_that_only_read() {
+fn states_that_nothing_changed_only_if_all_tools_only_read() {
     let of = |digests| summarize(&SessionMaterial { digests, ..SessionMaterial::default() }).summary;
     let read = || digest("Read", "Read a.go", &[], &[]);
     assert!(of(vec![read()]).contains("Nothing was changed in 1 step"));
@@ -239,12 +242,28 @@ fn the_goal_is_a_request_of_the_user() {
         "This session is being continued from a previous conversation that ran out of context",
     ]);
     assert!(
-        summary.starts_with("Asked to: \"Fix the parser so that it accepts nested lists\"."),
+        summary.starts_with(
+            "Asked to: \"do you have access to linear?\"; then: \"Fix the parser so that it accepts nested lists\"."
+        ),
         "{summary}"
     );
+    let question =
+        of(&["our git status has broken, why?", "1. this has happened twice now just fyi", "close it"]);
+    assert!(
+        question.starts_with(
+            "Asked to: \"our git status has broken, why?\"; then: \"1. this has happened twice now just fyi\"; \
+             last: \"close it\"."
+        ),
+        "{question}"
+    );
+    let stopped =
+        of(&["Fix the parser please, it is slow", "Operation stopped by hook: Another session is active"]);
+    assert!(stopped.starts_with("Asked to: \"Fix the parser please, it is slow\"."), "{stopped}");
     let command = "<command-message>review</command-message>\n<command-name>/review</command-name>\n\
                    <command-args>the open pull request</command-args>";
     assert!(of(&[command]).contains("Asked to: \"/review the open pull request\"."), "{}", of(&[command]));
+    let bare = of(&["/brainstorm", "I would like to add hooks for the end of a session"]);
+    assert!(bare.starts_with("Asked to: \"/brainstorm\"; then: \"I would like to add hooks"), "{bare}");
 }
 
 #[test]
@@ -256,7 +275,118 @@ fn a_short_closing_message_is_quoted_with_the_one_before() {
     ];
     let summary = summarize(&SessionMaterial { turns, ..SessionMaterial::default() }).summary;
     assert!(
-        summary.ends_with(&format!("The agent concluded: Good catch. Before that: {before}")),
+        summary.ends_with(&format!("The agent concluded: \"Good catch.\" Before that: \"{before}\"")),
         "{summary}"
     );
+}
+
+#[test]
+fn edits_of_documents_do_not_make_a_check_old() {
+    let digests = vec![
+        digest("Edit", "Edit a.go", &["a.go"], &[]),
+        digest("Bash", "Run mise run test and mise run lint: 18 packages ok", &[], &[]),
+        digest("Edit", "Edit plan.md", &["/home/dev/.claude/plans/plan.md"], &[]),
+    ];
+    let summary = summarize(&SessionMaterial { digests, ..SessionMaterial::default() }).summary;
+    assert!(
+        summary.contains("Latest checks: \"Run mise run test and mise run lint: 18 packages ok\"."),
+        "{summary}"
+    );
+}
+
+#[test]
+fn old_result_is_left_out_if_a_later_command_may_have_repeated_the_check() {
+    let digests = vec![
+        digest("Bash", "Run mise run lint: no issues", &[], &[]),
+        digest("Edit", "Edit a.go", &["a.go"], &[]),
+        digest("Bash", "Run mise run fmt and 2 more…: 20 packages ok", &[], &[]),
+    ];
+    let summary = summarize(&SessionMaterial { digests, ..SessionMaterial::default() }).summary;
+    assert!(
+        summary.contains("Latest checks: \"Run mise run fmt and 2 more…: 20 packages ok\"."),
+        "{summary}"
+    );
+}
+
+#[test]
+fn plan_that_was_not_approved_is_named_unless_files_changed_after_it() {
+    let plan = || digest("ExitPlanMode", "Propose plan 'Notifications': not approved", &[], &[]);
+    let of = |digests| summarize(&SessionMaterial { digests, ..SessionMaterial::default() }).summary;
+    let open = of(vec![digest("Edit", "Edit a.go", &["a.go"], &[]), plan()]);
+    assert!(open.contains("Propose plan 'Notifications'; the user did not approve it."), "{open}");
+    let done = of(vec![plan(), digest("Edit", "Edit a.go", &["a.go"], &[])]);
+    assert!(!done.contains("Notifications"), "{done}");
+}
+
+#[test]
+fn outcomes_of_earlier_turns_fill_the_rest_of_the_summary() {
+    let turns = vec![
+        turn("why is the index broken?", Some("The hook calls `worktree.Status()`, which writes the index.")),
+        turn("log an issue for it", Some("Done. ENT-241 is cancelled, ENT-242 is the single fix to track.")),
+        turn("go on", Some("Let me look at the settings:")),
+        turn("<command-name>/exit</command-name>", Some("No response requested.")),
+        turn("which settings enable it?", Some("Set `enabled` to true in `settings.json`.")),
+    ];
+    let summary = summarize(&SessionMaterial { turns, ..SessionMaterial::default() }).summary;
+    assert!(
+        summary.ends_with(
+            "The agent concluded: \"Set `enabled` to true in `settings.json`.\" Before that: \"Done. ENT-241 is \
+             cancelled, ENT-242 is the single fix to track.\", \"The hook calls `worktree.Status()`, which writes the \
+             index.\""
+        ),
+        "{summary}"
+    );
+}
+
+#[test]
+fn announcements_and_interruptions_are_no_conclusions() {
+    let of = |turns| summarize(&SessionMaterial { turns, ..SessionMaterial::default() }).summary;
+    let announced = of(vec![turn("is there further work for this?", Some("Good. Let me check the plan."))]);
+    assert!(announced.ends_with("The agent last said: \"Good. Let me check the plan.\""), "{announced}");
+    let open = TurnText {
+        status: TurnStatus::Unfinished,
+        ..turn("[Request interrupted by user for tool use]", None)
+    };
+    let interrupted =
+        of(vec![turn("add notifications to the agent", Some("It works as described now.")), open]);
+    assert!(
+        interrupted.ends_with(
+            "The user interrupted the last turn. The agent last said: \"It works as described now.\""
+        ),
+        "{interrupted}"
+    );
+    let exit =
+        TurnText { status: TurnStatus::Unfinished, ..turn("<command-name>/exit</command-name>", None) };
+    let ended =
+        of(vec![turn("add notifications to the agent", Some("It works. Let me know if it fails.")), exit]);
+    assert!(ended.ends_with("The agent concluded: \"It works. Let me know if it fails.\""), "{ended}");
+}
+
+#[test]
+fn to_dos_and_tasks_that_are_not_completed_are_listed() {
+    let of = |digests| summarize(&SessionMaterial { digests, ..SessionMaterial::default() }).summary;
+    let list = |summary: &str| {
+        let digest = digest("TodoWrite", "Update to-do list", &[], &[]);
+        Digest { summary: summary.into(), ..digest }
+    };
+    let open = of(vec![
+        list("To-do list: 1 of 3 done. In progress: Parse lists. Next: Print lists."),
+        digest("TaskCreate", "Create task 1 'Add a test'", &[], &[]),
+        digest("TaskCreate", "Create task 2 'Run the linter'", &[], &[]),
+        digest("TaskUpdate", "Mark task 1 completed: Add a test", &[], &[]),
+        digest("TaskUpdate", "Mark task 2 in progress: Run the linter", &[], &[]),
+    ]);
+    assert!(
+        open.contains(
+            "To-do list: 1 of 3 done. In progress: Parse lists. Next: Print lists. Tasks not marked completed: 2 'Run \
+             the linter'."
+        ),
+        "{open}"
+    );
+    let done = of(vec![
+        list("To-do list: 3 of 3 done."),
+        digest("TaskCreate", "Create task 1 'Add a test'", &[], &[]),
+        digest("TaskUpdate", "Mark task 1 completed: Add a test", &[], &[]),
+    ]);
+    assert!(!done.contains("To-do") && !done.contains("Tasks not"), "{done}");
 }

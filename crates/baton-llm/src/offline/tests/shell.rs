@@ -34,7 +34,7 @@ fn command_reported_as_failed_is_not_ok() {
 }
 
 #[test]
-fn cargo_test() {
+fn describes_cargo_test_runs() {
     let output = "running 3 tests\ntest store::saves ... ok\ntest store::loads ... FAILED\ntest store::lists ... ok\n\nfailures:\n\n---- store::loads stdout ----\nthread 'store::loads' (12) panicked at crates/store/src/lib.rs:42:9:\nassertion `left == right` failed\n  left: 1\n right: 2\n\ntest result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured\n\nerror: test failed, to rerun pass `-p app-store --lib`\n";
     let seen = failing("cd /home/dev/app && cargo test -p app-store 2>&1 | tail -50", output);
     assert_eq!(seen.title, "Run cargo test -p app-store: 1 of 3 failed");
@@ -60,10 +60,10 @@ fn cargo_test_that_passes_names_what_passed() {
 }
 
 #[test]
-fn pytest() {
+fn describes_pytest_runs() {
     let output = "FAILED tests/test_api.py::test_login - AssertionError: assert 401 == 200\n==== 1 failed, 12 passed in 0.52s ====\n";
     let seen = failing("python -m pytest -q tests", output);
-    assert_eq!(seen.title, "Run python -m pytest tests: 1 of 13 failed");
+    assert_eq!(seen.title, "Run python -m pytest -q tests: 1 of 13 failed");
     assert!(
         detail(&seen).contains("tests/test_api.py::test_login: AssertionError: assert 401 == 200"),
         "{seen:?}"
@@ -71,7 +71,7 @@ fn pytest() {
 }
 
 #[test]
-fn jest_and_vitest() {
+fn describes_jest_and_vitest_runs() {
     let output = "FAIL src/app.test.ts\n  ● login › rejects a bad password\n\n    expect(received).toBe(expected)\n\nTest Suites: 1 failed, 3 passed, 4 total\nTests:       1 failed, 10 passed, 11 total\n";
     let seen = failing("npm test", output);
     assert_eq!(seen.title, "Run npm test: 1 of 11 failed");
@@ -79,7 +79,7 @@ fn jest_and_vitest() {
 }
 
 #[test]
-fn go_test() {
+fn describes_go_test_runs() {
     let output = "ok  \texample.com/app/agent\t(cached)\n--- FAIL: TestHooks (0.00s)\n    hooks_test.go:465: Hooks() returned 6 hooks, want 5\n    hooks_test.go:470: Hooks()[1] = end, want stop\nFAIL\nFAIL\texample.com/app/hooks\t0.33s\n";
     let seen = failing("mise run test", output);
     assert_eq!(seen.title, "Run mise run test: 1 failed");
@@ -102,7 +102,7 @@ fn failing_test_behind_a_pipe_is_reported_as_failed() {
 }
 
 #[test]
-fn linters_and_compilers() {
+fn describes_linters_and_compilers() {
     let clean = observe(
         "Bash",
         json!({ "command": "mise run fmt && mise run lint 2>&1", "description": "Run formatter and linter" }),
@@ -143,7 +143,7 @@ fn linters_and_compilers() {
 }
 
 #[test]
-fn git() {
+fn describes_git_commands() {
     let commit = bash(
         "git add -A && git commit -m \"$(cat <<'EOF'\nstore: keep the lease's token\n\nWhy.\nEOF\n)\"",
         "[main 1a2b3c4] store: keep the lease's token\n 2 files changed, 10 insertions(+)\n",
@@ -172,7 +172,7 @@ fn git() {
 }
 
 #[test]
-fn searches_and_files_in_a_shell() {
+fn describes_searches_and_printed_files() {
     let hits: String =
         (1..40).map(|line| format!("src/a.rs:{line}:    call_{line}(parse_header);\n")).collect();
     let search = bash("rg -n parse_header src", &hits);
@@ -187,7 +187,7 @@ fn searches_and_files_in_a_shell() {
 }
 
 #[test]
-fn any_other_command() {
+fn describes_other_commands() {
     let seen = observe(
         "Bash",
         json!({ "command": "./scripts/deploy.sh staging", "description": "Deploy to staging" }),
@@ -211,7 +211,7 @@ fn any_other_command() {
 }
 
 #[test]
-fn codex_shell() {
+fn describes_codex_shell_calls() {
     let response = json!(
         "{\"output\":\"src/a.rs\\nsrc/b.rs\\n\",\"metadata\":{\"exit_code\":0,\"duration_seconds\":0.1}}"
     );
@@ -220,7 +220,7 @@ fn codex_shell() {
 }
 
 #[test]
-fn entries_of_json_are_told_by_name_and_text() {
+fn describes_json_entries_by_name_and_text() {
     let output = "[{\"number\":169,\"title\":\"Consolidate state\",\"url\":\"https://x/169\",\"body\":\"Renames `stepCount`.\\nThe rest stays.\"},{\"number\":170,\"title\":\"Next\"}]";
     let long = output.replace("The rest stays.", &"The rest stays. ".repeat(40));
     let seen = observe(
@@ -362,4 +362,67 @@ fn git_log_lists_hash_and_subject() {
     let seen = bash("git log", &many);
     assert!(detail(&seen).contains("\n101123456 Subject of 101"), "{seen:?}");
     assert!(detail(&seen).ends_with("lines left out]") && !detail(&seen).contains("Words"), "{seen:?}");
+}
+
+#[test]
+fn output_of_which_nothing_matched_is_not_called_empty() {
+    let seen = bash("go test ./... 2>&1 | grep -E '(lines|files)' | head -20", "");
+    assert_eq!(seen.title, "Run go test ./...: no matches");
+}
+
+#[test]
+fn folder_listing_is_whole_or_counts_what_is_left_out() {
+    let entry =
+        |number: usize| format!("drwxr-xr-x@  3 alex  staff   96 19 Jan 13:13 folder-number-{number}\n");
+    let list = |entries: usize| bash("ls -la skills", &(0..entries).map(entry).collect::<String>());
+    assert_eq!(detail(&list(16)).lines().count(), 16);
+    let long = list(60);
+    let shown = detail(&long).lines().count() - 1;
+    assert!(detail(&long).ends_with(&format!("[{} lines left out]", 60 - shown)), "{long:?}");
+}
+
+#[test]
+fn flags_that_may_have_a_value_stay_before_it() {
+    assert_eq!(
+        bash("golangci-lint run --enable-only dupl --new=false ./...", "0 issues.\n").title,
+        "Run golangci-lint run --enable-only dupl ./...: no issues"
+    );
+    assert_eq!(bash("go build -o /tmp/app ./cmd/app", "").title, "Run go build -o /tmp/app ./cmd/app: ok");
+    assert_eq!(bash("npm test -- src/a.test.ts --silent", "").title, "Run npm test src/a.test.ts: ok");
+    let tap = "# tests 2\n# pass 1\n# fail 1\n";
+    assert!(
+        failing("node --test", tap).title.starts_with("Run node --test: "),
+        "{:?}",
+        failing("node --test", tap)
+    );
+}
+
+#[test]
+fn formatter_that_lists_files_is_not_ok() {
+    assert_eq!(bash("gofmt -l src", "src/a.go\n").title, "Run gofmt -l src: not formatted");
+    assert_eq!(bash("gofmt -l src", "").title, "Run gofmt -l src: ok");
+    let diff = "diff a.go.orig a.go\n--- a.go.orig\n+++ a.go\n@@ -1,1 +1,1 @@\n-x:=1\n+x := 1\n";
+    assert_eq!(bash("gofmt -d a.go", diff).title, "Run gofmt -d a.go: not formatted");
+}
+
+#[test]
+fn diff_after_a_check_is_not_its_result() {
+    let diff = "diff --git a/a.go b/a.go\n--- a/a.go\n+++ b/a.go\n@@ -1 +1 @@\n-a\n+b\n";
+    assert_eq!(bash("make build && git diff", diff).title, "Run make build: ok");
+}
+
+#[test]
+fn filtered_commits_are_not_called_all() {
+    let two = "1a2b3c4 First\n2b3c4d5 Second\n";
+    assert_eq!(
+        bash("git log --oneline v1..HEAD | grep -A2 First", two).title,
+        "List git log v1..HEAD: 2 commits shown"
+    );
+    assert_eq!(
+        bash("git log --oneline v1..HEAD | head -2", two).title,
+        "List git log v1..HEAD: 2 commits shown"
+    );
+    assert_eq!(bash("git log --oneline v1..HEAD | head -20", two).title, "List git log v1..HEAD: 2 commits");
+    let diff = "diff --git a/a.go b/a.go\n--- a/a.go\n+++ b/a.go\n@@ -1 +1 @@\n-a\n+b\n";
+    assert_eq!(bash("git show HEAD --format= -- src/a.go", diff).title, "Show commit HEAD: 1 file, +1 -1");
 }

@@ -220,7 +220,7 @@ fn pull_requests_keep_title_and_body() {
 }
 
 #[test]
-fn images_and_encoded_data_are_told_by_type_and_size() {
+fn describes_images_and_encoded_data_by_type_and_size() {
     let data = "iVBORw0KGgoAAAANSUhEUgAAAAUA".repeat(100);
     let read = observe(
         "Read",

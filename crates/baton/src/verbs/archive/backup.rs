@@ -9,7 +9,7 @@ use baton_store::{ArchiveError, DurableFile, StreamReader, StreamWriter, verify}
 use clap::Args;
 use serde_json::json;
 
-use super::{counts, failure, reading, size, store_of, warn_of_missing};
+use super::{counts, failure, reading, size, store_of, warn_of_damage};
 use crate::backend::require_local;
 use crate::config::Config;
 use crate::exit::Exit;
@@ -71,15 +71,18 @@ pub(crate) fn backup(args: &BackupArgs, config: &Config) -> Result<Answer, Failu
     }
     file.finish().map_err(|error| failure(WHAT, &ArchiveError::Write(error)))?;
     let bytes = std::fs::metadata(path).map(|file| file.len()).unwrap_or_default();
-    warn_of_missing(&written.missing_blobs);
+    warn_of_damage(&written);
     let text = format!(
-        "wrote {name}: {} records, {}, verified by reading it back\nencryption keys are not part of a backup",
+        "wrote {name}: {} records, {}; the file was read back and is complete\n\
+         checked the hash of every checkpoint; baton doctor --deep checks everything else\n\
+         encryption keys are not part of a backup",
         read.all(),
         size(bytes)
     );
     let data = json!({
         "path": path, "bytes": bytes, "schema_version": written.schema, "counts": counts(&read),
         "sha256": read.sha256, "missing_blobs": written.missing_blobs,
+        "damaged_checkpoints": written.damaged_checkpoints,
     });
     Ok(Answer::new(data, text))
 }

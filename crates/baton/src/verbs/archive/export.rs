@@ -8,7 +8,7 @@ use baton_store::{FolderWriter, StreamWriter};
 use clap::Args;
 use serde_json::json;
 
-use super::{counts, failure, store_of, warn_of_missing};
+use super::{counts, failure, store_of, warn_of_damage};
 use crate::backend::require_local;
 use crate::config::Config;
 use crate::exit::Exit;
@@ -36,7 +36,7 @@ pub(crate) fn export(args: &ExportArgs, config: &Config) -> Result<Answer, Failu
             Counted { inner: stdout().lock(), progress: &progress },
         ));
         let written = baton_store::export(&store, blobs.as_ref(), &mut writer, now).map_err(failed)?;
-        warn_of_missing(&written.missing_blobs);
+        warn_of_damage(&written);
         return Ok(Answer::silent());
     }
     let folder = Path::new(&args.target);
@@ -56,11 +56,11 @@ pub(crate) fn export(args: &ExportArgs, config: &Config) -> Result<Answer, Failu
         let _ = std::fs::remove_dir_all(folder);
         failed(error)
     })?;
-    warn_of_missing(&written.missing_blobs);
+    warn_of_damage(&written);
     let text = format!("wrote {} records to {}", written.totals.all(), folder.display());
     let data = json!({
         "path": folder, "schema_version": written.schema, "counts": counts(&written.totals),
-        "missing_blobs": written.missing_blobs,
+        "missing_blobs": written.missing_blobs, "damaged_checkpoints": written.damaged_checkpoints,
     });
     Ok(Answer::new(data, text))
 }

@@ -9,9 +9,10 @@ mod restore;
 use std::fs::File;
 use std::path::Path;
 
-use baton_core::{ErrorCode, Timestamp};
+use baton_core::{ErrorCode, Timestamp, counted};
 use baton_store::{
-    ArchiveError, ArchiveReader, BlobFolder, FolderReader, StoreConfig, StreamReader, Threads, Totals,
+    ArchiveError, ArchiveReader, BlobFolder, Exported, FolderReader, StoreConfig, StreamReader, Threads,
+    Totals,
 };
 use serde_json::{Value, json};
 
@@ -112,12 +113,26 @@ fn counts(totals: &Totals) -> Value {
     json!({ "records": totals.all(), "tables": totals.records })
 }
 
-/// Warns about records whose blob files are missing.
-fn warn_of_missing(missing: &[String]) {
-    if let Some(first) = missing.first() {
+/// Maximum number of damaged checkpoints named in a warning.
+const NAMED: usize = 20;
+
+/// Warns about records whose blob files are missing and about damaged checkpoints.
+fn warn_of_damage(written: &Exported) {
+    let Exported { missing_blobs, damaged_checkpoints, .. } = written;
+    if let Some(first) = missing_blobs.first() {
         warn(&format!(
             "{} records refer to files that are missing from blobs/, for example {first}; run baton doctor --deep",
-            missing.len()
+            missing_blobs.len()
+        ));
+    }
+    if !damaged_checkpoints.is_empty() {
+        let count = damaged_checkpoints.len();
+        let named: Vec<&str> = damaged_checkpoints.iter().take(NAMED).map(String::as_str).collect();
+        warn(&format!(
+            "copied {} unchanged: {}{}; run baton doctor --deep",
+            counted(count as u64, "damaged checkpoint"),
+            named.join(", "),
+            if count > NAMED { ", …" } else { "" }
         ));
     }
 }

@@ -167,7 +167,7 @@ fn first_agent(demo: &mut Demo) -> Result<(), Failure> {
         "goal": "Customers can log out", "plan": ["clear the cookie", "end the session on the server"],
         "lastTestRun": TEST_RUN,
     });
-    let input = Input { file: "context.json", comment: "what the agent wants to keep", value: &context };
+    let input = Input { file: "context.json", comment: "context of the agent", value: &context };
     demo.step(&["checkpoint", "save", "--session", "logout"], Some(input), Exit::Ok)?;
     demo.task("snapshot-worktree TASK-0007 --agent implementer")?;
     demo.task("update-agent TASK-0007 --agent implementer --status done")?;
@@ -185,7 +185,7 @@ fn first_agent(demo: &mut Demo) -> Result<(), Failure> {
         "End the session on the server",
     ])?;
     claude(demo, "session-end", "the end of the chat", json!({ "reason": "exit" }))?;
-    demo.say("A worker turns the tool uses into observations, here without a model.");
+    demo.say("A worker creates observations from the tool uses, here without a model.");
     demo.baton(&["worker", "run", "--once"])
 }
 
@@ -193,10 +193,12 @@ fn second_agent(demo: &mut Demo) -> Result<(), Failure> {
     let codex = |demo: &mut Demo, event: &str, what: &str, report: Value| {
         demo.hook(&["hook", event, "--client", "codex"], "chat-b", what, report)
     };
-    demo.say("Agent B, Codex, starts a chat. It receives what agent A left, without asking for it.");
+    demo.say("Agent B, Codex, starts a chat. Its session-start hook adds the handoff of agent A.");
     codex(demo, "session-start", "a new chat", json!({ "source": "startup" }))?;
     demo.baton(&["checkpoint", "load", "--session", "logout", "--max-tokens", "60"])?;
-    demo.say("Agent B takes the task as its reviewer. Baton notices the edit of the person and stops it.");
+    demo.say(
+        "Agent B acquires the task as the reviewer. Baton detects the edit of the person and stops agent B.",
+    );
     demo.refused(
         &["task", "update-agent", "TASK-0007", "--agent", "reviewer", "--status", "in_progress"],
         Exit::Drift,
@@ -362,7 +364,7 @@ fn shown(arguments: &[&str], input: Option<Input<'_>>) -> String {
     format!("baton {}{input}", quoted.collect::<Vec<_>>().join(" "))
 }
 
-/// Returns what a command printed; of a hook, the text that the agent receives.
+/// Returns the output of a command; for a hook, the text that the agent receives.
 fn text_of(output: &Output) -> String {
     let stdout = String::from_utf8_lossy(&output.stdout);
     let response: Value = serde_json::from_str(&stdout).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Lines that could not be imported.
+//! Lines and other records that could not be imported.
 
 use serde_json::{Value, json};
 
@@ -41,7 +41,7 @@ impl InvalidLines {
     pub(super) fn describe(&self) -> String {
         let mut text = String::new();
         if self.count > 0 {
-            text += &format!("\n{} invalid lines were skipped:", self.count);
+            text += &format!("\n{} invalid records were skipped:", self.count);
         }
         for (file, line, reason) in self.listed.iter().take(MAX_SHOWN) {
             text += &format!("\n  {file}:{line}: {reason}");

@@ -1,6 +1,6 @@
-//! Reads lines of limited length, so that memory stays bounded whatever a file contains.
+//! Reads lines of limited length, so that memory use is bounded for any file.
 
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Seek};
 
 /// Maximum length of a line in bytes. Longer lines are skipped.
 pub(super) const MAX_LINE_BYTES: usize = 32 * 1024 * 1024;
@@ -13,7 +13,6 @@ pub(super) struct Lines<R> {
     position: u64,
 }
 
-/// A line.
 pub(super) struct Line<'a> {
     /// Number, starting with 1.
     pub(super) number: u64,
@@ -23,6 +22,14 @@ pub(super) struct Line<'a> {
     pub(super) content: Option<&'a [u8]>,
     /// False if the file ends without a line end, for example because it is still being written.
     pub(super) is_complete: bool,
+}
+
+impl<R: BufRead + Seek> Lines<R> {
+    /// Continues with the first line.
+    pub(super) fn rewind(&mut self) -> io::Result<()> {
+        (self.number, self.position) = (0, 0);
+        self.reader.rewind()
+    }
 }
 
 impl<R: BufRead> Lines<R> {

@@ -1,15 +1,20 @@
 //! `baton import …`: adds records of another store, of another program, or of chats from before Baton was installed.
 
+mod claude_mem;
+mod cursor;
 mod discover;
 mod invalid;
 mod lines;
 mod observations;
+mod opencode;
 mod place;
+mod records;
+mod source;
 mod transcripts;
 
 use std::path::PathBuf;
 
-use baton_core::transcript::TranscriptFormat;
+use baton_observation::transcript::TranscriptFormat;
 use clap::{Args, Subcommand};
 
 use crate::config::Config;
@@ -22,6 +27,7 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   $ baton import claude-code                  # all chats below ~/.claude/projects
   $ baton import codex ~/.codex/sessions/2026
+  $ baton import claude-mem ~/.claude-mem/claude-mem.db
   $ baton import observations notes.jsonl --repo acme/webshop
   $ baton import all baton.backup";
 
@@ -39,11 +45,25 @@ pub(crate) enum ImportCommand {
     /// Import chats that Codex recorded
     #[command(after_help = "Example:\n  $ baton import codex ~/.codex/sessions/2026")]
     Codex(TranscriptArgs),
+    /// Import chats that Gemini CLI recorded
+    #[command(after_help = "Example:\n  $ baton import gemini")]
+    Gemini(TranscriptArgs),
+    /// Import chats that OpenCode recorded
+    #[command(after_help = "Example:\n  $ baton import opencode")]
+    Opencode(TranscriptArgs),
+    /// Import chats that Cursor recorded
+    #[command(
+        after_help = "Example:\n  $ baton import cursor ~/.config/Cursor/User/globalStorage/state.vscdb"
+    )]
+    Cursor(TranscriptArgs),
+    /// Import the observations, summaries and prompts of claude-mem
+    #[command(after_help = "Example:\n  $ baton import claude-mem ~/.claude-mem/claude-mem.db")]
+    ClaudeMem(claude_mem::ClaudeMemArgs),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct TranscriptArgs {
-    /// Transcript file, or folder to search for transcripts [default: the client's own folder]
+    /// File or database of the client, or folder to search [default: the client's own folder]
     path: Option<PathBuf>,
     /// Repository of all chats [default: derived from the folder of each chat]
     #[arg(long, value_name = "OWNER/NAME")]
@@ -62,5 +82,9 @@ pub(crate) fn run(command: &ImportCommand, config: &Config) -> Result<Answer, Fa
         ImportCommand::Observations(args) => observations::import(args, config),
         ImportCommand::ClaudeCode(args) => transcripts::import(TranscriptFormat::ClaudeCode, args, config),
         ImportCommand::Codex(args) => transcripts::import(TranscriptFormat::Codex, args, config),
+        ImportCommand::Gemini(args) => transcripts::import(TranscriptFormat::Gemini, args, config),
+        ImportCommand::Opencode(args) => transcripts::import(TranscriptFormat::OpenCode, args, config),
+        ImportCommand::Cursor(args) => transcripts::import(TranscriptFormat::Cursor, args, config),
+        ImportCommand::ClaudeMem(args) => claude_mem::import(args, config),
     }
 }

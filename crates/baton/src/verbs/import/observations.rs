@@ -63,19 +63,7 @@ pub(super) fn import(args: &ObservationsArgs, config: &Config) -> Result<Answer,
         let bytes = file.metadata().map(|data| data.len()).unwrap_or_default();
         (Box::new(BufReader::with_capacity(256 * 1024, file)), bytes)
     };
-    let repo = match &args.repo {
-        Some(repo) => repo.clone(),
-        None => repository_here()?.map_or_else(|| "local/import".to_owned(), String::from),
-    };
-    let mut batch = Batch {
-        backend: Backend::open(config)?,
-        repo,
-        venture: args.venture.clone().unwrap_or_else(|| config.venture.to_string()),
-        observations: Vec::new(),
-        bytes: 0,
-        added: 0,
-        unchanged: 0,
-    };
+    let mut batch = Batch::new(config, args.repo.as_deref(), args.venture.as_deref())?;
     let mut invalid = InvalidLines::default();
     let (mut lines, progress) = (Lines::new(source), Progress::of_bytes("importing", bytes));
     loop {
@@ -93,8 +81,8 @@ pub(super) fn import(args: &ObservationsArgs, config: &Config) -> Result<Answer,
     Ok(report(&batch, &invalid))
 }
 
-/// Parses a line; `None` for an empty line.
-fn parse(content: Option<&[u8]>) -> Result<Option<Value>, String> {
+/// Parses and checks a line; `None` for an empty line.
+pub(super) fn parse(content: Option<&[u8]>) -> Result<Option<Value>, String> {
     let content = content.ok_or_else(|| format!("the line is longer than {MAX_LINE_BYTES} bytes"))?;
     if content.is_empty() {
         return Ok(None);
@@ -104,10 +92,11 @@ fn parse(content: Option<&[u8]>) -> Result<Option<Value>, String> {
     serde_json::to_value(one).map(Some).map_err(|error| error.to_string())
 }
 
-struct Batch {
+/// Observations that are sent together.
+pub(super) struct Batch {
     backend: Backend,
     repo: String,
-    venture: String,
+    venture: Option<String>,
     observations: Vec<Value>,
     bytes: usize,
     added: u64,
@@ -115,14 +104,31 @@ struct Batch {
 }
 
 impl Batch {
-    fn add(&mut self, observation: Value, bytes: usize) -> Result<(), Failure> {
+    /// Creates an empty batch. Observations without a repository belong to `repo`, else to the current checkout.
+    pub(super) fn new(config: &Config, repo: Option<&str>, venture: Option<&str>) -> Result<Self, Failure> {
+        let repo = match repo {
+            Some(repo) => repo.to_owned(),
+            None => repository_here()?.map_or_else(|| "local/import".to_owned(), String::from),
+        };
+        Ok(Self {
+            backend: Backend::open(config)?,
+            repo,
+            venture: config.chosen_venture(venture).map(str::to_owned),
+            observations: Vec::new(),
+            bytes: 0,
+            added: 0,
+            unchanged: 0,
+        })
+    }
+
+    pub(super) fn add(&mut self, observation: Value, bytes: usize) -> Result<(), Failure> {
         self.observations.push(observation);
         self.bytes += bytes;
         let is_full = self.observations.len() >= MAX_IMPORTED_OBSERVATIONS || self.bytes >= MAX_BATCH_BYTES;
         if is_full { self.send() } else { Ok(()) }
     }
 
-    fn send(&mut self) -> Result<(), Failure> {
+    pub(super) fn send(&mut self) -> Result<(), Failure> {
         let observations = std::mem::take(&mut self.observations);
         self.bytes = 0;
         if observations.is_empty() {
@@ -136,7 +142,7 @@ impl Batch {
     }
 }
 
-fn report(batch: &Batch, invalid: &InvalidLines) -> Answer {
+pub(super) fn report(batch: &Batch, invalid: &InvalidLines) -> Answer {
     let Batch { added, unchanged, .. } = batch;
     let text =
         format!("imported {added} observations; {unchanged} were already stored{}", invalid.describe());

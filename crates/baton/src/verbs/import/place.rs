@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use baton_core::Repo;
-use baton_core::transcript::ChatFacts;
 use baton_git::{Repository, name_in_url};
+use baton_observation::transcript::ChatFacts;
 
 use crate::checkout::{find_root, repository_at};
 
@@ -30,8 +30,8 @@ impl Places {
         known.entry(folder.to_owned()).or_insert_with(|| look_up(folder)).clone()
     }
 
-    /// Returns the repository of a chat: that of its checkout, else that of the recorded remote. Without either the folder
-    /// name counts, which the store derives itself.
+    /// Returns the repository of a chat: the repository of its checkout, otherwise of the recorded remote.
+    /// Without either, the store derives the repository from the folder name.
     pub(super) fn repo(&self, facts: &ChatFacts) -> Option<Repo> {
         let of_folder = facts.cwd.as_deref().and_then(|folder| self.of(folder).repo);
         of_folder.or_else(|| facts.repository_url.as_deref().and_then(name_in_url))

@@ -1,24 +1,25 @@
-//! `baton import claude-code|codex [PATH]`: imports recorded chats.
+//! `baton import claude-code|codex|gemini|opencode|cursor [PATH]`: imports recorded chats.
 //!
-//! Files are read line by line and sent in batches, so memory stays bounded. The store records the progress of each file:
-//! an import that was interrupted continues, and a file that has grown is read from its last turn on.
+//! Files are read line by line, databases chat by chat, and records are sent in batches, so memory stays bounded. The
+//! store records the progress of each chat: an import that was interrupted continues, and a file that has grown is read
+//! from its last turn on.
 
-use std::fs::File;
-use std::io::BufReader;
-use std::path::{Path, PathBuf};
+use std::collections::HashSet;
+use std::io::ErrorKind;
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use baton_app::observation::{ImportTranscript, TranscriptProgress};
 use baton_core::Timestamp;
-use baton_core::transcript::{ChatFacts, Line, TranscriptFormat, TranscriptParser};
+use baton_observation::transcript::{Line, TranscriptFormat, TranscriptParser};
 use serde_json::{Value, json};
 
-use super::TranscriptArgs;
-use super::discover;
 use super::invalid::InvalidLines;
-use super::lines::{Lines, MAX_LINE_BYTES};
 use super::place::Places;
+use super::records::Records;
+use super::source::Source;
+use super::{TranscriptArgs, discover};
 use crate::backend::Backend;
 use crate::config::Config;
 use crate::exit::Exit;
@@ -30,8 +31,8 @@ use crate::verbs::worker::start_if_absent;
 const MAX_BATCH_REPORTS: usize = 500;
 /// Maximum size of the lines of one request in bytes, apart from the last line.
 const MAX_BATCH_BYTES: u64 = 4 * 1024 * 1024;
-/// Maximum number of lines that are searched for the facts of a chat.
-const MAX_HEAD_LINES: usize = 200;
+/// Maximum number of records that are searched for the facts of a chat.
+const MAX_HEAD_RECORDS: usize = 200;
 /// Maximum number of threads.
 const MAX_THREADS: usize = 4;
 
@@ -43,27 +44,34 @@ pub(super) fn import(
     let path = args.path.clone().or_else(|| discover::transcript_folder(format)).ok_or_else(|| {
         Failure::new(Exit::Usage, "usage", "cannot find the home folder").hint("name the folder to import")
     })?;
-    let files = discover::find(format, &path).map_err(|error| {
-        let message = format!("cannot import {}: {error}", path.display());
-        Failure::new(Exit::NotFound, "not_found", message)
-            .hint("name a transcript file, or a folder that contains transcripts")
-    })?;
-    let total = files.iter().filter_map(|file| file.metadata().ok()).map(|data| data.len()).sum();
+    let sources = Source::find(format, &path).map_err(|error| not_found(&path, &error))?;
+    let paths: HashSet<&Path> = sources.iter().map(Source::path).collect();
+    let total = paths.iter().filter_map(|path| path.metadata().ok()).map(|data| data.len()).sum();
     let import = Import {
         format,
         backend: Backend::open(config)?,
         repo: args.repo.clone(),
         agent: args.agent.clone().or_else(|| config.agent.as_ref().map(ToString::to_string)),
-        venture: args.venture.clone().unwrap_or_else(|| config.venture.to_string()),
+        venture: config.chosen_venture(args.venture.as_deref()).map(str::to_owned),
         places: Places::default(),
         progress: Progress::of_bytes("importing", total),
     };
-    let totals = import.run(&files)?;
+    let totals = import.run(&sources)?;
     drop(import);
     if totals.sessions > 0 {
         start_if_absent(config);
     }
     totals.answer(args.path.as_deref())
+}
+
+fn not_found(path: &Path, error: &std::io::Error) -> Failure {
+    let message = format!("cannot import {}: {error}", path.display());
+    let failure = match error.kind() {
+        ErrorKind::NotFound => Failure::new(Exit::NotFound, "not_found", message),
+        ErrorKind::InvalidData => Failure::new(Exit::Validation, "not_a_transcript", message),
+        _ => Failure::new(Exit::Failure, "read_failed", message),
+    };
+    failure.hint("name a file of this client, or a folder that contains its chats; see baton import --help")
 }
 
 /// An import of transcripts.
@@ -72,7 +80,7 @@ struct Import {
     backend: Backend,
     repo: Option<String>,
     agent: Option<String>,
-    venture: String,
+    venture: Option<String>,
     places: Places,
     progress: Progress,
 }
@@ -82,8 +90,8 @@ struct Import {
 struct Totals {
     files: u64,
     unchanged: u64,
-    foreign: Vec<PathBuf>,
-    failed: Vec<(PathBuf, String)>,
+    foreign: Vec<String>,
+    failed: Vec<(String, String)>,
     sessions: u64,
     turns: u64,
     observations: u64,
@@ -91,25 +99,25 @@ struct Totals {
 }
 
 impl Import {
-    /// Imports all files on a few threads. Stops at the first failure of the store.
-    fn run(&self, files: &[PathBuf]) -> Result<Totals, Failure> {
+    /// Imports all chats on a few threads. Stops at the first failure of the store.
+    fn run(&self, sources: &[Source]) -> Result<Totals, Failure> {
         let (next, state) = (AtomicUsize::new(0), Mutex::new((Totals::default(), None::<Failure>)));
         let work = || {
-            while let Some(path) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let outcome = self.file(path);
+            while let Some(source) = sources.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let outcome = self.source(source);
                 let Ok(mut state) = state.lock() else { return };
                 match outcome {
-                    Ok(outcome) => state.0.add(path, outcome),
+                    Ok(outcome) => state.0.add(source.label(), outcome),
                     Err(failure) => {
                         state.1.get_or_insert(failure);
-                        next.store(files.len(), Ordering::Relaxed);
+                        next.store(sources.len(), Ordering::Relaxed);
                     }
                 }
             }
         };
         let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
         std::thread::scope(|scope| {
-            for _ in 1..threads.min(files.len()) {
+            for _ in 1..threads.min(sources.len()) {
                 scope.spawn(work);
             }
             work();
@@ -118,24 +126,25 @@ impl Import {
         failure.map_or(Ok(totals), Err)
     }
 
-    /// Imports one file. Fails only if the store fails.
-    fn file(&self, path: &Path) -> Result<Outcome, Failure> {
-        let opened = File::open(path).and_then(|file| Ok((file.metadata()?.len(), file)));
-        let (size, file) = match opened {
-            Ok(opened) => opened,
+    /// Imports one chat. Fails only if the store fails.
+    fn source(&self, source: &Source) -> Result<Outcome, Failure> {
+        let mut records = match source.records() {
+            Ok(records) => records,
             Err(error) => return Ok(Outcome::Failed(error.to_string())),
         };
-        let mut parser = match self.head(path) {
+        let size = records.size();
+        let head = self.head(&mut records).and_then(|parser| records.rewind().map(|()| parser));
+        let mut parser = match head {
             Ok(Some(parser)) => parser,
             Ok(None) => {
                 return Ok(self.skip(size, if size == 0 { Outcome::Unchanged } else { Outcome::Foreign }));
             }
             Err(error) => return Ok(Outcome::Failed(error.to_string())),
         };
-        let Some(chat) = self.chat(path, &parser) else {
-            return Ok(self.skip(size, Outcome::Failed("no line has a time".into())));
+        let Some(chat) = self.chat(source.path(), &parser) else {
+            return Ok(self.skip(size, Outcome::Failed("no record has a time".into())));
         };
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let name = source.name();
         let (known, _) = self.backend.call::<ImportTranscript>(&chat.params(Vec::new(), None), None)?;
         let before = known.progress.into_iter().find(|known| known.file == name);
         if before.as_ref().is_some_and(|before| before.size == Some(size)) {
@@ -143,18 +152,19 @@ impl Import {
         }
         // A file that shrank was written anew; records that are stored already are recognised.
         let start = before.map(|before| before.position).filter(|position| *position <= size).unwrap_or(0);
+        let start = if records.is_append_only() { start } else { 0 };
         parser.restart();
         let mut reading = Reading {
             import: self,
             chat: &chat,
-            path,
+            label: source.label(),
             parser,
             progress: TranscriptProgress { file: name, position: start, size: None },
             reports: Vec::new(),
             bytes: 0,
             stored: Stored::default(),
         };
-        match reading.read(Lines::new(BufReader::with_capacity(256 * 1024, file)), start) {
+        match reading.read(records, start) {
             Ok(()) => Ok(Outcome::Imported(reading.stored)),
             Err(ReadFailure::File(error)) => Ok(Outcome::Failed(error.to_string())),
             Err(ReadFailure::Store(failure)) if failure.exit == Exit::Validation => {
@@ -169,14 +179,13 @@ impl Import {
         outcome
     }
 
-    /// Reads the first lines of a file; `None` if it is not a transcript.
-    fn head(&self, path: &Path) -> std::io::Result<Option<TranscriptParser>> {
-        let mut lines = Lines::new(BufReader::new(File::open(path)?));
+    /// Reads the first records; `None` if another client wrote them.
+    fn head(&self, records: &mut Records) -> std::io::Result<Option<TranscriptParser>> {
         let mut parser = TranscriptParser::new(self.format);
         let mut is_known = false;
-        for _ in 0..MAX_HEAD_LINES {
-            let Some(line) = lines.next()? else { break };
-            let Some(Ok(value)) = line.content.map(serde_json::from_slice::<Value>) else { continue };
+        for _ in 0..MAX_HEAD_RECORDS {
+            let Some(record) = records.next(0)? else { break };
+            let Some(Ok(value)) = record.content else { continue };
             is_known |= parser.line(&value) != Line::Foreign;
             let facts = parser.facts();
             if facts.session_id.is_some() && facts.started_at.is_some() && facts.cwd.is_some() {
@@ -193,11 +202,13 @@ impl Import {
         let session_id = facts.session_id.clone().or(stem)?;
         if parser.is_subagent()
             && let Some(parent) = discover::parent_of(path, &session_id)
-            && let Ok(Some(parent)) = self.head(&parent)
+            && let Ok(mut records) = Source::of_file(self.format, parent).records()
+            && let Ok(Some(parent)) = self.head(&mut records)
         {
-            let ChatFacts { cwd, branch, started_at, .. } = parent.facts().clone();
-            facts = ChatFacts { cwd, branch, started_at, ..facts };
+            facts = parent.facts().clone();
         }
+        facts.cwd = facts.cwd.or_else(|| discover::project_folder(self.format, path));
+        let session_id = facts.session_id.clone().unwrap_or(session_id);
         let repo = self.repo.clone().or_else(|| self.places.repo(&facts).map(String::from));
         Some(Chat {
             client: self.format.client(),
@@ -216,7 +227,7 @@ impl Import {
 struct Chat {
     client: &'static str,
     agent: Option<String>,
-    venture: String,
+    venture: Option<String>,
     session_id: String,
     repo: Option<String>,
     cwd: String,
@@ -271,7 +282,7 @@ impl From<std::io::Error> for ReadFailure {
 struct Reading<'a> {
     import: &'a Import,
     chat: &'a Chat,
-    path: &'a Path,
+    label: String,
     parser: TranscriptParser,
     progress: TranscriptProgress,
     reports: Vec<Value>,
@@ -280,38 +291,23 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// Reads all lines from `start` on and sends their reports.
-    fn read(&mut self, mut lines: Lines<BufReader<File>>, start: u64) -> Result<(), ReadFailure> {
-        let file = self.path.display().to_string();
-        loop {
-            let before = lines.position();
-            let Some(line) = lines.next()? else { break };
-            let (number, line_start, is_complete) = (line.number, line.start, line.is_complete);
-            let parsed = match line.content {
-                _ if line_start < start => None,
-                Some([]) => None,
-                Some(content) => {
-                    Some(serde_json::from_slice::<Value>(content).map_err(|error| error.to_string()))
-                }
-                None => Some(Err(format!("the line is longer than {MAX_LINE_BYTES} bytes"))),
-            };
-            let read = lines.position() - before;
-            self.import.progress.add(read);
-            match parsed {
+    /// Reads all records from `start` on and sends their reports.
+    fn read(&mut self, mut records: Records, start: u64) -> Result<(), ReadFailure> {
+        while let Some(record) = records.next(start)? {
+            self.import.progress.add(record.bytes);
+            match record.content {
                 None => {}
-                Some(Ok(value)) => self.line(&value, number, line_start, read)?,
-                // The client may still be writing the last line.
-                Some(Err(_)) if !is_complete => {}
-                Some(Err(reason)) => self.stored.invalid.add(&file, number, reason),
+                Some(Ok(value)) => self.record(&value, record.number, record.start, record.bytes)?,
+                Some(Err(reason)) => self.stored.invalid.add(&self.label, record.number, reason),
             }
         }
         self.parser.finish();
         self.collect(0);
-        self.progress.size = Some(lines.position());
+        self.progress.size = Some(records.position());
         Ok(self.send()?)
     }
 
-    fn line(&mut self, value: &Value, number: u64, start: u64, bytes: u64) -> Result<(), ReadFailure> {
+    fn record(&mut self, value: &Value, number: u64, start: u64, bytes: u64) -> Result<(), ReadFailure> {
         match self.parser.line(value) {
             Line::StartsTurn => self.progress.position = start,
             Line::Known
@@ -321,8 +317,8 @@ impl Reading<'_> {
             }
             Line::Known => {}
             Line::Foreign => {
-                let reason = format!("not a line of {}", self.import.format.client());
-                self.stored.invalid.add(&self.path.display().to_string(), number, reason);
+                let reason = format!("not a record of {}", self.import.format.client());
+                self.stored.invalid.add(&self.label, number, reason);
             }
         }
         self.collect(bytes);
@@ -360,7 +356,7 @@ impl Reading<'_> {
 }
 
 impl Totals {
-    fn add(&mut self, path: &Path, outcome: Outcome) {
+    fn add(&mut self, label: String, outcome: Outcome) {
         self.files += 1;
         match outcome {
             Outcome::Imported(stored) => {
@@ -370,30 +366,30 @@ impl Totals {
                 self.invalid.merge(stored.invalid);
             }
             Outcome::Unchanged => self.unchanged += 1,
-            Outcome::Foreign => self.foreign.push(path.to_owned()),
-            Outcome::Failed(reason) => self.failed.push((path.to_owned(), reason)),
+            Outcome::Foreign => self.foreign.push(label),
+            Outcome::Failed(reason) => self.failed.push((label, reason)),
         }
     }
 
     /// Describes the result. A single file that was named and is not a transcript is an error.
     fn answer(self, named: Option<&Path>) -> Result<Answer, Failure> {
-        let only = |path: &PathBuf| named == Some(path.as_path());
-        if let Some(path) = self.foreign.iter().find(|path| only(path)) {
-            let message = format!("cannot import {}: it is not a transcript of this client", path.display());
+        let only = |label: &str| named.is_some_and(|path| path.display().to_string() == label);
+        if let Some(label) = self.foreign.iter().find(|label| only(label)) {
+            let message = format!("cannot import {label}: it is not a transcript of this client");
             return Err(Failure::new(Exit::Validation, "not_a_transcript", message)
                 .hint("use the import verb of the client that wrote the file; see baton import --help"));
         }
-        if let Some((path, reason)) = self.failed.iter().find(|(path, _)| only(path)) {
-            let message = format!("cannot import {}: {reason}", path.display());
+        if let Some((label, reason)) = self.failed.iter().find(|(label, _)| only(label)) {
+            let message = format!("cannot import {label}: {reason}");
             return Err(
                 Failure::new(Exit::Failure, "read_failed", message).hint("check that the file is readable")
             );
         }
-        for path in &self.foreign {
-            warn(&format!("skipped {}: it is not a transcript of this client", path.display()));
+        for label in &self.foreign {
+            warn(&format!("skipped {label}: it is not a transcript of this client"));
         }
-        for (path, reason) in &self.failed {
-            warn(&format!("skipped {}: {reason}", path.display()));
+        for (label, reason) in &self.failed {
+            warn(&format!("skipped {label}: {reason}"));
         }
         let text = format!(
             "imported {} turns and {} observations of {} chats; {} of {} files were unchanged{}",
@@ -405,7 +401,7 @@ impl Totals {
             self.invalid.describe()
         );
         let failed: Vec<Value> =
-            self.failed.iter().map(|(path, reason)| json!({ "file": path, "reason": reason })).collect();
+            self.failed.iter().map(|(label, reason)| json!({ "file": label, "reason": reason })).collect();
         let data = json!({
             "files": self.files, "unchanged": self.unchanged, "sessions": self.sessions, "turns": self.turns,
             "observations": self.observations, "foreign": self.foreign, "failed": failed,

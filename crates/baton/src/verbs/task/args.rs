@@ -9,7 +9,7 @@ Workflow (default roles: implementer, reviewer, validator):
   init-context TASK                                      create the context, once
   run-qa TASK --agent implementer --baseline             optional: results before any change
   for each role, in order:
-    update-agent TASK --agent ROLE --status in_progress  take the task; verifies the working tree
+    update-agent TASK --agent ROLE --status in_progress  acquire the task; verifies the tree
     get-context TASK --role ROLE                         show the context
     … edit files, without committing …
     run-qa TASK --agent ROLE                             run and record the QA commands
@@ -49,7 +49,7 @@ pub(crate) enum TaskCommand {
     /// Show the context of a task, or the part that one role needs
     #[command(after_help = "Example:\n  $ baton task get-context TASK-0824 --role reviewer")]
     GetContext(GetArgs),
-    /// Set the status of a role: take a task, finish it or give it back
+    /// Set the status of a role: acquire a task, finish it or release it
     #[command(
         after_help = "Example:\n  $ baton task update-agent TASK-0824 --agent reviewer --status in_progress"
     )]
@@ -115,9 +115,12 @@ pub(crate) struct ActorArgs {
     pub(super) actor: Option<String>,
 }
 
-/// Override of the secret scan.
+/// Actor of a call that stores text, and override of the secret scan.
 #[derive(Debug, Args, Serialize)]
-pub(crate) struct SecretArgs {
+pub(crate) struct RecordingArgs {
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub(super) actor: ActorArgs,
     /// Store the text even if it looks like a secret (recorded in the audit log)
     #[arg(long)]
     pub(super) force_secrets: bool,
@@ -136,10 +139,7 @@ pub(crate) struct InitArgs {
     pub(super) truncate: bool,
     #[command(flatten)]
     #[serde(flatten)]
-    pub(super) actor: ActorArgs,
-    #[command(flatten)]
-    #[serde(flatten)]
-    pub(super) secrets: SecretArgs,
+    pub(super) recording: RecordingArgs,
 }
 
 #[derive(Debug, Args, Serialize)]
@@ -160,7 +160,7 @@ pub(crate) struct UpdateArgs {
     /// Role, for example reviewer
     #[arg(long, value_name = "ROLE", alias = "role")]
     pub(super) agent: String,
-    /// in_progress (take the task, verify the tree), done, pending (give it back) or blocked
+    /// in_progress (acquire the task, verify the tree), done, pending (release it) or blocked
     #[arg(long)]
     pub(super) status: String,
     /// Log of the role's QA commands
@@ -177,10 +177,7 @@ pub(crate) struct UpdateArgs {
     pub(super) without_qa: bool,
     #[command(flatten)]
     #[serde(flatten)]
-    pub(super) actor: ActorArgs,
-    #[command(flatten)]
-    #[serde(flatten)]
-    pub(super) secrets: SecretArgs,
+    pub(super) recording: RecordingArgs,
 }
 
 #[derive(Debug, Args, Serialize)]
@@ -196,10 +193,7 @@ pub(crate) struct BlockArgs {
     pub(super) finding: String,
     #[command(flatten)]
     #[serde(flatten)]
-    pub(super) actor: ActorArgs,
-    #[command(flatten)]
-    #[serde(flatten)]
-    pub(super) secrets: SecretArgs,
+    pub(super) recording: RecordingArgs,
 }
 
 #[derive(Debug, Args, Serialize)]
@@ -215,10 +209,7 @@ pub(crate) struct SnapshotArgs {
     pub(super) allow_clean: bool,
     #[command(flatten)]
     #[serde(flatten)]
-    pub(super) actor: ActorArgs,
-    #[command(flatten)]
-    #[serde(flatten)]
-    pub(super) secrets: SecretArgs,
+    pub(super) recording: RecordingArgs,
 }
 
 #[derive(Debug, Args, Serialize)]
@@ -283,10 +274,7 @@ pub(crate) struct QaArgs {
     pub(super) baseline: bool,
     #[command(flatten)]
     #[serde(flatten)]
-    pub(super) actor: ActorArgs,
-    #[command(flatten)]
-    #[serde(flatten)]
-    pub(super) secrets: SecretArgs,
+    pub(super) recording: RecordingArgs,
 }
 
 #[derive(Debug, Args, Serialize)]
@@ -305,10 +293,7 @@ pub(crate) struct RunQaArgs {
     pub(super) command: Vec<String>,
     #[command(flatten)]
     #[serde(flatten)]
-    pub(super) actor: ActorArgs,
-    #[command(flatten)]
-    #[serde(flatten)]
-    pub(super) secrets: SecretArgs,
+    pub(super) recording: RecordingArgs,
 }
 
 #[derive(Debug, Args, Serialize)]
@@ -327,10 +312,7 @@ pub(crate) struct NoteArgs {
     pub(super) kind: String,
     #[command(flatten)]
     #[serde(flatten)]
-    pub(super) actor: ActorArgs,
-    #[command(flatten)]
-    #[serde(flatten)]
-    pub(super) secrets: SecretArgs,
+    pub(super) recording: RecordingArgs,
 }
 
 #[derive(Debug, Args, Serialize)]
@@ -350,10 +332,7 @@ pub(crate) struct EvidenceArgs {
     pub(super) lines: Option<String>,
     #[command(flatten)]
     #[serde(flatten)]
-    pub(super) actor: ActorArgs,
-    #[command(flatten)]
-    #[serde(flatten)]
-    pub(super) secrets: SecretArgs,
+    pub(super) recording: RecordingArgs,
 }
 
 #[derive(Debug, Args, Serialize)]
@@ -366,10 +345,7 @@ pub(crate) struct RebuildArgs {
     pub(super) truncate: bool,
     #[command(flatten)]
     #[serde(flatten)]
-    pub(super) actor: ActorArgs,
-    #[command(flatten)]
-    #[serde(flatten)]
-    pub(super) secrets: SecretArgs,
+    pub(super) recording: RecordingArgs,
 }
 
 #[derive(Debug, Args, Serialize)]
@@ -388,10 +364,7 @@ pub(crate) struct ResolveArgs {
     pub(super) restore_all: bool,
     #[command(flatten)]
     #[serde(flatten)]
-    pub(super) actor: ActorArgs,
-    #[command(flatten)]
-    #[serde(flatten)]
-    pub(super) secrets: SecretArgs,
+    pub(super) recording: RecordingArgs,
 }
 
 #[derive(Debug, Args, Serialize)]

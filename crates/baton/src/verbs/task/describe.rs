@@ -1,7 +1,9 @@
 //! Text output of the task verbs.
 
-use baton_core::task::qa::QaFailure;
-use baton_core::task::{DriftEvent, Evidence, Role, RoleStatus, SummaryLine, counted};
+use baton_core::counted;
+use baton_core::task::Role;
+use baton_qa::{QaFailure, QaStatus};
+use baton_task::rules::{DriftEvent, Evidence, RoleStatus, SummaryLine};
 use baton_task::{
     AttachEvidenceOutput, GetContextOutput, InitContextOutput, ListTasksOutput, RebuildContextOutput,
     RecordQaOutput, ResolveDriftOutput, SnapshotWorktreeOutput, SweepContextsOutput, TaskLine,
@@ -82,14 +84,17 @@ pub(super) fn drift(event: &DriftEvent) -> String {
 
 pub(super) fn resolved(output: &ResolveDriftOutput) -> String {
     let mut lines = vec![format!(
-        "{} settled by {}; {} continues from snapshot {}",
+        "{} resolved by {}; {} continues from snapshot {}",
         counted(output.resolved, "drift"),
         output.resolved_by,
         output.task_id,
         output.snapshot
     )];
     lines.extend(output.restored.iter().map(|path| format!("restored: {path}")));
-    lines.extend(output.set_aside.iter().map(|path| format!("previous content: {path}")));
+    let kept = output.set_aside.iter();
+    lines.extend(
+        kept.map(|kept| format!("previous content of {}: {}", kept.original_path, kept.artifact.path)),
+    );
     then(lines.join("\n"), &output.next)
 }
 
@@ -143,6 +148,9 @@ pub(super) fn quality(output: &RecordQaOutput) -> String {
         );
     }
     lines.push(format!("log: {}", output.qa_log_path));
+    if output.status == QaStatus::Failed && !output.is_baseline {
+        lines.push("fix the failures, then run the checks again".into());
+    }
     then(lines.join("\n"), &output.next)
 }
 

@@ -5,17 +5,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
-use baton_core::task::{
-    ChangeStatus, DiffStat, Head, Submodule, TreeChange, TreeDiff, TreeState, WorktreeSnapshot,
-};
 use baton_core::{ErrorCode, Fault, Repo};
 use baton_git::{
     Capture, Changes, Content, Difference, FileChange, FileChangeKind, FileMode, GitError, NestedRepository,
     RepoPath, Repository, Snapshot, Uncommitted, Vault,
 };
-use baton_task::{
-    Inspector, OBJECTS_FOLDER, OUTPUT_FOLDER, Reading, SnapshotFile, UncommittedFile, WorkingTree,
+use baton_task::rules::{
+    ChangeStatus, DiffStat, Head, Submodule, TreeChange, TreeDiff, TreeState, WorktreeSnapshot,
 };
+use baton_task::{Inspector, OBJECTS_FOLDER, OUTPUT_FOLDER, Reading, UncommittedFile, WorkingTree};
 use serde_json::Value;
 
 use crate::checkout::{fault, git, repository_at};
@@ -192,11 +190,10 @@ impl WorkingTree for GitTree {
         }
     }
 
-    fn snapshot_file(&self, record: &Value, path: &str) -> Result<Option<SnapshotFile>, Fault> {
+    fn snapshot_file(&self, record: &Value, path: &str, sink: &mut dyn FnMut(&[u8])) -> Result<(), Fault> {
         let vault = self.vault(self.repository()?)?;
         let name = path.parse::<RepoPath>().map_err(|error| Fault::invalid("path", error))?;
-        let found = vault.file(&snapshot_of(record)?, &name).map_err(fault)?;
-        Ok(found.map(|(mode, bytes)| SnapshotFile { mode: mode.digits().to_owned(), bytes }))
+        vault.file(&snapshot_of(record)?, &name, sink).map_err(fault)
     }
 
     fn keep_only(&self, snapshots: &[WorktreeSnapshot], trees: &[String]) -> Result<(), Fault> {
@@ -220,7 +217,7 @@ fn lost(id: &str) -> Fault {
 
 fn snapshot_of(record: &Value) -> Result<Snapshot, Fault> {
     serde_json::from_value(record.clone()).map_err(|error| {
-        Fault::new(ErrorCode::TaskCorrupt, "the record of a snapshot cannot be read").caused_by(error)
+        Fault::new(ErrorCode::TaskCorrupt, "cannot read the record of a snapshot").caused_by(error)
     })
 }
 
@@ -230,9 +227,8 @@ fn head(head: &baton_git::Head) -> Head {
 
 fn state(capture: Capture) -> Result<TreeState, Fault> {
     let snapshot = capture.snapshot();
-    let record = serde_json::to_value(snapshot).map_err(|error| {
-        Fault::new(ErrorCode::Internal, "the snapshot cannot be written").caused_by(error)
-    })?;
+    let record = serde_json::to_value(snapshot)
+        .map_err(|error| Fault::new(ErrorCode::Internal, "cannot write the snapshot").caused_by(error))?;
     let submodules = snapshot.nested.iter().map(|nested| Submodule {
         path: nested.path.to_string(),
         commit: nested.commit.map(|id| id.to_string()),

@@ -4,14 +4,15 @@
 use std::path::Path;
 
 use baton_app::task::{ListTasks, ListTasksOutput, RecordTask};
-use baton_core::task::{TaskId, TaskRecord, TaskStatus, counted};
-use baton_core::{ErrorCode, Fault};
+use baton_core::task::{TaskId, TaskRecord, TaskStatus};
+use baton_core::{ErrorCode, Fault, counted};
 use baton_task::{AnyTaskOperation, Effect, OUTPUT_FOLDER, TaskEnvironment, task_state};
 use serde_json::{Value, json};
 
 use super::args::ListArgs;
 use crate::backend::Backend;
 use crate::config::Config;
+use crate::machine::host;
 use crate::output::{Answer, Failure};
 use crate::terminal::{list_items, when};
 
@@ -30,7 +31,7 @@ pub(super) fn record(
     let backend = Backend::open_briefly(config)?;
     let repo = environment.repository_name();
     for id in changed {
-        let mut params = json!({ "task_id": id, "host": host(), "venture": config.venture,
+        let mut params = json!({ "task_id": id, "host": host(), "venture": config.chosen_venture(None),
             "checkout": environment.root().to_string_lossy() });
         let state = task_state(environment, &id)?;
         // An archive left after a purge is older than the indexed state, so the entry is deleted first.
@@ -71,16 +72,11 @@ fn changed(operation: &dyn AnyTaskOperation, params: &Value, result: &Result<Val
     }
 }
 
-/// Returns the name of this machine.
-fn host() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
-}
-
 /// Lists the tasks of all checkouts. Entries of this machine whose files are gone are deleted.
 pub(super) fn everywhere(args: &ListArgs, config: &Config) -> Result<Answer, Failure> {
     let backend = Backend::open(config)?;
     let params = json!({ "repo": args.repo, "status": args.status, "limit": args.limit, "offset": args.offset,
-        "venture": config.venture });
+        "venture": config.chosen_venture(None) });
     let (mut output, _) = backend.call::<ListTasks>(&params, None)?;
     let host = host();
     let (gone, there): (Vec<TaskRecord>, Vec<TaskRecord>) =

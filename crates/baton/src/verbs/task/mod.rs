@@ -4,6 +4,7 @@
 mod args;
 mod checkout;
 mod describe;
+mod files;
 mod git_tree;
 mod index;
 mod tools;
@@ -11,8 +12,7 @@ mod view;
 
 use std::io::Read;
 
-use baton_core::ErrorCode;
-use baton_core::task::qa::without_colours;
+use baton_core::{ErrorCode, strip_control};
 use baton_task::{
     AttachEvidence, CONTEXT_FILE, CompleteTask, GetContext, GetContextOutput, GetDiff, InitContext,
     ListTasks, MarkBlocked, OUTPUT_FOLDER, PurgeContext, RebuildContext, RecordQa, ResolveDrift, RunQa,
@@ -22,6 +22,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 pub(crate) use args::{TaskCommand, WORKFLOW};
+pub(crate) use files::task_files;
 pub(crate) use tools::local_tools;
 
 use self::args::EnvArgs;
@@ -183,7 +184,6 @@ fn standard_input() -> Result<String, Failure> {
         return Err(Failure::new(Exit::Validation, "payload_too_large", message)
             .hint("pass only the end of the log, which has the results: tail -c 60M"));
     }
-    // Colours and control characters are removed; the parameters of a call reject control characters.
-    let text = without_colours(&String::from_utf8_lossy(&bytes));
-    Ok(text.chars().filter(|c| !c.is_control() || matches!(c, '\t' | '\n' | '\r')).collect())
+    // The parameters of a call reject control characters.
+    Ok(strip_control(&String::from_utf8_lossy(&bytes)))
 }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use baton_core::task::qa::QaRun;
-use baton_core::task::{
-    Citation, DriftEvent, Evidence, QaCommand, Role, RoleNote, RoleStatus, SnapshotKind, TaskContext,
-    TaskSnapshot, counted,
+use baton_core::counted;
+use baton_core::task::Role;
+use baton_qa::QaRun;
+use baton_task::rules::{
+    Citation, DriftEvent, Evidence, QaCommand, RoleNote, RoleStatus, SnapshotKind, TaskContext, TaskSnapshot,
 };
 use baton_task::{QaLine, RoleContext, SnapshotLine, qa_lines, snapshot_lines};
 use serde::de::DeserializeOwned;
@@ -166,7 +167,7 @@ fn quality(line: &QaLine) -> Vec<String> {
 fn snapshot(line: &SnapshotLine) -> String {
     let of = match line.kind {
         SnapshotKind::Work => format!("{} ({})", line.agent, line.actor),
-        SnapshotKind::Resolution => format!("drift settled by {}", line.actor),
+        SnapshotKind::Resolution => format!("drift resolved by {}", line.actor),
     };
     let size = match (&line.diff_stat, line.files) {
         (Some(stat), Some(files)) => format!(": {stat} in {}", counted(files, "file")),

@@ -27,7 +27,8 @@ pub(crate) fn start_if_absent(config: &Config) {
     if WorkerLock::state(&config.data_dir) != LockState::Free || is_locked(&folder.server_lock()) {
         return;
     }
-    // The report is stored or spooled already, and `baton doctor` reports the cause; the next hook tries again.
+    // The report is already stored or in the outbox, and `baton doctor` reports the cause; the next hook
+    // tries again.
     if let Err(failure) = start(config) {
         tracing::debug!(error = failure.message, "cannot start a worker");
     }

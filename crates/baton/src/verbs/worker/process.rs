@@ -64,12 +64,12 @@ pub(super) fn start(config: &Config) -> Result<Answer, Failure> {
             && WorkerLock::state(&config.data_dir) == LockState::Free
         {
             let why = exit_message(&log, log_offset);
-            return Err(failed(format!("the worker ended at once ({status}): {why}"))
+            return Err(failed(format!("cannot start the worker: it exited ({status}): {why}"))
                 .hint(format!("see {}", log.display())));
         }
         std::thread::sleep(POLL_INTERVAL);
     }
-    Err(failed("the worker does not answer").hint(format!("see {}", log.display())))
+    Err(failed("cannot start the worker: it does not respond").hint(format!("see {}", log.display())))
 }
 
 /// A worker process that was just started.
@@ -132,7 +132,7 @@ fn wait_for_answer(config: &Config, deadline: Instant, text: &str) -> Result<Opt
             return Ok(Some(Answer::new(data, format!("{text} (PID: {shown})"))));
         }
         if Instant::now() > deadline {
-            return Err(failed("a worker is running and does not answer")
+            return Err(failed("a worker is running but does not respond")
                 .hint("stop it with baton worker stop, then start it again"));
         }
         std::thread::sleep(POLL_INTERVAL);

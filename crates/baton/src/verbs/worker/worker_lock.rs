@@ -89,7 +89,7 @@ pub(crate) fn socket_of(folder: &DataDir) -> Result<PathBuf, Failure> {
         return Ok(socket);
     }
     let message =
-        format!("{} is too long for a socket path, which can have {MAX_SOCKET_PATH} bytes", socket.display());
+        format!("{} is too long for a socket path; the limit is {MAX_SOCKET_PATH} bytes", socket.display());
     Err(Failure::new(Exit::Usage, "invalid_config", message)
         .hint("choose a data folder with a shorter path: --data-dir, BATON_DATA_DIR"))
 }

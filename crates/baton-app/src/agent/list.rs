@@ -1,0 +1,89 @@
+//! `agent.list`: lists the agents that are connected on the server's machine.
+
+use baton_core::{ErrorCode, Fault, Timestamp};
+use baton_store::Tx;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::context::Context;
+use crate::operation::{Effect, Operation, RequestFormat};
+
+/// Lists the connections of agents.
+#[derive(Debug)]
+pub struct ListAgents;
+
+/// What to check.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ListAgentsParams {
+    /// Also start the MCP server as agents do, and ask Codex whether it trusts the hooks. Takes a few seconds.
+    /// Defaults to false.
+    #[serde(default)]
+    pub probe: Option<bool>,
+}
+
+/// Connections of the agents on one machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ListAgentsOutput {
+    /// Host name of the server's machine.
+    pub host: String,
+    /// Agents that are set up on the machine.
+    pub connections: Vec<AgentConnection>,
+    /// State of the MCP server that agents start; null without `probe` or without an agent.
+    pub mcp_server: Option<McpServerState>,
+}
+
+/// Connection of one agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub struct AgentConnection {
+    /// Name on the command line, for example `claude-code`.
+    pub id: String,
+    /// Name for people, for example `Claude Code`.
+    pub name: String,
+    /// `user` for all projects of the user, `project` for the project in the working folder of the server.
+    pub scope: String,
+    /// Time of the last event that a hook of the agent captured on this machine, or null.
+    pub last_event_at: Option<Timestamp>,
+    /// What is wrong: a missing binary, changed configuration files, hooks that are not trusted, or no event yet. Null if
+    /// nothing is wrong.
+    pub problem: Option<String>,
+    /// What to do about the problem, or null.
+    pub fix: Option<String>,
+}
+
+/// State of the MCP server that agents start.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub struct McpServerState {
+    /// Path of the binary.
+    pub binary: String,
+    /// Number of tools that it lists, or null if it did not respond.
+    #[schemars(with = "Option<i64>")]
+    pub tools: Option<usize>,
+    /// Why it did not respond, or null.
+    pub problem: Option<String>,
+}
+
+impl Operation for ListAgents {
+    const NAME: &'static str = "agent.list";
+    const SUMMARY: &'static str = "List the agents that are set up on the server's machine, with the last \
+        event and what is wrong with the connection.";
+    const EFFECT: Effect = Effect::Read;
+    const REQUEST: RequestFormat = RequestFormat { is_slow: true, ..RequestFormat::STRICT };
+    type Params = ListAgentsParams;
+    type Input = ListAgentsOutput;
+    type Output = ListAgentsOutput;
+
+    fn prepare(context: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+        context.require_every_venture()?;
+        let machine = context.settings.machine.as_ref().ok_or_else(|| {
+            Fault::new(ErrorCode::NotFound, "cannot list agents: this process does not serve a machine")
+        })?;
+        machine.agents(params.probe.unwrap_or(false))
+    }
+
+    fn run(_: &Context<'_>, _: &mut dyn Tx, input: &Self::Input) -> Result<Self::Output, Fault> {
+        Ok(input.clone())
+    }
+}

@@ -1,0 +1,406 @@
+//! Layout of the context bundle: the text that a new chat receives.
+//!
+//! The caller fetches the lines; this module orders them, fits them into a budget and states what was
+//! omitted. The same lines always give the same text. A blocker is never dropped: if the budget is tight,
+//! blockers are shortened.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use baton_core::{estimate_tokens, shorten};
+use baton_observation::{Client, ContextLimit};
+
+/// Default budget in tokens.
+pub(crate) const DEFAULT_BUNDLE_TOKENS: usize = 2_000;
+/// Smallest budget in tokens.
+pub(crate) const MIN_BUNDLE_TOKENS: usize = 200;
+/// Largest budget in tokens.
+pub(crate) const MAX_BUNDLE_TOKENS: usize = 100_000;
+/// Maximum length of a line's text in characters.
+const MAX_TEXT_CHARS: usize = 400;
+/// Maximum length of the first line about the state, and of the first about a recent session. They contain the outcome of
+/// the latest session, and take at most about a quarter of the budget.
+const MAX_STATE_CHARS: usize = 1_200;
+const MAX_RECENT_CHARS: usize = 800;
+/// Maximum length of the introduction in characters.
+const MAX_INTRODUCTION_CHARS: usize = 160;
+/// Lengths of a blocker's text in characters that are tried until all blockers fit.
+const BLOCKER_CHARS: [usize; 5] = [MAX_TEXT_CHARS, 200, 100, 50, 20];
+
+/// Sections in the order of the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Section {
+    /// Pinned items.
+    Pinned,
+    /// Goal of the work.
+    Goal,
+    /// Conditions that the work must meet.
+    Constraints,
+    /// State of the work: summary, failing checks, unfinished requests.
+    State,
+    /// Decisions with reasons.
+    Decided,
+    /// Approaches that were rejected.
+    Rejected,
+    /// Findings that cost time.
+    Gotchas,
+    /// Open blockers. Never dropped.
+    Blocked,
+    /// Next actions.
+    Next,
+    /// Open tasks and checkpoints.
+    Open,
+    /// Other active agents.
+    Agents,
+    /// Files that are probably relevant.
+    Files,
+    /// Stored items that match the request.
+    Related,
+    /// Summaries of recent sessions.
+    Recent,
+}
+
+impl Section {
+    const ALL: [Self; 14] = [
+        Self::Pinned,
+        Self::Goal,
+        Self::Constraints,
+        Self::State,
+        Self::Decided,
+        Self::Rejected,
+        Self::Gotchas,
+        Self::Blocked,
+        Self::Next,
+        Self::Open,
+        Self::Agents,
+        Self::Files,
+        Self::Related,
+        Self::Recent,
+    ];
+
+    /// Returns the heading in the text.
+    pub(crate) const fn heading(self) -> &'static str {
+        match self {
+            Self::Pinned => "Pinned",
+            Self::Goal => "Goal",
+            Self::Constraints => "Constraints",
+            Self::State => "State",
+            Self::Decided => "Decided",
+            Self::Rejected => "Rejected",
+            Self::Gotchas => "Gotchas",
+            Self::Blocked => "Blocked",
+            Self::Next => "Next",
+            Self::Open => "Open work",
+            Self::Agents => "Other active agents",
+            Self::Files => "Files",
+            Self::Related => "Related",
+            Self::Recent => "Recent sessions",
+        }
+    }
+
+    /// Number of lines that are placed before those of less important sections, and before the rest.
+    const fn shares(self) -> [usize; 2] {
+        match self {
+            Self::Goal => [2, 2],
+            Self::Constraints | Self::State | Self::Rejected | Self::Gotchas => [4, 8],
+            Self::Pinned | Self::Decided | Self::Next => [6, 12],
+            Self::Blocked => [usize::MAX, usize::MAX],
+            Self::Open | Self::Agents => [3, 5],
+            Self::Files => [12, 60],
+            Self::Related => [3, 8],
+            Self::Recent => [2, 5],
+        }
+    }
+}
+
+/// A line of the bundle.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct BundleLine {
+    /// Section of the line.
+    pub(crate) section: Section,
+    /// Id of the record behind the line.
+    pub(crate) id: String,
+    /// Text. Line ends are removed, and a long text is truncated.
+    pub(crate) text: String,
+}
+
+impl BundleLine {
+    fn write(&self, max_chars: usize) -> String {
+        let text = one_line(&self.text, max_chars);
+        format!("- {text} [{}]\n", self.id)
+    }
+}
+
+/// Limits of a bundle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BundleLimits {
+    /// Maximum number of tokens.
+    pub(crate) max_tokens: usize,
+    /// Maximum number of characters.
+    pub(crate) max_chars: usize,
+}
+
+impl BundleLimits {
+    /// Returns the limits for a budget and a client program. Some programs cut longer texts or move them to a file.
+    pub(crate) fn of(max_tokens: Option<usize>, client: Option<&str>) -> Self {
+        let asked = max_tokens.unwrap_or(DEFAULT_BUNDLE_TOKENS).clamp(MIN_BUNDLE_TOKENS, MAX_BUNDLE_TOKENS);
+        let limit = client.and_then(Client::named).and_then(|client| client.context_limit);
+        // A hook may add a warning, so a part of the limit stays free.
+        let without_reserve = |most: usize| most - most / 10;
+        match limit {
+            Some(ContextLimit::Chars(most)) => Self { max_tokens: asked, max_chars: without_reserve(most) },
+            Some(ContextLimit::Tokens(most)) => {
+                Self { max_tokens: asked.min(without_reserve(most)), max_chars: usize::MAX }
+            }
+            None => Self { max_tokens: asked, max_chars: usize::MAX },
+        }
+    }
+}
+
+/// Parts of a bundle.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct BundleParts {
+    /// First line: the session, and that it is open.
+    pub(crate) introduction: String,
+    /// Lines of all sections, the most important of a section first.
+    pub(crate) lines: Vec<BundleLine>,
+    /// How to get more, each with its cost.
+    pub(crate) more: Vec<String>,
+}
+
+/// A bundle.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Bundle {
+    /// The text.
+    pub(crate) text: String,
+    /// Estimated number of tokens.
+    pub(crate) tokens: usize,
+    /// Lines that were left out.
+    pub(crate) omitted: Vec<BundleLine>,
+}
+
+/// Builds the text of a bundle.
+pub(crate) fn lay_out(parts: &BundleParts, limits: BundleLimits) -> Bundle {
+    let mut budget = Budget { tokens: limits.max_tokens, chars: limits.max_chars };
+    let mut chosen: BTreeMap<(Section, usize), String> = BTreeMap::new();
+    let introduction = format!("{}\n", one_line(&parts.introduction, MAX_INTRODUCTION_CHARS));
+    budget.take(&introduction);
+    let more =
+        if parts.more.is_empty() { String::new() } else { format!("More: {}\n", parts.more.join("; ")) };
+    // The list of omissions is at most as long as the list of everything.
+    let everything: Vec<Section> = parts.lines.iter().map(|line| line.section).collect();
+    let left_out_line = if budget.take(&left_out_by_section(&everything)) {
+        left_out_by_section
+    } else {
+        budget.take(&left_out_in_total(&everything));
+        left_out_in_total
+    };
+    let has_more = budget.take(&more);
+    place_blockers(parts, &mut budget, &mut chosen);
+    for round in 0..3 {
+        for section in Section::ALL {
+            let (from, until) = match round {
+                0 => (0, section.shares()[0]),
+                1 => (section.shares()[0], section.shares()[1]),
+                _ => (section.shares()[1], usize::MAX),
+            };
+            if section == Section::Blocked || from >= until {
+                continue;
+            }
+            let lines = parts.lines.iter().filter(|line| line.section == section).enumerate();
+            for (place, line) in lines.skip(from).take(until - from) {
+                let is_first = !chosen.keys().any(|(chosen, _)| *chosen == section);
+                let heading = if is_first { format!("{}:\n", section.heading()) } else { String::new() };
+                let most = match section {
+                    Section::State if place == 0 => MAX_STATE_CHARS,
+                    Section::Recent if place == 0 => MAX_RECENT_CHARS,
+                    _ => MAX_TEXT_CHARS,
+                };
+                let lengths = [limits.max_tokens.clamp(MAX_TEXT_CHARS, most), MAX_TEXT_CHARS];
+                let mut texts = lengths.into_iter().map(|max_chars| line.write(max_chars));
+                if let Some(text) = texts.find(|text| budget.take(&format!("{heading}{text}"))) {
+                    chosen.insert((section, place), text);
+                }
+            }
+        }
+    }
+    let omitted = omitted_lines(parts, &chosen);
+    let mut text = introduction;
+    for section in Section::ALL {
+        let lines: Vec<&String> =
+            chosen.iter().filter(|((of, _), _)| *of == section).map(|(_, line)| line).collect();
+        if !lines.is_empty() {
+            let _ = writeln!(text, "{}:", section.heading());
+            lines.into_iter().for_each(|line| text.push_str(line));
+        }
+    }
+    let sections: Vec<Section> = omitted.iter().map(|line| line.section).collect();
+    text.push_str(&left_out_line(&sections));
+    if has_more {
+        text.push_str(&more);
+    }
+    let text = text.trim_end().to_owned();
+    Bundle { tokens: estimate_tokens(&text), omitted, text }
+}
+
+/// Places all blockers, shortened until they fit. If even their starts do not fit, one line counts them.
+fn place_blockers(parts: &BundleParts, budget: &mut Budget, chosen: &mut BTreeMap<(Section, usize), String>) {
+    let blockers: Vec<&BundleLine> =
+        parts.lines.iter().filter(|line| line.section == Section::Blocked).collect();
+    let Some(first) = blockers.first() else { return };
+    let heading = format!("{}:\n", Section::Blocked.heading());
+    for max_chars in BLOCKER_CHARS {
+        let lines: Vec<String> = blockers.iter().map(|line| line.write(max_chars)).collect();
+        if budget.take(&format!("{heading}{}", lines.concat())) {
+            let places = lines.into_iter().enumerate();
+            chosen.extend(places.map(|(place, line)| ((Section::Blocked, place), line)));
+            return;
+        }
+    }
+    let counted = format!("- {} blockers [{}]\n", blockers.len(), first.id);
+    budget.take(&format!("{heading}{counted}"));
+    chosen.insert((Section::Blocked, 0), counted);
+}
+
+/// Returns the lines that were not chosen. Blockers are always chosen.
+fn omitted_lines(parts: &BundleParts, chosen: &BTreeMap<(Section, usize), String>) -> Vec<BundleLine> {
+    let mut places: BTreeMap<Section, usize> = BTreeMap::new();
+    let mut omitted = Vec::new();
+    for line in parts.lines.iter().filter(|line| line.section != Section::Blocked) {
+        let place = places.entry(line.section).or_default();
+        if !chosen.contains_key(&(line.section, *place)) {
+            omitted.push(line.clone());
+        }
+        *place += 1;
+    }
+    omitted
+}
+
+/// Returns a short form of the line that states what was omitted.
+fn left_out_in_total(omitted: &[Section]) -> String {
+    if omitted.is_empty() { String::new() } else { format!("Left out: {} lines.\n", omitted.len()) }
+}
+
+/// Returns the line that states what was omitted; empty if nothing was omitted.
+fn left_out_by_section(omitted: &[Section]) -> String {
+    let counts: Vec<String> = Section::ALL
+        .into_iter()
+        .filter_map(|section| {
+            let count = omitted.iter().filter(|of| **of == section).count();
+            (count > 0).then(|| format!("{} {count}", section.heading()))
+        })
+        .collect();
+    if counts.is_empty() { String::new() } else { format!("Left out: {}.\n", counts.join(", ")) }
+}
+
+/// Remaining room.
+struct Budget {
+    tokens: usize,
+    chars: usize,
+}
+
+impl Budget {
+    /// Reserves room for a text. Returns false and reserves nothing if the text does not fit.
+    fn take(&mut self, text: &str) -> bool {
+        let (tokens, chars) = (estimate_tokens(text), text.chars().count());
+        let fits = tokens <= self.tokens && chars <= self.chars;
+        if fits {
+            self.tokens -= tokens;
+            self.chars -= chars;
+        }
+        fits
+    }
+}
+
+/// Joins a text into one line and shortens it.
+fn one_line(text: &str, max_chars: usize) -> String {
+    shorten(&text.split_whitespace().collect::<Vec<_>>().join(" "), max_chars)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn line(section: Section, id: usize, text: &str) -> BundleLine {
+        BundleLine { section, id: format!("turn_{id}"), text: text.to_owned() }
+    }
+
+    fn parts(lines: Vec<BundleLine>) -> BundleParts {
+        BundleParts {
+            introduction: "Baton session sess_1 of claude-1 in acme/shop is open.".into(),
+            lines,
+            more: vec!["search (50 tokens a result)".into()],
+        }
+    }
+
+    #[test]
+    fn sections_have_a_fixed_order_and_omissions_are_named() {
+        let mut lines = vec![
+            line(Section::Next, 3, "Add a test"),
+            line(Section::Goal, 1, "Fix the\n login"),
+            line(Section::Blocked, 2, "No access to the database"),
+        ];
+        let whole = lay_out(&parts(lines.clone()), BundleLimits::of(None, None));
+        assert_eq!(
+            whole.text,
+            "Baton session sess_1 of claude-1 in acme/shop is open.\nGoal:\n- Fix the login [turn_1]\nBlocked:\n\
+             - No access to the database [turn_2]\nNext:\n- Add a test [turn_3]\nMore: search (50 tokens a result)"
+        );
+        lines.extend((0..500).map(|id| line(Section::Files, id, &format!("src/file_{id}.rs"))));
+        let cut = lay_out(&parts(lines), BundleLimits::of(Some(300), None));
+        assert!(cut.text.contains("\nLeft out: Files "), "{}", cut.text);
+        assert!(!cut.omitted.is_empty() && cut.tokens <= 300);
+    }
+
+    #[test]
+    fn limits_of_clients_are_applied() {
+        let lines: Vec<BundleLine> =
+            (0..900).map(|id| line(Section::Files, id, "internationalization")).collect();
+        let claude = lay_out(&parts(lines.clone()), BundleLimits::of(Some(50_000), Some("claude-code")));
+        assert!(claude.text.chars().count() <= 9_000);
+        let codex = lay_out(&parts(lines), BundleLimits::of(Some(50_000), Some("codex")));
+        assert!(codex.tokens <= 2_300);
+    }
+
+    #[test]
+    fn outcome_of_the_latest_session_is_cut_last() {
+        let text = format!("Asked to: {} The tests pass.", "words ".repeat(150));
+        let lines = vec![line(Section::State, 1, &text), line(Section::State, 2, &text)];
+        let whole = lay_out(&parts(lines.clone()), BundleLimits::of(None, None));
+        assert_eq!(whole.text.matches("The tests pass. [turn_1]").count(), 1, "{}", whole.text);
+        assert!(whole.text.contains("… [turn_2]"), "{}", whole.text);
+        let small = lay_out(&parts(lines), BundleLimits::of(Some(MIN_BUNDLE_TOKENS), None));
+        assert!(small.text.contains("… [turn_1]"), "{}", small.text);
+    }
+
+    fn any_line() -> impl Strategy<Value = BundleLine> {
+        let section = prop::sample::select(Section::ALL.to_vec());
+        (section, 0_usize..1_000, "[ -~éж日🙂\n]{0,600}")
+            .prop_map(|(section, id, text)| line(section, id, &text))
+    }
+
+    proptest! {
+        #[test]
+        fn the_budget_is_never_exceeded_and_no_blocker_is_dropped(
+            lines in prop::collection::vec(any_line(), 0..80),
+            max_tokens in MIN_BUNDLE_TOKENS..4_000_usize,
+            client in prop::sample::select(vec![None, Some("claude-code"), Some("codex")]),
+        ) {
+            let limits = BundleLimits::of(Some(max_tokens), client);
+            let bundle = lay_out(&parts(lines.clone()), limits);
+            prop_assert!(bundle.tokens <= limits.max_tokens, "{} > {}", bundle.tokens, limits.max_tokens);
+            prop_assert!(bundle.text.chars().count() <= limits.max_chars);
+            prop_assert_eq!(&lay_out(&parts(lines.clone()), limits), &bundle);
+            let blockers: Vec<&BundleLine> =
+                lines.iter().filter(|line| line.section == Section::Blocked).collect();
+            let counted = format!("- {} blockers [", blockers.len());
+            for blocker in &blockers {
+                let start = blocker.write(*BLOCKER_CHARS.last().unwrap());
+                let start = start.split('…').next().unwrap().trim_end();
+                prop_assert!(bundle.text.contains(start) || bundle.text.contains(&counted), "{start}");
+            }
+        }
+    }
+}

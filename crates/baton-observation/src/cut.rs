@@ -1,0 +1,266 @@
+//! Truncates long output for a model: keeps head, tail, and error and test summary lines from the middle.
+
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use baton_core::first_characters;
+use regex::Regex;
+
+/// Maximum length of truncated output in characters, without markers.
+pub const MAX_RAW_CHARS: usize = 32_000;
+
+/// Part of [`MAX_RAW_CHARS`] for lines between head and tail.
+const MIDDLE_CHARS: usize = 4_000;
+
+/// Maximum length of a line between head and tail in characters.
+pub(super) const MIDDLE_LINE_CHARS: usize = 400;
+
+/// Start of a truncation marker, before the number of missing characters.
+const MARK_START: &str = "[... truncated ";
+const MARK_END: &str = " ...]";
+
+/// Maximum length of a marker with the newlines around it.
+const MARKER_CHARS: usize = 48;
+
+/// Matches test and build summary lines. Word boundaries are ASCII only, because Unicode boundaries are slow on
+/// non-ASCII text.
+static SUMMARY: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let pattern = r"(?x)
+        ^test\ result: | ^Tests?:\s | ^Test\ Suites:\s | ^Ran\ \d+\ tests? | ^BUILD\ (SUCCESS|FAILED)
+        | (?-u:\b)\d+\ (passed|failed|passing|failing|failures?|errors?)(?-u:\b)
+        | ^(ok|FAIL)\s+\S+\s+[\d.]+s | ^---\ FAIL: | ^could\ not\ compile";
+    Regex::new(pattern).ok()
+});
+
+/// Matches error lines.
+static ERROR: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let pattern = r"(?x)
+        (?i:error)(\[|(?-u:\b)) | Exception(?-u:\b) | ^Traceback\ \( | ^panic: | ^E\ {2,}\S
+        | (?-u:\b)(panicked\ at|(?i:fatal)|FAIL(ED|URE)?|[Ff]ailed)(?-u:\b)
+        | (?i:assertion|segmentation\ fault|permission\ denied|not\ found|no\ such\ file)";
+    Regex::new(pattern).ok()
+});
+
+/// Truncates an output to [`MAX_RAW_CHARS`] characters, plus markers with the number of missing characters.
+///
+/// Head and tail end on line boundaries, except within an overlong line. Error lines and test summaries between them
+/// are kept while there is room.
+pub fn cut_output(text: &str) -> Cow<'_, str> {
+    cut(text, Budget { total: MAX_RAW_CHARS, middle: MIDDLE_CHARS })
+}
+
+/// Truncates a list of lines to [`MAX_RAW_CHARS`] characters, plus a marker, by removing lines in the middle.
+pub fn cut_list(text: &str) -> Cow<'_, str> {
+    cut(text, Budget { total: MAX_RAW_CHARS, middle: 0 })
+}
+
+/// Maximum number of characters: in total, and between head and tail including their markers.
+#[derive(Debug, Clone, Copy)]
+struct Budget {
+    total: usize,
+    middle: usize,
+}
+
+fn cut(text: &str, budget: Budget) -> Cow<'_, str> {
+    let kept = kept(text, budget);
+    if let [all] = kept.as_slice()
+        && *all == (0..text.len())
+    {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(budget.total * 2);
+    let mut position = 0;
+    for range in kept {
+        mark(&mut shown, missing(&text[position..range.start]));
+        shown.push_str(&text[range.clone()]);
+        position = range.end;
+    }
+    mark(&mut shown, missing(&text[position..]));
+    Cow::Owned(shown)
+}
+
+/// Size of a removed part. `lines` is 0 if lines were not counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Missing {
+    pub(super) chars: usize,
+    pub(super) lines: usize,
+}
+
+/// Appends a marker line, if anything is missing.
+pub(super) fn mark(shown: &mut String, missing: Missing) {
+    let Missing { chars, lines } = missing;
+    if chars == 0 {
+        return;
+    }
+    if !shown.is_empty() && !shown.ends_with('\n') {
+        shown.push('\n');
+    }
+    let lines = if lines == 0 { String::new() } else { format!(", {lines} lines") };
+    shown.push_str(&format!("{MARK_START}{chars} chars{lines}{MARK_END}\n"));
+}
+
+/// Parses a marker line.
+fn read_mark(line: &str) -> Option<Missing> {
+    let (chars, rest) = line.strip_prefix(MARK_START)?.strip_suffix(MARK_END)?.split_once(" chars")?;
+    let lines = match rest {
+        "" => 0,
+        rest => rest.strip_prefix(", ")?.strip_suffix(" lines")?.parse().ok()?,
+    };
+    Some(Missing { chars: chars.parse().ok()?, lines })
+}
+
+/// Returns true if a line is a truncation marker.
+pub fn is_cut_mark(line: &str) -> bool {
+    read_mark(line).is_some()
+}
+
+/// Returns the number of lines of a text, including the lines that its markers count.
+pub fn count_lines(text: &str) -> usize {
+    let count = text.lines().count();
+    if !text.contains(MARK_START) {
+        return count;
+    }
+    text.lines().filter_map(read_mark).fold(count, |count, missing| (count + missing.lines).saturating_sub(1))
+}
+
+/// Returns the size of a removed part, including the characters that markers in it count.
+fn missing(part: &str) -> Missing {
+    let earlier = |line: &str| Some((read_mark(line)?.chars, line.len() + 1));
+    let marks = if part.contains(MARK_START) { part } else { "" };
+    let chars = marks
+        .lines()
+        .filter_map(earlier)
+        .fold(part.chars().count(), |sum, (count, mark)| (sum + count).saturating_sub(mark));
+    Missing { chars, lines: 0 }
+}
+
+/// Kind of a line that is kept from the middle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LineKind {
+    /// Test or build summary.
+    Summary,
+    Error,
+}
+
+/// Returns the kind of a line; `None` if it is not worth keeping.
+pub(super) fn line_kind(line: &str) -> Option<LineKind> {
+    if matches(&SUMMARY, line) {
+        Some(LineKind::Summary)
+    } else {
+        matches(&ERROR, line).then_some(LineKind::Error)
+    }
+}
+
+/// Returns the parts to keep, in order, without adjacent or overlapping parts.
+fn kept(text: &str, budget: Budget) -> Vec<Range<usize>> {
+    let everything = 0..text.len();
+    // A text never has more characters than bytes.
+    if text.len() <= budget.total || text.chars().nth(budget.total).is_none() {
+        return vec![everything];
+    }
+    let first = (budget.total - budget.middle) / 2;
+    let between = head(text, first)..tail(text, first);
+    let middle = middle(text, between, budget.middle);
+    let used: usize = middle.iter().map(|range| cost(text, range)).sum();
+    let grown = (budget.total - used) / 2;
+    let (head, tail) = (head(text, grown), tail(text, grown));
+
+    let mut kept: Vec<Range<usize>> = Vec::with_capacity(middle.len() + 2);
+    let parts = std::iter::once(0..head)
+        .chain(middle.into_iter().map(|range| range.start.max(head)..range.end.min(tail)))
+        .chain(std::iter::once(tail..text.len()));
+    for part in parts.filter(|part| !part.is_empty()) {
+        match kept.last_mut() {
+            Some(last) if last.end == part.start => last.end = part.end,
+            _ => kept.push(part),
+        }
+    }
+    kept
+}
+
+/// Returns the end of the head: after the last whole line in the first `max` characters, or after `max` characters if
+/// that line ends in the first half.
+fn head(text: &str, max: usize) -> usize {
+    let end = first_characters(text, max).len();
+    let half = first_characters(text, max / 2).len();
+    text[half..end].rfind('\n').map_or(end, |newline| half + newline + 1)
+}
+
+/// Returns the start of the tail: the first whole line in the last `max` characters, or `max` characters before the end
+/// if that line starts in the second half.
+fn tail(text: &str, max: usize) -> usize {
+    let start = last_characters(text, max);
+    let half = last_characters(text, max / 2);
+    // Include a newline before `start`: the tail then already starts with a whole line.
+    let from = start.saturating_sub(usize::from(text[..start].ends_with('\n')));
+    text[from..half].find('\n').map_or(start, |newline| from + newline + 1)
+}
+
+fn last_characters(text: &str, max: usize) -> usize {
+    match max.checked_sub(1) {
+        None => text.len(),
+        Some(before) => text.char_indices().rev().nth(before).map_or(0, |(start, _)| start),
+    }
+}
+
+/// Selects lines between head and tail: summaries first, then errors. The first errors are preferred, because later
+/// ones are often consequences.
+fn middle(text: &str, between: Range<usize>, max: usize) -> Vec<Range<usize>> {
+    if max == 0 {
+        return Vec::new();
+    }
+    let mut summaries = Vec::new();
+    let mut errors = Vec::new();
+    let mut start = between.start;
+    for line in text[between].split_inclusive('\n') {
+        let shown = first_characters(line, MIDDLE_LINE_CHARS);
+        let range = start..start + shown.len();
+        start += line.len();
+        match line_kind(shown) {
+            Some(LineKind::Summary) => summaries.push(range),
+            Some(LineKind::Error) => errors.push(range),
+            None => {}
+        }
+    }
+    let mut picked = Vec::new();
+    let mut room = max;
+    // The last summaries usually cover the whole run.
+    let half = take(text, summaries.into_iter().rev(), max / 2, &mut picked);
+    room -= half;
+    take(text, errors.into_iter(), room, &mut picked);
+    picked.sort_by_key(|range| range.start);
+    picked
+}
+
+/// Adds parts while there is room and returns the number of characters used.
+fn take(
+    text: &str,
+    parts: impl Iterator<Item = Range<usize>>,
+    room: usize,
+    picked: &mut Vec<Range<usize>>,
+) -> usize {
+    let mut used = 0;
+    for part in parts {
+        let cost = cost(text, &part);
+        if used + cost > room {
+            break;
+        }
+        used += cost;
+        picked.push(part);
+    }
+    used
+}
+
+/// Returns the number of characters of a part and the marker before it.
+fn cost(text: &str, part: &Range<usize>) -> usize {
+    text[part.clone()].chars().count() + MARKER_CHARS
+}
+
+fn matches(pattern: &LazyLock<Option<Regex>>, line: &str) -> bool {
+    pattern.as_ref().is_some_and(|pattern| pattern.is_match(line))
+}
+
+#[cfg(test)]
+#[path = "cut_tests.rs"]
+mod tests;

@@ -1,0 +1,145 @@
+//! Builds a JSON value from the streaming parser, whole or as an excerpt.
+
+use std::io;
+
+use serde_json::{Map, Value};
+
+use super::reader::Visitor;
+use crate::excerpt::Excerpt;
+
+/// Maximum size of each member of a bounded document in bytes.
+const MEMBER_ROOM: usize = 4 * 1024 * 1024;
+/// Size of a value in bytes without its text.
+const VALUE_COST: usize = 64;
+
+/// Builds a JSON value.
+pub(super) struct Tree {
+    root: Option<Value>,
+    open: Vec<Open>,
+    text: Excerpt,
+    /// Remaining bytes for the current member of the document.
+    room: usize,
+    member_room: usize,
+}
+
+struct Open {
+    container: Container,
+    /// Name of the next member.
+    name: String,
+    /// True if there was room for the container.
+    is_kept: bool,
+    /// Number of omitted items.
+    left_out: usize,
+}
+
+enum Container {
+    Object(Map<String, Value>),
+    Array(Vec<Value>),
+}
+
+impl Tree {
+    /// Keeps the whole document.
+    pub(super) const fn whole() -> Self {
+        Self::with_room(Excerpt::whole(), usize::MAX)
+    }
+
+    /// Keeps excerpts of long texts and the first parts of large containers.
+    pub(super) const fn bounded() -> Self {
+        Self::with_room(Excerpt::bounded(), MEMBER_ROOM)
+    }
+
+    const fn with_room(text: Excerpt, room: usize) -> Self {
+        Self { root: None, open: Vec::new(), text, room, member_room: room }
+    }
+
+    /// Returns the complete value.
+    pub(super) fn into_root(self) -> Value {
+        self.root.unwrap_or_default()
+    }
+
+    fn add(&mut self, value: Value, is_kept: bool) {
+        match self.open.last_mut() {
+            Some(open) if !is_kept => open.left_out += 1,
+            Some(Open { container: Container::Object(members), name, .. }) => {
+                members.insert(std::mem::take(name), value);
+            }
+            Some(Open { container: Container::Array(items), .. }) => items.push(value),
+            None => self.root = Some(value),
+        }
+    }
+
+    /// Adds a string or literal, if there is room.
+    fn add_leaf(&mut self, value: Value, size: usize) {
+        let is_kept = self.room > 0;
+        self.room = self.room.saturating_sub(size + VALUE_COST);
+        self.add(value, is_kept);
+    }
+
+    fn begin(&mut self, container: Container) {
+        self.open.push(Open { container, name: String::new(), is_kept: self.room > 0, left_out: 0 });
+        self.room = self.room.saturating_sub(VALUE_COST);
+    }
+
+    fn close(&mut self) -> io::Result<()> {
+        let Some(Open { container, is_kept, left_out, .. }) = self.open.pop() else { return Ok(()) };
+        let value = match container {
+            Container::Object(members) => Value::Object(members),
+            Container::Array(mut items) => {
+                if left_out > 0 && is_kept {
+                    items.push(format!("[... {left_out} more items ...]").into());
+                }
+                Value::Array(items)
+            }
+        };
+        self.add(value, is_kept);
+        Ok(())
+    }
+}
+
+impl Visitor for Tree {
+    fn begin_object(&mut self) -> io::Result<()> {
+        self.begin(Container::Object(Map::new()));
+        Ok(())
+    }
+
+    fn name(&mut self, name: &str) -> io::Result<()> {
+        if self.open.len() == 1 {
+            self.room = self.member_room;
+        }
+        self.room = self.room.saturating_sub(name.len());
+        if let Some(open) = self.open.last_mut() {
+            name.clone_into(&mut open.name);
+        }
+        Ok(())
+    }
+
+    fn end_object(&mut self) -> io::Result<()> {
+        self.close()
+    }
+
+    fn begin_array(&mut self) -> io::Result<()> {
+        self.begin(Container::Array(Vec::new()));
+        Ok(())
+    }
+
+    fn end_array(&mut self) -> io::Result<()> {
+        self.close()
+    }
+
+    fn text(&mut self, piece: &str, is_last: bool) -> io::Result<()> {
+        if self.room > 0 {
+            self.text.push(piece);
+        }
+        if is_last {
+            let text = self.text.finish();
+            let size = text.len();
+            self.add_leaf(Value::String(text), size);
+        }
+        Ok(())
+    }
+
+    fn literal(&mut self, literal: &str) -> io::Result<()> {
+        self.add_leaf(serde_json::from_str(literal)?, 0);
+        Ok(())
+    }
+}

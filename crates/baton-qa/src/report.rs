@@ -1,0 +1,257 @@
+//! Results of quality checks, common to all tools.
+
+use std::collections::BTreeSet;
+
+use baton_core::shorten;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Maximum number of failures stored per run; the counts are always complete.
+const MAX_FAILURES: usize = 50;
+
+/// Maximum length of a stored message, in characters.
+const MAX_MESSAGE: usize = 300;
+
+/// Maximum length of a quoted log line, in characters.
+const MAX_QUOTED_LINE: usize = 120;
+
+/// Result of quality checks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum QaStatus {
+    /// No result was recorded yet.
+    #[default]
+    Pending,
+    /// Every command exited with 0, or the complete log is the output of passing runs.
+    Passed,
+    /// A command exited with a nonzero code, or the log reports a failure.
+    Failed,
+    /// The log does not prove a pass: part of it cannot be parsed, or no tests ran.
+    Unknown,
+}
+
+impl QaStatus {
+    /// Returns the wire name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Passed => "passed",
+            Self::Failed => "failed",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+impl std::fmt::Display for QaStatus {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Result of one tool.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct QaRun {
+    /// Tool, for example `cargo-test` or `pytest`.
+    pub tool: String,
+    /// Number of passed tests.
+    pub passed: u64,
+    /// Number of failed tests.
+    pub failed: u64,
+    /// Number of skipped tests.
+    pub skipped: u64,
+    /// Number of errors.
+    pub errors: u64,
+    /// Number of warnings.
+    pub warnings: u64,
+    /// The first 50 failures.
+    pub failures: Vec<QaFailure>,
+    /// True if a test runner ran no tests.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_tests: bool,
+}
+
+/// One failed test or reported problem.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct QaFailure {
+    /// Name of the test or rule.
+    pub name: String,
+    /// Path of the file.
+    pub file: Option<String>,
+    /// Line in the file.
+    pub line: Option<u64>,
+    /// Message of the tool.
+    pub message: Option<String>,
+}
+
+impl QaRun {
+    pub(super) fn of(tool: &str) -> Self {
+        Self { tool: tool.into(), ..Self::default() }
+    }
+
+    /// Returns true if no failure and no error was reported.
+    pub fn is_clean(&self) -> bool {
+        self.failed == 0 && self.errors == 0
+    }
+
+    /// Marks the run of a test runner that ran no tests.
+    pub(super) fn with_test_count(mut self) -> Self {
+        self.no_tests = self.passed == 0 && self.is_clean();
+        self
+    }
+
+    pub(super) fn fail(&mut self, failure: QaFailure) {
+        if self.failures.len() < MAX_FAILURES && !self.failures.contains(&failure) {
+            self.failures.push(failure);
+        }
+    }
+}
+
+impl QaFailure {
+    pub(super) fn test(name: &str) -> Self {
+        Self { name: name.trim().to_owned(), ..Self::default() }
+    }
+
+    pub(super) fn at(name: &str, file: &str, line: Option<u64>, message: &str) -> Self {
+        Self {
+            name: name.trim().to_owned(),
+            file: Some(file.trim().to_owned()),
+            line,
+            message: Self::say(message),
+        }
+    }
+
+    pub(super) fn say(message: &str) -> Option<String> {
+        let message = message.trim();
+        (!message.is_empty()).then(|| shorten(message, MAX_MESSAGE))
+    }
+
+    fn key(&self) -> (&str, Option<&str>) {
+        (&self.name, self.file.as_deref())
+    }
+}
+
+/// Result of a whole log.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct QaReport {
+    /// Result.
+    pub status: QaStatus,
+    /// Results of each tool.
+    pub runs: Vec<QaRun>,
+    /// Reason for the status `unknown`.
+    pub reason: Option<String>,
+}
+
+impl QaReport {
+    /// Decides the status of a log. `unexplained` is the first line that belongs to no passing run.
+    pub(super) fn new(runs: Vec<QaRun>, unexplained: Option<String>) -> Self {
+        if !runs.iter().all(QaRun::is_clean) {
+            return Self { status: QaStatus::Failed, runs, reason: None };
+        }
+        let reason = match (no_tests(&runs), unexplained) {
+            (_, Some(line)) => Some(format!("not understood: `{line}`")),
+            (Some(tool), None) => Some(format!("{tool} ran no tests")),
+            // Every line of a log without a tool is unexplained, so this one has no lines.
+            (None, None) if runs.is_empty() => Some("the log is empty".to_owned()),
+            (None, None) => None,
+        };
+        let status = if reason.is_some() { QaStatus::Unknown } else { QaStatus::Passed };
+        Self { status, runs, reason }
+    }
+}
+
+fn no_tests(runs: &[QaRun]) -> Option<&str> {
+    runs.iter().find(|run| run.no_tests).map(|run| run.tool.as_str())
+}
+
+/// Decides the status by the exit code of the command that wrote the log. The log can only turn a pass into
+/// `unknown`, when a test runner ran no tests. Returns the status and a warning, if any.
+pub fn status_by_exit_code(exit_code: i32, runs: &[QaRun]) -> (QaStatus, Option<String>) {
+    if exit_code != 0 {
+        return (QaStatus::Failed, None);
+    }
+    if let Some(tool) = no_tests(runs) {
+        return (QaStatus::Unknown, Some(format!("{tool} ran no tests")));
+    }
+    let failed: Vec<&str> = runs.iter().filter(|run| !run.is_clean()).map(|run| run.tool.as_str()).collect();
+    let warning = (!failed.is_empty()).then(|| {
+        format!("the exit code is 0, but the log reports failures of {}; check that no pipe or `|| true` hides the exit code", failed.join(", "))
+    });
+    (QaStatus::Passed, warning)
+}
+
+/// Differences between two results of the same checks.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct QaComparison {
+    /// Failures that are not in the earlier result.
+    pub new_failures: Vec<String>,
+    /// Failures that are only in the earlier result.
+    pub fixed: Vec<String>,
+    /// Tools that are only in the earlier result.
+    #[serde(default)]
+    pub missing_tools: Vec<String>,
+}
+
+/// Compares the failures of two results. All failures of a tool that did not run before are new. A tool that did not run
+/// again is listed as missing, and its failures are not called fixed.
+pub fn compare_runs(before: &[QaRun], after: &[QaRun]) -> QaComparison {
+    let mut comparison = QaComparison::default();
+    for now in after {
+        let then = before.iter().find(|run| same_tool(run, now));
+        let (was, is): (BTreeSet<_>, BTreeSet<_>) = (
+            then.into_iter().flat_map(|then| &then.failures).map(QaFailure::key).collect(),
+            now.failures.iter().map(QaFailure::key).collect(),
+        );
+        let name = |(name, file): &(&str, Option<&str>)| {
+            file.map_or_else(
+                || format!("{}: {name}", now.tool),
+                |file| format!("{}: {name} in {file}", now.tool),
+            )
+        };
+        comparison.new_failures.extend(is.difference(&was).map(name));
+        comparison.fixed.extend(was.difference(&is).map(name));
+    }
+    let is_missing = |run: &&QaRun| run.tool != "shell" && !after.iter().any(|now| same_tool(run, now));
+    comparison.missing_tools = before.iter().filter(is_missing).map(|run| run.tool.clone()).collect();
+    comparison
+}
+
+/// `cargo clippy` prints nothing of its own when everything is up to date, and then looks like `cargo check`.
+fn same_tool(one: &QaRun, other: &QaRun) -> bool {
+    let name = |run: &QaRun| if run.tool == "cargo-check" { "clippy".to_owned() } else { run.tool.clone() };
+    name(one) == name(other)
+}
+
+/// Shortens a log line that a message quotes.
+pub(super) fn shorten_line(line: &str) -> String {
+    shorten(line.trim(), MAX_QUOTED_LINE)
+}
+
+/// Reads the number before a word in a list of counts: `2 failed, 3 passed`.
+pub(super) fn count(text: &str, word: &str) -> Option<u64> {
+    let mut before = None;
+    for token in text
+        .split(|letter: char| letter.is_whitespace() || matches!(letter, ',' | ';' | '(' | ')' | '|' | '='))
+    {
+        if token.trim_end_matches([':', '.']) == word {
+            return before;
+        }
+        if !token.is_empty() {
+            before = token.parse().ok();
+        }
+    }
+    None
+}
+
+/// Splits `file:12:3` into file and line.
+pub(super) fn place(text: &str) -> Option<(&str, u64)> {
+    let mut parts = text.rsplitn(3, ':');
+    let (last, middle, first) = (parts.next()?, parts.next()?, parts.next());
+    match (first, middle.parse(), last.parse::<u64>()) {
+        (Some(file), Ok(line), Ok(_)) => Some((file, line)),
+        (None, Err(_), Ok(line)) => Some((middle, line)),
+        (Some(first), Err(_), Ok(line)) => {
+            text.get(..first.len() + 1 + middle.len()).map(|file| (file, line))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,365 @@
+//! Redacts secrets in texts that arrive in pieces and are too long to be kept in memory.
+//!
+//! A text is scanned in a window. The window advances only past text whose continuation was scanned, so a
+//! secret that spans two pieces is found. The window grows for a secret that is larger than the window.
+
+use super::assignment::{is_assigned, scan_assigned};
+use super::context;
+use super::json::redact_named;
+use super::redact::marker;
+use super::rules::Rule;
+use super::scan::{Finding, scan_from};
+use super::shapes::{KEY_MAX, key_end, unclosed_key};
+
+/// Size of the window in bytes.
+const WINDOW: usize = 512 * 1024;
+/// Minimum number of bytes after a position before the window advances past it; more than any rule inspects.
+const AHEAD: usize = KEY_MAX + 8 * 1024;
+/// Number of bytes kept before a position; twice as many as any rule inspects.
+const BEHIND: usize = 16 * 1024;
+
+/// Redacts the texts of a document one after the other, each in one or more pieces. A text that fits into the
+/// window is redacted like a text in memory.
+#[derive(Debug)]
+pub struct Redactor {
+    shaped: Window,
+    assigned: Window,
+    /// Output of the first window that the second window has not processed yet.
+    between: String,
+    /// True if the rest of the current text is dropped, because all of it is one secret.
+    drops_rest: bool,
+    is_in_list: bool,
+    /// Remaining number of bytes that may belong to a private key that began in an earlier text of the list.
+    key_room: usize,
+    /// True if the current text was marked as a part of such a key.
+    is_marked: bool,
+}
+
+impl Default for Redactor {
+    fn default() -> Self {
+        Self::with_window(WINDOW)
+    }
+}
+
+impl Redactor {
+    fn with_window(size: usize) -> Self {
+        Self {
+            shaped: Window::new(scan_from, size),
+            assigned: Window::new(scan_assigned, size),
+            between: String::new(),
+            drops_rest: false,
+            is_in_list: false,
+            key_room: 0,
+            is_marked: false,
+        }
+    }
+
+    /// Starts or ends a list of texts. A private key may span the texts of a list: it is then redacted up to
+    /// its closing line, or up to the maximum length of a key.
+    pub fn set_in_list(&mut self, is_in_list: bool) {
+        self.is_in_list = is_in_list;
+        self.key_room = 0;
+    }
+
+    /// Processes the next piece of the text of the entry `name`, and writes the part that is final.
+    pub fn push(&mut self, name: Option<&str>, piece: &str, is_last: bool, clean: &mut String) {
+        let piece = self.without_open_key(piece, is_last, clean);
+        if !self.drops_rest {
+            self.shaped.text.push_str(piece);
+        }
+        if !is_last {
+            if self.shaped.is_full() && !self.drops_rest {
+                self.advance(name, clean);
+            }
+            return;
+        }
+        let unclosed = if self.is_in_list { unclosed_key(self.shaped.rest()) } else { None };
+        if let Some(start) = unclosed {
+            self.shaped.text.truncate(self.shaped.done + start);
+        }
+        if self.shaped.is_fresh() && !self.drops_rest {
+            clean.push_str(&redact_named(&self.shaped.text, name));
+        } else {
+            self.shaped.finish(&mut self.between);
+            self.assigned.text.push_str(&self.between);
+            self.assigned.finish(clean);
+        }
+        if unclosed.is_some() {
+            clean.push_str(&marker(Rule::PrivateKey));
+            self.key_room = KEY_MAX;
+        }
+        self.shaped.clear();
+        self.assigned.clear();
+        self.between.clear();
+        (self.drops_rest, self.is_marked) = (false, false);
+    }
+
+    fn advance(&mut self, name: Option<&str>, clean: &mut String) {
+        if self.shaped.is_fresh()
+            && let Some(rule) = name.and_then(|name| secret_by_name(name, &self.shaped.text))
+        {
+            clean.push_str(&marker(rule));
+            self.shaped.clear();
+            self.drops_rest = true;
+            return;
+        }
+        self.shaped.advance(&mut self.between);
+        self.assigned.text.push_str(&self.between);
+        self.between.clear();
+        if self.assigned.is_full() {
+            self.assigned.advance(clean);
+        }
+    }
+
+    /// Removes the part that belongs to a private key of an earlier text of the list, and returns the rest.
+    fn without_open_key<'a>(&mut self, piece: &'a str, is_last: bool, clean: &mut String) -> &'a str {
+        if self.key_room == 0 || piece.is_empty() {
+            return piece;
+        }
+        if !std::mem::replace(&mut self.is_marked, true) {
+            clean.push_str(&marker(Rule::PrivateKey));
+        }
+        if let Some(end) = key_end(piece) {
+            self.key_room = 0;
+            return piece.get(end..).unwrap_or_default();
+        }
+        let Some(beyond) =
+            piece.get(piece.ceil_char_boundary(self.key_room)..).filter(|rest| !rest.is_empty())
+        else {
+            self.key_room -= piece.len();
+            return "";
+        };
+        // Half of a line may contain half of a secret.
+        let next_line = beyond.find('\n').map(|end| end + 1);
+        self.key_room = usize::from(next_line.is_none() && !is_last);
+        next_line.and_then(|next| beyond.get(next..)).unwrap_or_default()
+    }
+}
+
+/// Returns the rule if an incomplete text is one secret, judged by its name and its beginning.
+fn secret_by_name(name: &str, text: &str) -> Option<Rule> {
+    let shaped = context::entry(name.as_bytes(), text.as_bytes()).and_then(|found| found.rule);
+    shaped.or_else(|| is_assigned(name, text).then_some(Rule::AssignedSecret))
+}
+
+/// A window that moves over a text.
+#[derive(Debug)]
+struct Window {
+    find: fn(&str, usize) -> Vec<Finding>,
+    text: String,
+    /// End of the written part of `text`.
+    done: usize,
+    size: usize,
+    /// Number of bytes in the window before it advances.
+    enough: usize,
+}
+
+impl Window {
+    const fn new(find: fn(&str, usize) -> Vec<Finding>, size: usize) -> Self {
+        Self { find, text: String::new(), done: 0, size, enough: size }
+    }
+
+    const fn is_full(&self) -> bool {
+        self.text.len() >= self.enough
+    }
+
+    /// True if nothing of the text was written yet.
+    const fn is_fresh(&self) -> bool {
+        self.done == 0
+    }
+
+    fn rest(&self) -> &str {
+        self.text.get(self.done..).unwrap_or_default()
+    }
+
+    fn clear(&mut self) {
+        self.text.clear();
+        self.done = 0;
+        self.enough = self.size;
+    }
+
+    /// Writes the part that is final, and advances.
+    fn advance(&mut self, clean: &mut String) {
+        let sure = self.text.floor_char_boundary(self.text.len().saturating_sub(AHEAD));
+        let at = self.write(sure, clean);
+        if at == self.done {
+            // A secret fills the window.
+            self.enough = self.text.len() * 2;
+            return;
+        }
+        let kept = self.text.floor_char_boundary(at.saturating_sub(BEHIND));
+        self.text.drain(..kept);
+        self.done = at - kept;
+        self.enough = self.size.max(self.done + AHEAD * 2);
+    }
+
+    /// Writes the rest.
+    fn finish(&mut self, clean: &mut String) {
+        self.write(self.text.len(), clean);
+    }
+
+    /// Writes up to `until`, or up to a secret that continues after it. Returns the end of the written part.
+    fn write(&self, until: usize, clean: &mut String) -> usize {
+        let part = |from: usize, to: usize| self.text.get(from..to).unwrap_or_default();
+        let (mut at, mut until) = (self.done, until);
+        let from = self.text.floor_char_boundary(self.done.saturating_sub(BEHIND / 2));
+        for found in (self.find)(&self.text, from) {
+            if found.end <= at {
+                continue;
+            }
+            if found.start >= until {
+                break;
+            }
+            let start = found.start.max(at);
+            if found.end > until {
+                until = start;
+                break;
+            }
+            clean.push_str(part(at, start));
+            clean.push_str(&marker(found.rule));
+            at = found.end;
+        }
+        clean.push_str(part(at, until));
+        at.max(until)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{redact, scan};
+    use proptest::prelude::*;
+
+    const SMALL: usize = AHEAD + BEHIND + 40 * 1024;
+
+    fn stream(redactor: &mut Redactor, name: Option<&str>, text: &str, piece: usize) -> String {
+        let mut clean = String::new();
+        let mut rest = text;
+        loop {
+            let (now, later) = rest.split_at(rest.ceil_char_boundary(piece.min(rest.len())));
+            redactor.push(name, now, later.is_empty(), &mut clean);
+            if later.is_empty() {
+                return clean;
+            }
+            rest = later;
+        }
+    }
+
+    fn token() -> String {
+        format!("ghp_{}", "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3z5A")
+    }
+
+    fn filler(bytes: usize) -> String {
+        "2026-11-15 INFO request é handled in 12 ms, id=7\n".chars().cycle().take(bytes).collect()
+    }
+
+    #[test]
+    fn a_secret_is_found_wherever_a_window_ends() {
+        let (key, body) = ("RSA PRIVATE KEY", "MIIEowIBAAKCAQEAn6Zl1bH9f3".repeat(120));
+        let secrets = [
+            token(),
+            format!("Authorization: Bearer {}", "a1B2".repeat(20)),
+            format!("DB_PASSWORD={}", "hunter2x".repeat(4)),
+            "postgres://app:s3cr3tpa55@db/x".to_owned(),
+            format!("-----BEGIN {key}-----\n1: {body}\n2: -----END {key}-----"),
+        ];
+        let mut redactor = Redactor::with_window(SMALL);
+        for secret in &secrets {
+            for shift in (0..6_000).step_by(293) {
+                let before = filler(SMALL - AHEAD - 3_000 + shift);
+                let text = format!("{before} {secret}\n{}", filler(SMALL));
+                let expected = redact_named(&text, None);
+                let found = stream(&mut redactor, None, &text, 40_000);
+                assert!(found == expected && found != text, "{secret} at {}", before.len());
+            }
+        }
+    }
+
+    #[test]
+    fn window_grows_for_a_secret_that_fills_it() {
+        let mut redactor = Redactor::with_window(SMALL);
+        let text = format!("{}\n{}{}\nafter", filler(50_000), token(), "x1".repeat(SMALL));
+        let expected = redact(&text);
+        assert!(stream(&mut redactor, None, &text, 30_000) == expected);
+        assert!(stream(&mut redactor, None, "again", 30_000) == "again");
+    }
+
+    #[test]
+    fn long_text_of_a_secret_name_is_redacted_completely() {
+        let mut redactor = Redactor::with_window(SMALL);
+        for name in ["authorization", "client_secret"] {
+            let text = "a1B2c3".repeat(SMALL);
+            let clean = stream(&mut redactor, Some(name), &text, 50_000);
+            assert!(clean.starts_with("[redacted:") && clean.len() < 40, "{name}: {}", clean.len());
+        }
+        let prose = filler(3 * SMALL);
+        assert!(stream(&mut redactor, Some("client_secret"), &prose, 50_000) == prose);
+    }
+
+    #[test]
+    fn key_that_spans_texts_of_a_list_is_redacted() {
+        let lines = [
+            "a",
+            "1: -----BEGIN PRIVATE KEY----- x",
+            "2: LEAK",
+            "",
+            "LEAK",
+            "-----END PRIVATE KEY----- b",
+            "c",
+        ];
+        let mut redactor = Redactor::with_window(SMALL);
+        redactor.set_in_list(true);
+        let clean = lines.map(|line| stream(&mut redactor, None, line, 100));
+        assert_eq!(
+            clean,
+            [
+                "a",
+                "1: [redacted:private-key]",
+                "[redacted:private-key]",
+                "",
+                "[redacted:private-key]",
+                "[redacted:private-key] b",
+                "c"
+            ]
+        );
+        // A file in blocks, with a key that spans two of them.
+        let body = "MIIEowIBAAKCAQEAn6Zl1bH9f3MIIEowIBAAKCAQEAn6Zl1bH9f3\n".repeat(8);
+        let first = format!("{}-----BEGIN PRIVATE KEY-----\n{body}", filler(2 * SMALL));
+        let second = format!("{body}-----END PRIVATE KEY-----\n{}", filler(2 * SMALL));
+        let clean = [first, second].map(|block| stream(&mut redactor, None, &block, 60_000));
+        assert!(!clean.concat().contains("MIIE"));
+        assert!(clean[0].starts_with(&filler(2 * SMALL)) && clean[1].ends_with(&filler(2 * SMALL)));
+        // A key that is never closed does not hide the rest of the list.
+        stream(&mut redactor, None, "-----BEGIN PRIVATE KEY-----", 100);
+        assert_eq!(stream(&mut redactor, None, &"y".repeat(KEY_MAX), 70_000), "[redacted:private-key]");
+        assert_eq!(stream(&mut redactor, None, "seen", 100), "seen");
+        // The piece ends with a line, because half of a line may contain half of a secret.
+        for (piece, tail) in [(1_000, "\nseen"), (90_000, "\nseen"), (1_000, ""), (90_000, "")] {
+            stream(&mut redactor, None, "-----BEGIN PRIVATE KEY-----", 100);
+            let text = format!("{}DB_PASSWORD={}{tail}", "y\n".repeat(KEY_MAX / 2 - 10), "LEAK1".repeat(20));
+            let clean = stream(&mut redactor, None, &text, piece);
+            assert_eq!(clean, format!("[redacted:private-key]{}", tail.trim_start()), "{piece}");
+            assert_eq!(stream(&mut redactor, None, "seen", 100), "seen");
+        }
+        stream(&mut redactor, None, "-----BEGIN PRIVATE KEY-----", 100);
+        redactor.set_in_list(false);
+        assert_eq!(stream(&mut redactor, None, "seen", 100), "seen");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+
+        #[test]
+        fn redacted_text_contains_no_secret(parts in crate::properties::pieces(), gap in 1_000..90_000_usize, piece in 20_000..200_000_usize) {
+            let mut text = String::new();
+            for part in &parts {
+                text.push_str(part);
+                text.push_str(&filler(gap));
+            }
+            text.push_str(&parts.concat());
+            let clean = stream(&mut Redactor::with_window(SMALL), None, &text, piece);
+            prop_assert_eq!(scan(&clean), []);
+            prop_assert_eq!(&clean, &redact_named(&text, None));
+        }
+    }
+}

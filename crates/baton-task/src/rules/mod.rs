@@ -1,0 +1,53 @@
+//! Rules of task contexts: the frozen part, the order of roles, and drift of the working tree.
+//!
+//! This module does not read files or run git: texts, trees and `now` are arguments. Names of tasks and their entry in
+//! the store are in `baton_core::task`.
+
+mod capture;
+mod citation;
+mod context;
+mod coordination;
+mod document;
+mod drift;
+mod export;
+mod file;
+mod file_shape;
+mod glob;
+mod normalize;
+mod scope;
+mod section;
+mod snapshot;
+mod status;
+mod status_report;
+mod tree;
+mod ttl;
+
+pub use capture::{Capture, Captured, LargeText, QaDefaults, SummaryLine, capture, line_of, qa_commands};
+pub use citation::{Citation, CitationRule, Wanted, cite, stale_citations, wanted};
+pub use context::{
+    AcceptedSecret, Audit, CONTEXT_VERSION, Evidence, ForcedSecret, GitBase, Immutable, NoteKind,
+    PastRevision, QaCommand, QaResults, Revision, RoleNote, Source, TaskContext, TaskSnapshot,
+    ValidationBaseline, canonical_line,
+};
+pub use coordination::{Acquisition, RoleState, RoleStatus, TakenOver};
+pub use drift::{
+    Difference, DifferenceKind, DriftEvent, DriftLog, Found, Resolution, SetAside, TreePoint, Verdict,
+    compare,
+};
+pub use export::{
+    MANIFEST_FILE, Manifest, SERIALIZER, SERIALIZER_VERSION, derive, export_edges, export_file, role_export,
+};
+pub use file::{IN_PROGRESS, Priority, QaPlan, Scope, StandardRef, TaskFile, check_pipeline};
+pub use file_shape::{Node, read_task_file};
+pub use glob::{Glob, GlobError};
+pub use normalize::{Layout, NORMALIZER_VERSION, normalize_diff, normalize_multiline, unix_line_ends};
+pub use scope::{
+    ScopeMacros, ScopeMatcher, ScopePatterns, check_repo_path, expand, scope_hash, scope_patterns,
+};
+pub use section::{Section, sections, slug};
+pub use snapshot::{
+    Artifact, Encoding, FileChanged, FileMetadata, LARGE_DIFF_BYTES, SnapshotKind, SnapshotRef,
+    WorktreeSnapshot, file_metadata, files_changed,
+};
+pub use tree::{ChangeStatus, DiffStat, Head, Submodule, TreeChange, TreeDiff, TreeState};
+pub use ttl::parse_ttl;

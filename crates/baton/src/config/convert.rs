@@ -1,0 +1,164 @@
+//! Conversion of checked values to the types of the configuration.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use baton_store::Effort;
+
+use super::layers::Layers;
+use super::problem::ConfigError;
+use super::settings::find;
+use super::value::{SecretText, Value};
+use crate::keys::Mode as EncryptionMode;
+
+/// Kind of compressor, which creates observations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CompressorKind {
+    /// The Anthropic API if there is a key, otherwise offline.
+    Auto,
+    /// The Anthropic API.
+    Anthropic,
+    /// An OpenAI-compatible endpoint.
+    OpenAi,
+    /// Offline rules, without a model.
+    Offline,
+}
+
+/// Format of log lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LogFormat {
+    /// Text for people.
+    Text,
+    /// JSON.
+    Json,
+}
+
+/// Converts the value of a setting to its target type.
+pub(super) fn optional<T>(
+    layers: &Layers,
+    key: &'static str,
+    convert: impl FnOnce(&Value) -> Option<T>,
+) -> Result<Option<T>, ConfigError> {
+    let (Some((value, origin)), Some(setting)) = (layers.get(key), find(key)) else {
+        return Ok(None);
+    };
+    match convert(value) {
+        Some(converted) => Ok(Some(converted)),
+        None => Err(ConfigError::invalid(setting, origin.clone(), Some(value.shown()))),
+    }
+}
+
+pub(super) fn required<T>(
+    layers: &Layers,
+    key: &'static str,
+    convert: impl FnOnce(&Value) -> Option<T>,
+) -> Result<T, ConfigError> {
+    let env = find(key).map_or("", |setting| setting.env_name());
+    optional(layers, key, convert)?.ok_or(ConfigError::Unset { key, env })
+}
+
+/// Returns the default of the type for a setting without a value.
+pub(super) fn or_default<T: Default>(
+    layers: &Layers,
+    key: &'static str,
+    convert: impl FnOnce(&Value) -> Option<T>,
+) -> Result<T, ConfigError> {
+    Ok(optional(layers, key, convert)?.unwrap_or_default())
+}
+
+/// Converts a limit, where 0 means no limit.
+pub(super) fn limit<T: Default + PartialEq>(
+    layers: &Layers,
+    key: &'static str,
+    convert: impl FnOnce(&Value) -> Option<T>,
+) -> Result<Option<T>, ConfigError> {
+    Ok(Some(required(layers, key, convert)?).filter(|limit| *limit != T::default()))
+}
+
+pub(super) fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::Text(text) => Some(text.clone()),
+        _ => None,
+    }
+}
+
+pub(super) fn parsed<T: FromStr>(value: &Value) -> Option<T> {
+    text(value)?.parse().ok()
+}
+
+/// Splits at commas.
+pub(super) fn list(value: &Value) -> Option<Vec<String>> {
+    let names = text(value)?;
+    Some(names.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect())
+}
+
+pub(super) fn seconds(value: &Value) -> Option<Duration> {
+    integer(value).map(Duration::from_secs)
+}
+
+pub(super) fn integer<T: TryFrom<i64>>(value: &Value) -> Option<T> {
+    match value {
+        Value::Integer(number) => T::try_from(*number).ok(),
+        _ => None,
+    }
+}
+
+pub(super) fn path(value: &Value) -> Option<PathBuf> {
+    match value {
+        Value::Path(path) => Some(path.clone()),
+        _ => None,
+    }
+}
+
+pub(super) fn secret(value: &Value) -> Option<SecretText> {
+    match value {
+        Value::Secret(secret) | Value::DatabaseUrl(secret) => Some(secret.clone()),
+        _ => None,
+    }
+}
+
+pub(super) fn effort(value: &Value) -> Option<Effort> {
+    match text(value)?.as_str() {
+        "off" => Some(Effort::Off),
+        "basic" => Some(Effort::Basic),
+        "standard" => Some(Effort::Standard),
+        "aggressive" => Some(Effort::Aggressive),
+        _ => None,
+    }
+}
+
+pub(super) fn encryption(value: &Value) -> Option<EncryptionMode> {
+    match text(value)?.as_str() {
+        "off" | "disabled" => Some(EncryptionMode::Off),
+        "preferred" | "enabled" => Some(EncryptionMode::Preferred),
+        "required" => Some(EncryptionMode::Required),
+        _ => None,
+    }
+}
+
+pub(super) fn on_or_off(value: &Value) -> Option<bool> {
+    match text(value)?.as_str() {
+        "on" => Some(true),
+        "off" => Some(false),
+        _ => None,
+    }
+}
+
+pub(super) fn compressor(value: &Value) -> Option<CompressorKind> {
+    match text(value)?.as_str() {
+        "auto" => Some(CompressorKind::Auto),
+        "anthropic" => Some(CompressorKind::Anthropic),
+        "openai" => Some(CompressorKind::OpenAi),
+        "offline" => Some(CompressorKind::Offline),
+        _ => None,
+    }
+}
+
+pub(super) fn log_format(value: &Value) -> Option<LogFormat> {
+    match text(value)?.as_str() {
+        "text" => Some(LogFormat::Text),
+        "json" => Some(LogFormat::Json),
+        _ => None,
+    }
+}
