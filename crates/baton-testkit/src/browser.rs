@@ -241,11 +241,13 @@ impl Browser {
         }
     }
 
-    /// Changes the size of the page and waits until its layout has it.
+    /// Changes the size of the page and waits until the page has handled it.
     pub fn resize(&mut self, width: u32, height: u32) {
         let size = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
         self.call("Emulation.setDeviceMetricsOverride", size);
         self.wait_for(&format!("innerWidth === {width} && document.documentElement.clientWidth === {width}"));
+        // The event "resize" comes before the next frame.
+        self.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))");
     }
 
     /// Sets the theme of the operating system.
