@@ -39,7 +39,7 @@ impl Default for Limits {
             time: Duration::from_secs(120),
             output_bytes: 1 << 30,
             files_worth_a_call: 500,
-            large_file_bytes: 512 << 20,
+            large_file_bytes: 64 << 20,
         }
     }
 }
