@@ -24,10 +24,19 @@ const WARM_UP: usize = 20;
 const REPO: &str = "local/webshop";
 /// A word of the last observation only.
 const LAST_WORD: &str = "lastobservation";
-const OBSERVATIONS_PER_SESSION: u64 = 200;
+const OBSERVATIONS_PER_SESSION: u64 = 10;
+/// Pages of the dashboard.
+const PAGES: [&str; 6] = [
+    "/",
+    "/ui/sessions",
+    "/ui/next?repo=local/webshop",
+    "/ui/memory?q=wab+wac",
+    "/ui/activity",
+    "/ui/worker",
+];
 
 /// Fills a store of each database, waits until it is indexed, and measures searches, `GET /api/context` with and without
-/// a request, and the whole process of the session-start hook.
+/// a request, the whole process of the session-start hook, and pages of the dashboard.
 pub(super) fn measure(observations: u64) {
     let binary = release_binary("baton").to_string_lossy().into_owned();
     let mut rows = Vec::new();
@@ -63,7 +72,7 @@ fn one(name: &str, home: &Home, config: &StoreConfig, observations: u64) -> Vec<
     println!("{name}: {:.0} items indexed per second", observations as f64 / started.elapsed().as_secs_f64());
     let context = format!("/api/context?venture=local&repo={REPO}");
     let mut numbers = 0..;
-    vec![
+    let mut rows = vec![
         row(name, "search", SEARCHES, || drop(search(&server, &query(&mut dice)))),
         row(name, "context", CONTEXTS, || assert_eq!(server.get(&context).status, 200)),
         row(name, "context for a request", CONTEXTS, || {
@@ -79,7 +88,9 @@ fn one(name: &str, home: &Home, config: &StoreConfig, observations: u64) -> Vec<
             let finished = home.run_with_input(&["hook", "session-start"], report.to_string().as_bytes());
             assert!(finished.stdout.contains("file"), "the hook adds no context: {finished:?}");
         }),
-    ]
+    ];
+    rows.extend(PAGES.map(|page| row(name, page, CONTEXTS, || assert_eq!(server.get(page).status, 200))));
+    rows
 }
 
 /// Measures an action.

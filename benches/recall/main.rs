@@ -7,7 +7,8 @@
 //!   session*: the first request of a session is searched before the session is captured; it is answered if one of the
 //!   first ten results touches a file that the session goes on to edit. *Commits*: the subject of a commit is searched;
 //!   it is answered if one of the first ten results is a tool use whose edit went into the commit.
-//! - `latency`: searches over 100,000 observations (another number as the next argument) on both databases.
+//! - `latency`: searches, contexts and pages with 100,000 observations (another number as the next argument) in a tenth
+//!   as many sessions, on both databases.
 //!
 //! `BATON_RECALL_EVAL` names the folder with `locomo-dev.json` and `transcripts/`; the default is `../shared/eval` next
 //! to the repository. Parts without data are skipped.
