@@ -5,7 +5,7 @@ use std::path::{Component, PathBuf};
 use baton_app::recall::{
     CommandRun, FileHistory, GetItems, ItemView, Search, SearchResult, Timeline, TimelineEntry,
 };
-use baton_core::{Sha256Hash, visible};
+use baton_core::{Sha256Hash, counted, visible};
 use baton_git::Repository;
 use clap::Args;
 use serde_json::json;
@@ -131,8 +131,11 @@ pub(crate) fn search(args: &SearchArgs, backend: &Backend) -> Result<Answer, Fai
     backend.answer::<Search>(&params, None, |found| {
         let mut lines: Vec<String> = found.results.iter().map(result_lines).collect();
         lines.push(match found.results.len() {
-            0 => format!("nothing found, {} ms", found.took_ms),
-            count => format!("{count} results, {} ms; read one with: baton get ID", found.took_ms),
+            0 => format!("nothing found, {:.1} ms", found.took_ms),
+            count => {
+                let results = counted(count as u64, "result");
+                format!("{results}, {:.1} ms; read one with: baton get ID", found.took_ms)
+            }
         });
         lines.join("\n")
     })
@@ -228,13 +231,12 @@ fn describe_file(file: &FileHistory) -> String {
         Some(false) => "; unchanged since",
         None => "",
     };
-    let sessions = if file.session_count == 1 { "session" } else { "sessions" };
-    let mut lines = vec![format!("{path}: used in {} {sessions}{changed}", file.session_count)];
+    let mut lines = vec![format!("{path}: used in {}{changed}", counted(file.session_count, "session"))];
     for note in &file.notes {
         lines.push(format!(
             "{}  {}  {}: {}",
             note.id,
-            note.created_at,
+            when(note.created_at),
             note.kind.as_str(),
             visible(&note.text)
         ));
@@ -243,12 +245,12 @@ fn describe_file(file: &FileHistory) -> String {
         let agent = session.agent.as_deref().unwrap_or("unknown agent");
         let branch = session.branch.as_ref().map(|branch| format!(" on {branch}")).unwrap_or_default();
         lines.push(format!(
-            "{}  {}  {}: {} changes, {} reads",
+            "{}  {}  {}: {}, {}",
             session.session_id,
-            session.last_used_at,
+            when(session.last_used_at),
             visible(&format!("{agent}{branch}")),
-            session.changes,
-            session.reads
+            counted(session.changes, "change"),
+            counted(session.reads, "read")
         ));
         lines.extend(session.turns.iter().map(|turn| format!("    {}  {}", turn.id, visible(&turn.title))));
     }
@@ -271,7 +273,7 @@ fn describe_run(run: &CommandRun) -> String {
     format!(
         "{}  {}  {}, {}\n    {}\n    {}",
         run.id,
-        run.created_at,
+        when(run.created_at),
         visible(agent),
         run.repo,
         visible(&run.title),
