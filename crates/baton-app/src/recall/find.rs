@@ -66,7 +66,7 @@ pub fn find(tx: &mut dyn Tx, asked: &Find, now: Timestamp) -> Result<Vec<Found>,
     let mut loader = Loader::default();
     let mut found = Vec::new();
     for RankedDocument { document, score, why, .. } in ranked {
-        let Some(item) = loader.load(tx, document.kind, &document.item)? else { continue };
+        let Some(item) = loader.load_indexed(tx, &document)? else { continue };
         let tokens = estimate_tokens(&item.text) as u64;
         found.push(Found { snippet: snippet(&item.text, &query), tokens, score, why, item });
     }

@@ -117,6 +117,22 @@ impl Loader {
         }
     }
 
+    /// Reads the item of a document. What the index knows about it is not read again.
+    pub(super) fn load_indexed(
+        &mut self,
+        tx: &mut dyn Tx,
+        document: &Document,
+    ) -> Result<Option<Item>, StoreError> {
+        match (document.kind, document.item.parse()) {
+            (ItemKind::Observation, Ok(id)) => {
+                let turn = document.turn.as_deref().and_then(|turn| turn.parse().ok());
+                let (branch, agent) = (document.branch.clone(), document.agent.clone());
+                Ok(tx.observation(id)?.map(|found| observation_item(found, turn, branch, agent)))
+            }
+            (kind, _) => self.load(tx, kind, &document.item),
+        }
+    }
+
     fn session(&mut self, tx: &mut dyn Tx, id: SessionId) -> Result<Option<&Session>, StoreError> {
         let found = match self.sessions.entry(id) {
             Entry::Occupied(known) => known.into_mut(),
@@ -143,33 +159,11 @@ impl Loader {
     pub(super) fn observation(&mut self, tx: &mut dyn Tx, found: Observation) -> Result<Item, StoreError> {
         let turn = self.turn_at(tx, found.session_id, found.captured_at)?;
         let session = self.session(tx, found.session_id)?;
-        let compressed = found.compressed;
-        let mut text = compressed.summary;
-        if let Some(detail) = compressed.detail.filter(|detail| !detail.is_empty()) {
-            text.push('\n');
-            text.push_str(&detail);
-        }
-        Ok(Item {
-            kind: ItemKind::Observation,
-            id: found.id.to_string(),
-            external_id: found.tool_use_id,
-            venture: found.venture,
-            repo: Some(found.repo),
-            session_id: Some(found.session_id),
-            branch: session.and_then(|session| session.facts.branch.clone()),
-            // Imported records without an agent belong to a session of the import.
-            agent: session
-                .map(|session| session.tuple.agent.to_string())
-                .filter(|agent| agent != IMPORT_TOOL),
-            turn,
-            // An imported record without files is a message or a note, not a tool use.
-            is_conversational: found.tool_name == IMPORT_TOOL && found.files.is_empty(),
-            changes_files: !compressed.files_touched.is_empty(),
-            files: found.files,
-            created_at: found.captured_at,
-            title: one_line(&compressed.title, TITLE_CHARS),
-            text,
-        })
+        let branch = session.and_then(|session| session.facts.branch.clone());
+        // Imported records without an agent belong to a session of the import.
+        let agent =
+            session.map(|session| session.tuple.agent.to_string()).filter(|agent| agent != IMPORT_TOOL);
+        Ok(observation_item(found, turn, branch, agent))
     }
 
     fn turn(&mut self, tx: &mut dyn Tx, id: &str) -> Result<Option<Item>, StoreError> {
@@ -321,6 +315,39 @@ impl Loader {
 
 /// Tool name of imported observations.
 pub(super) const IMPORT_TOOL: &str = "import";
+
+/// Makes the item of an observation.
+fn observation_item(
+    found: Observation,
+    turn: Option<TurnId>,
+    branch: Option<String>,
+    agent: Option<String>,
+) -> Item {
+    let compressed = found.compressed;
+    let mut text = compressed.summary;
+    if let Some(detail) = compressed.detail.filter(|detail| !detail.is_empty()) {
+        text.push('\n');
+        text.push_str(&detail);
+    }
+    Item {
+        kind: ItemKind::Observation,
+        id: found.id.to_string(),
+        external_id: found.tool_use_id,
+        venture: found.venture,
+        repo: Some(found.repo),
+        session_id: Some(found.session_id),
+        branch,
+        agent,
+        turn,
+        // An imported record without files is a message or a note, not a tool use.
+        is_conversational: found.tool_name == IMPORT_TOOL && found.files.is_empty(),
+        changes_files: !compressed.files_touched.is_empty(),
+        files: found.files,
+        created_at: found.captured_at,
+        title: one_line(&compressed.title, TITLE_CHARS),
+        text,
+    }
+}
 
 fn task(tx: &mut dyn Tx, item: &str) -> Result<Option<Item>, StoreError> {
     let Some((venture, host, checkout, id)) = TaskRecord::parse_item_id(item) else { return Ok(None) };
