@@ -4,7 +4,7 @@
 //! decides in `baton-core`, and writes rows back. No type of SQLite or PostgreSQL is part of the public API.
 //!
 //! - `store` is the handle that callers hold; `tx` is the transaction that their work receives.
-//! - `rows` has one file per entity: its trait, and its SQL written once for both databases.
+//! - `rows` has one file per entity: the methods of `dyn Tx`, with their SQL written once for both databases.
 //! - `archive` copies every record of a database into a backup or export and back.
 //! - `sqlite` and `postgres` run transactions and statements. Both folders use the same file names.
 
@@ -45,14 +45,11 @@ pub use outbox::{Outbox, OutboxEntry, Replay, ReplayLimits, ReplayResult, Spoole
 pub use page::Page;
 pub use raw::{MAX_RAW_BYTES, RawPacker, RawReader, pack_raw, place_raw, unpack_raw, unpacked_size};
 pub use rows::{
-    Acknowledgement, CheckpointRows, DailyUsage, FileOf, FileVersionRows, ForgetFilter, ForgetRows, Frame,
-    FrameBody, HandoffFilter, HandoffRows, IdRows, KeyRows, LoggedRequest, MarkFilter, MarkRows, MatchPlan,
-    NewQueueItem, NewSummary, NoteFilter, NoteRows, ObservationFilter, ObservationRows, PendingItem,
-    PurgedItems, QueueClaim, QueueItem, QueueRelease, QueueRows, RawOutput, RecallFilter, RecallRows,
-    RequestFilter, RequestPage, RequestRows, ScheduleRows, SeriesMember, SessionCounts, SessionFilter,
-    SessionRows, ShownItemRows, Spent, StoredFrame, StoredSummary, SummaryClaim, SummaryRows, TaskFilter,
-    TaskRows, TimelinePosition, TokenRows, TurnEnd, TurnRows, UnmergedBranchRows, UsageRows, WorkflowFilter,
-    WorkflowRows,
+    Acknowledgement, DailyUsage, FileOf, ForgetFilter, Frame, FrameBody, HandoffFilter, LoggedRequest,
+    MarkFilter, MatchPlan, NewQueueItem, NewSummary, NoteFilter, ObservationFilter, PendingItem, PurgedItems,
+    QueueClaim, QueueItem, QueueRelease, RawOutput, RecallFilter, RequestFilter, RequestPage, SeriesMember,
+    SessionCounts, SessionFilter, Spent, StoredFrame, StoredSummary, SummaryClaim, TaskFilter,
+    TimelinePosition, TurnEnd, WorkflowFilter,
 };
 pub use seal::{
     KeyId, KeyIdError, KeyRing, NONCE_BYTES, NoRandomness, SEAL_OVERHEAD_BYTES, SealError, SecretKey,

@@ -5,10 +5,12 @@
 
 use std::str::FromStr;
 
-use baton_core::{Sha256Hash, Timestamp, Venture};
+use baton_core::{Sha256Hash, Timestamp, Track, Venture};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::StoreError;
+use crate::tx::Tx;
 
 /// A value bound to a statement.
 #[derive(Debug, Clone, Copy)]
@@ -160,6 +162,11 @@ impl RowReader<'_> {
         self.opt_text(column)?.map(parse).transpose()
     }
 
+    pub(crate) fn opt_track(&self, column: usize) -> Result<Option<Track>, StoreError> {
+        let track = |number| Track::try_from(number).map_err(|problem| self.wrong(column, problem));
+        self.opt_int(column)?.map(track).transpose()
+    }
+
     pub(crate) fn hash(&self, column: usize) -> Result<Sha256Hash, StoreError> {
         self.parsed(column)
     }
@@ -187,13 +194,13 @@ pub(crate) trait Sql {
     /// Runs a statement and returns the number of changed rows.
     fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError>;
 
-    /// Runs a query and reads each row.
-    fn query<T>(
+    /// Runs a query and passes each row to `read`.
+    fn each_row(
         &mut self,
         sql: &str,
         params: &[Param<'_>],
-        read: &mut dyn FnMut(&dyn Columns) -> Result<T, StoreError>,
-    ) -> Result<Vec<T>, StoreError>;
+        read: &mut dyn FnMut(&dyn Columns) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError>;
 
     /// Blocks other transactions that take the same lock until this transaction ends.
     fn lock(&mut self, lock: Lock, name: &str) -> Result<(), StoreError>;
@@ -202,9 +209,31 @@ pub(crate) trait Sql {
     fn announce_queue(&mut self) -> Result<(), StoreError> {
         Ok(())
     }
+}
+
+impl dyn Tx + '_ {
+    /// Runs a statement.
+    pub(crate) fn run(&mut self, sql: &str, params: &[Param<'_>]) -> Result<(), StoreError> {
+        self.execute(sql, params).map(|_| ())
+    }
+
+    /// Runs a query and reads each row.
+    pub(crate) fn query<T>(
+        &mut self,
+        sql: &str,
+        params: &[Param<'_>],
+        read: &mut dyn FnMut(&dyn Columns) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, StoreError> {
+        let mut found = Vec::new();
+        self.each_row(sql, params, &mut |columns| {
+            found.push(read(columns)?);
+            Ok(())
+        })?;
+        Ok(found)
+    }
 
     /// Runs a query that returns at most one row.
-    fn query_one<T>(
+    pub(crate) fn query_one<T>(
         &mut self,
         sql: &str,
         params: &[Param<'_>],
@@ -212,6 +241,22 @@ pub(crate) trait Sql {
     ) -> Result<Option<T>, StoreError> {
         Ok(self.query(sql, params, read)?.into_iter().next())
     }
+
+    /// Runs a query that returns one number, such as `SELECT count(*)`.
+    pub(crate) fn number(
+        &mut self,
+        table: &'static str,
+        sql: &str,
+        params: &[Param<'_>],
+    ) -> Result<u64, StoreError> {
+        let read = &mut |columns: &dyn Columns| RowReader { table, columns }.unsigned(0);
+        Ok(self.query_one(sql, params, read)?.unwrap_or(0))
+    }
+}
+
+/// Encodes the value of a JSON column.
+pub(crate) fn json(table: &'static str, value: &impl Serialize) -> Result<String, StoreError> {
+    serde_json::to_string(value).map_err(|problem| StoreError::corrupt(table, problem))
 }
 
 /// Splits a list into parts of 2^n elements, one statement for each. Few different sizes need few prepared statements.

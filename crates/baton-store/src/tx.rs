@@ -1,11 +1,7 @@
-//! The operations available inside one transaction.
+//! One transaction. Its operations on each entity are methods of `dyn Tx`, in `rows`.
 
 use crate::error::StoreError;
-use crate::rows::{
-    CheckpointRows, FileVersionRows, ForgetRows, HandoffRows, IdRows, KeyRows, MarkRows, NoteRows,
-    ObservationRows, QueueRows, RecallRows, RequestRows, ScheduleRows, SessionRows, ShownItemRows,
-    SummaryRows, TaskRows, TokenRows, TurnRows, UnmergedBranchRows, UsageRows, WorkflowRows,
-};
+use crate::sql::Sql;
 
 /// Whether the writes of a piece of work are committed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,30 +16,8 @@ pub enum Outcome {
 ///
 /// The work is a plain function: it reads, decides and writes. It may be run again from the start when the database
 /// requires a retry, so it must not have effects outside the transaction.
-pub trait Tx:
-    SessionRows
-    + HandoffRows
-    + WorkflowRows
-    + CheckpointRows
-    + KeyRows
-    + RequestRows
-    + QueueRows
-    + ObservationRows
-    + SummaryRows
-    + UsageRows
-    + TokenRows
-    + TaskRows
-    + ScheduleRows
-    + TurnRows
-    + RecallRows
-    + NoteRows
-    + IdRows
-    + MarkRows
-    + ForgetRows
-    + FileVersionRows
-    + ShownItemRows
-    + UnmergedBranchRows
-{
+#[expect(private_bounds, reason = "only the row files write SQL")]
+pub trait Tx: Sql {
     /// Raises the statement timeout for the rest of this transaction, for maintenance of the whole store. Does nothing
     /// on a store without statement timeouts.
     fn allow_long_statements(&mut self) -> Result<(), StoreError> {

@@ -156,16 +156,16 @@ impl Sql for PostgresTx<'_> {
         self.connection.client.execute(&statement, &bound(params)).map_err(|error| self.note(error))
     }
 
-    fn query<T>(
+    fn each_row(
         &mut self,
         sql: &str,
         params: &[Param<'_>],
-        read: &mut dyn FnMut(&dyn Columns) -> Result<T, StoreError>,
-    ) -> Result<Vec<T>, StoreError> {
+        read: &mut dyn FnMut(&dyn Columns) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
         let statement = self.connection.prepare(sql).map_err(|error| self.note(error))?;
         let rows =
             self.connection.client.query(&statement, &bound(params)).map_err(|error| self.note(error))?;
-        rows.iter().map(|row| read(row)).collect()
+        rows.iter().try_for_each(|row| read(row))
     }
 
     fn lock(&mut self, lock: Lock, name: &str) -> Result<(), StoreError> {
@@ -177,14 +177,12 @@ impl Sql for PostgresTx<'_> {
             Lock::SearchIndex => "search index",
         };
         let name = format!("baton {space} {name}");
-        self.query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", &[(&name).into()], &mut |_| {
-            Ok(())
-        })?;
-        Ok(())
+        let sql = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))";
+        self.each_row(sql, &[(&name).into()], &mut |_| Ok(()))
     }
 
     fn announce_queue(&mut self) -> Result<(), StoreError> {
-        self.query("SELECT pg_notify($1, '')", &[QUEUE_CHANNEL.into()], &mut |_| Ok(())).map(|_| ())
+        self.each_row("SELECT pg_notify($1, '')", &[QUEUE_CHANNEL.into()], &mut |_| Ok(()))
     }
 }
 

@@ -4,10 +4,10 @@ use baton_core::checkpoint::{Checkpoint, CheckpointStatus, Labels, Place, Workfl
 use baton_core::recall::ItemKind;
 use baton_core::{Agent, CheckpointId, SessionId, Sha256Hash, Venture};
 
-use super::recall::RecallRows;
 use crate::error::StoreError;
 use crate::frame::Encoding;
-use crate::sql::{Columns, QueryBuilder, RowReader, Sql};
+use crate::sql::{Columns, QueryBuilder, RowReader, json};
+use crate::tx::Tx;
 
 /// The stored form of a context.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,94 +59,6 @@ pub struct SeriesMember {
     pub stored_bytes: u64,
     /// Blob that holds the bytes; `None` if they are in the row.
     pub blob: Option<String>,
-}
-
-/// Checkpoint operations of a transaction.
-pub trait CheckpointRows {
-    /// Adds a checkpoint with its frame.
-    fn insert_checkpoint(&mut self, checkpoint: &Checkpoint, frame: &Frame) -> Result<(), StoreError>;
-
-    /// Finds a checkpoint, archived ones included.
-    fn checkpoint(&mut self, id: CheckpointId) -> Result<Option<Checkpoint>, StoreError>;
-
-    /// Lists the checkpoints of a workflow that are not archived, latest first.
-    fn checkpoints(
-        &mut self,
-        venture: &Venture,
-        workflow: &WorkflowId,
-        offset: u32,
-        limit: u32,
-    ) -> Result<Vec<Checkpoint>, StoreError>;
-
-    /// Finds the latest active checkpoint of a workflow.
-    fn latest_checkpoint(
-        &mut self,
-        venture: &Venture,
-        workflow: &WorkflowId,
-    ) -> Result<Option<Checkpoint>, StoreError>;
-
-    /// Finds the latest active checkpoint that a session saved.
-    fn latest_checkpoint_of(&mut self, session: SessionId) -> Result<Option<Checkpoint>, StoreError>;
-
-    /// Returns the last place assigned in a workflow, for a checkpoint of any status.
-    fn last_place(&mut self, venture: &Venture, workflow: &WorkflowId) -> Result<Option<Place>, StoreError>;
-
-    /// Returns the frames of a delta chain in order. Missing frames are omitted.
-    fn chain(
-        &mut self,
-        venture: &Venture,
-        workflow: &WorkflowId,
-        place: Place,
-    ) -> Result<Vec<StoredFrame>, StoreError>;
-
-    /// Changes the status of a checkpoint. An archived checkpoint stays archived.
-    fn set_checkpoint_status(&mut self, id: CheckpointId, status: CheckpointStatus)
-    -> Result<(), StoreError>;
-
-    /// Lists the oldest checkpoints of a workflow that may be archived: unnamed ones except the latest.
-    fn droppable_checkpoints(
-        &mut self,
-        venture: &Venture,
-        workflow: &WorkflowId,
-        limit: u32,
-    ) -> Result<Vec<Checkpoint>, StoreError>;
-
-    /// Lists all positions of a series that have a row.
-    fn series(
-        &mut self,
-        venture: &Venture,
-        workflow: &WorkflowId,
-        series: u32,
-    ) -> Result<Vec<SeriesMember>, StoreError>;
-
-    /// Deletes the rows of positions of a series.
-    fn delete_positions(
-        &mut self,
-        venture: &Venture,
-        workflow: &WorkflowId,
-        series: u32,
-        positions: &[u32],
-    ) -> Result<(), StoreError>;
-
-    /// Lists ids of checkpoints after `after` in id order, archived ones included, as stored.
-    fn checkpoint_ids(&mut self, after: &str, limit: u32) -> Result<Vec<String>, StoreError>;
-
-    /// Returns the given blobs that no row refers to.
-    fn orphans_among(&mut self, blobs: &[String]) -> Result<Vec<String>, StoreError>;
-
-    /// Returns the ids of all keys that checkpoints are sealed with, and the number of checkpoints for each.
-    fn keys_in_use(&mut self) -> Result<Vec<(String, u64)>, StoreError>;
-
-    /// Lists frames that are not sealed with this key, by id, after `after`.
-    fn frames_of_other_keys(
-        &mut self,
-        key_id: &str,
-        after: Option<CheckpointId>,
-        limit: u32,
-    ) -> Result<Vec<(Checkpoint, StoredFrame)>, StoreError>;
-
-    /// Replaces the frame of a checkpoint.
-    fn replace_frame(&mut self, id: CheckpointId, frame: &Frame) -> Result<(), StoreError>;
 }
 
 const COLUMNS: &str = "id, venture, workflow_id, series, position, status, name, tags, session_id, agent, \
@@ -225,11 +137,11 @@ impl FrameBody {
     }
 }
 
-impl<S: Sql> CheckpointRows for S {
-    fn insert_checkpoint(&mut self, checkpoint: &Checkpoint, frame: &Frame) -> Result<(), StoreError> {
-        let tags = serde_json::to_string(&checkpoint.labels.tags)
-            .map_err(|problem| StoreError::corrupt("checkpoints", problem))?;
-        self.execute(
+impl dyn Tx + '_ {
+    /// Adds a checkpoint with its frame.
+    pub fn insert_checkpoint(&mut self, checkpoint: &Checkpoint, frame: &Frame) -> Result<(), StoreError> {
+        let tags = json("checkpoints", &checkpoint.labels.tags)?;
+        self.run(
             "INSERT INTO checkpoints (id, venture, workflow_id, series, position, status, name, tags, session_id, \
              agent, created_at, context_bytes, context_hash, restores_size, encoding, key_id, frame_bytes, \
              frame_hash, blob, frame) VALUES \
@@ -263,11 +175,13 @@ impl<S: Sql> CheckpointRows for S {
         self.enqueue_for_index(ItemKind::Checkpoint, &checkpoint.id.to_string())
     }
 
-    fn checkpoint(&mut self, id: CheckpointId) -> Result<Option<Checkpoint>, StoreError> {
+    /// Finds a checkpoint, archived ones included.
+    pub fn checkpoint(&mut self, id: CheckpointId) -> Result<Option<Checkpoint>, StoreError> {
         self.query_one(&select("WHERE id = $1"), &[(&id.to_string()).into()], &mut read)
     }
 
-    fn checkpoints(
+    /// Lists the checkpoints of a workflow that are not archived, latest first.
+    pub fn checkpoints(
         &mut self,
         venture: &Venture,
         workflow: &WorkflowId,
@@ -284,7 +198,8 @@ impl<S: Sql> CheckpointRows for S {
         )
     }
 
-    fn latest_checkpoint(
+    /// Finds the latest active checkpoint of a workflow.
+    pub fn latest_checkpoint(
         &mut self,
         venture: &Venture,
         workflow: &WorkflowId,
@@ -299,7 +214,8 @@ impl<S: Sql> CheckpointRows for S {
         )
     }
 
-    fn latest_checkpoint_of(&mut self, session: SessionId) -> Result<Option<Checkpoint>, StoreError> {
+    /// Finds the latest active checkpoint that a session saved.
+    pub fn latest_checkpoint_of(&mut self, session: SessionId) -> Result<Option<Checkpoint>, StoreError> {
         self.query_one(
             &select("WHERE session_id = $1 AND status = 'active' ORDER BY id DESC LIMIT 1"),
             &[(&session.to_string()).into()],
@@ -307,7 +223,12 @@ impl<S: Sql> CheckpointRows for S {
         )
     }
 
-    fn last_place(&mut self, venture: &Venture, workflow: &WorkflowId) -> Result<Option<Place>, StoreError> {
+    /// Returns the last place assigned in a workflow, for a checkpoint of any status.
+    pub fn last_place(
+        &mut self,
+        venture: &Venture,
+        workflow: &WorkflowId,
+    ) -> Result<Option<Place>, StoreError> {
         self.query_one(
             "SELECT series, position FROM checkpoints WHERE venture = $1 AND workflow_id = $2 \
              ORDER BY series DESC, position DESC LIMIT 1",
@@ -316,7 +237,8 @@ impl<S: Sql> CheckpointRows for S {
         )
     }
 
-    fn chain(
+    /// Returns the frames of a delta chain in order. Missing frames are omitted.
+    pub fn chain(
         &mut self,
         venture: &Venture,
         workflow: &WorkflowId,
@@ -331,12 +253,13 @@ impl<S: Sql> CheckpointRows for S {
         self.query(query.sql(), query.params(), &mut |columns| read_frame(columns, 0))
     }
 
-    fn set_checkpoint_status(
+    /// Changes the status of a checkpoint. An archived checkpoint stays archived.
+    pub fn set_checkpoint_status(
         &mut self,
         id: CheckpointId,
         status: CheckpointStatus,
     ) -> Result<(), StoreError> {
-        self.execute(
+        self.run(
             "UPDATE checkpoints SET status = $1 WHERE id = $2 AND status <> 'archived'",
             &[status.as_str().into(), (&id.to_string()).into()],
         )?;
@@ -346,7 +269,8 @@ impl<S: Sql> CheckpointRows for S {
         Ok(())
     }
 
-    fn droppable_checkpoints(
+    /// Lists the oldest checkpoints of a workflow that may be archived: unnamed ones except the latest.
+    pub fn droppable_checkpoints(
         &mut self,
         venture: &Venture,
         workflow: &WorkflowId,
@@ -366,7 +290,8 @@ impl<S: Sql> CheckpointRows for S {
         )
     }
 
-    fn series(
+    /// Lists all positions of a series that have a row.
+    pub fn series(
         &mut self,
         venture: &Venture,
         workflow: &WorkflowId,
@@ -384,7 +309,8 @@ impl<S: Sql> CheckpointRows for S {
         )
     }
 
-    fn delete_positions(
+    /// Deletes the rows of positions of a series.
+    pub fn delete_positions(
         &mut self,
         venture: &Venture,
         workflow: &WorkflowId,
@@ -406,7 +332,8 @@ impl<S: Sql> CheckpointRows for S {
         self.delete_documents(ItemKind::Checkpoint, &deleted)
     }
 
-    fn checkpoint_ids(&mut self, after: &str, limit: u32) -> Result<Vec<String>, StoreError> {
+    /// Lists ids of checkpoints after `after` in id order, archived ones included, as stored.
+    pub fn checkpoint_ids(&mut self, after: &str, limit: u32) -> Result<Vec<String>, StoreError> {
         self.query(
             "SELECT id FROM checkpoints WHERE id > $1 ORDER BY id LIMIT $2",
             &[after.into(), limit.into()],
@@ -414,7 +341,8 @@ impl<S: Sql> CheckpointRows for S {
         )
     }
 
-    fn orphans_among(&mut self, blobs: &[String]) -> Result<Vec<String>, StoreError> {
+    /// Returns the given blobs that no row refers to.
+    pub fn orphans_among(&mut self, blobs: &[String]) -> Result<Vec<String>, StoreError> {
         let mut orphans = Vec::new();
         for blob in blobs {
             let sql = "SELECT 1 FROM checkpoints WHERE blob = $1 \
@@ -426,7 +354,8 @@ impl<S: Sql> CheckpointRows for S {
         Ok(orphans)
     }
 
-    fn keys_in_use(&mut self) -> Result<Vec<(String, u64)>, StoreError> {
+    /// Returns the ids of all keys that checkpoints are sealed with, and the number of checkpoints for each.
+    pub fn keys_in_use(&mut self) -> Result<Vec<(String, u64)>, StoreError> {
         self.query(
             "SELECT key_id, count(*) FROM checkpoints WHERE key_id IS NOT NULL GROUP BY key_id ORDER BY key_id",
             &[],
@@ -437,7 +366,8 @@ impl<S: Sql> CheckpointRows for S {
         )
     }
 
-    fn frames_of_other_keys(
+    /// Lists frames that are not sealed with this key, by id, after `after`.
+    pub fn frames_of_other_keys(
         &mut self,
         key_id: &str,
         after: Option<CheckpointId>,
@@ -453,8 +383,9 @@ impl<S: Sql> CheckpointRows for S {
         )
     }
 
-    fn replace_frame(&mut self, id: CheckpointId, frame: &Frame) -> Result<(), StoreError> {
-        self.execute(
+    /// Replaces the frame of a checkpoint.
+    pub fn replace_frame(&mut self, id: CheckpointId, frame: &Frame) -> Result<(), StoreError> {
+        self.run(
             "UPDATE checkpoints SET encoding = $1, key_id = $2, frame_bytes = $3, frame_hash = $4, blob = $5, \
              frame = $6 WHERE id = $7",
             &[
@@ -466,7 +397,6 @@ impl<S: Sql> CheckpointRows for S {
                 frame.body.in_row().into(),
                 (&id.to_string()).into(),
             ],
-        )?;
-        Ok(())
+        )
     }
 }

@@ -4,7 +4,8 @@ use baton_core::{Repo, Sha256Hash, Timestamp, Venture};
 
 use super::forget::ForgetFilter;
 use crate::error::StoreError;
-use crate::sql::{QueryBuilder, RowReader, Sql};
+use crate::sql::{QueryBuilder, RowReader};
+use crate::tx::Tx;
 
 /// A file of a repository.
 #[derive(Debug, Clone, Copy)]
@@ -17,25 +18,9 @@ pub struct FileOf<'a> {
     pub path: &'a str,
 }
 
-/// File version operations of a transaction.
-pub trait FileVersionRows {
+impl dyn Tx + '_ {
     /// Records the content of a file at a time, if it differs from the last recorded one.
-    fn record_file_version(
-        &mut self,
-        file: FileOf<'_>,
-        hash: Sha256Hash,
-        seen_at: Timestamp,
-    ) -> Result<(), StoreError>;
-
-    /// Finds the last content of a file that was recorded at or before a time.
-    fn file_version(&mut self, file: FileOf<'_>, at: Timestamp) -> Result<Option<Sha256Hash>, StoreError>;
-
-    /// Deletes the versions of a repository or a period. A filter with a session matches none.
-    fn forget_file_versions(&mut self, filter: &ForgetFilter) -> Result<(), StoreError>;
-}
-
-impl<S: Sql> FileVersionRows for S {
-    fn record_file_version(
+    pub fn record_file_version(
         &mut self,
         file: FileOf<'_>,
         hash: Sha256Hash,
@@ -44,7 +29,7 @@ impl<S: Sql> FileVersionRows for S {
         if self.file_version(file, seen_at)? == Some(hash) {
             return Ok(());
         }
-        self.execute(
+        self.run(
             "INSERT INTO file_versions (venture, repo, path, seen_at, hash) VALUES ($1, $2, $3, $4, $5) \
              ON CONFLICT (venture, repo, path, seen_at) DO UPDATE SET hash = excluded.hash",
             &[
@@ -54,11 +39,15 @@ impl<S: Sql> FileVersionRows for S {
                 seen_at.into(),
                 (&hash.to_string()).into(),
             ],
-        )?;
-        Ok(())
+        )
     }
 
-    fn file_version(&mut self, file: FileOf<'_>, at: Timestamp) -> Result<Option<Sha256Hash>, StoreError> {
+    /// Finds the last content of a file that was recorded at or before a time.
+    pub fn file_version(
+        &mut self,
+        file: FileOf<'_>,
+        at: Timestamp,
+    ) -> Result<Option<Sha256Hash>, StoreError> {
         self.query_one(
             "SELECT hash FROM file_versions WHERE venture = $1 AND repo = $2 AND path = $3 AND seen_at <= $4 \
              ORDER BY seen_at DESC LIMIT 1",
@@ -67,7 +56,8 @@ impl<S: Sql> FileVersionRows for S {
         )
     }
 
-    fn forget_file_versions(&mut self, filter: &ForgetFilter) -> Result<(), StoreError> {
+    /// Deletes the versions of a repository or a period. A filter with a session matches none.
+    pub fn forget_file_versions(&mut self, filter: &ForgetFilter) -> Result<(), StoreError> {
         if filter.session_id.is_some() {
             return Ok(());
         }
@@ -75,7 +65,6 @@ impl<S: Sql> FileVersionRows for S {
         query.in_ventures("venture", filter.ventures.as_deref());
         query.with_some(" AND repo = $?", filter.repo.as_ref().map(|repo| repo.as_str()));
         query.with_some(" AND seen_at < $?", filter.before);
-        self.execute(query.sql(), query.params())?;
-        Ok(())
+        self.run(query.sql(), query.params())
     }
 }

@@ -6,10 +6,10 @@ use baton_core::observation::TurnId;
 use baton_core::recall::ItemKind;
 use baton_core::{HandoffId, Repo, SessionId, Timestamp, Venture};
 
-use super::queue::PurgedItems;
-use super::recall::RecallRows;
+use super::queue::{PurgedItems, purge};
 use crate::error::StoreError;
-use crate::sql::{Columns, QueryBuilder, RowReader, Sql};
+use crate::sql::{QueryBuilder, RowReader};
+use crate::tx::Tx;
 
 /// Filter for items to delete. Absent conditions match every item.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -22,39 +22,6 @@ pub struct ForgetFilter {
     pub session_id: Option<SessionId>,
     /// Latest time, exclusive.
     pub before: Option<Timestamp>,
-}
-
-/// Operations of a transaction that delete recorded items.
-pub trait ForgetRows {
-    /// Lists the ids of items of a kind, oldest first. Tasks are not listed: their files are in the checkout.
-    fn forgettable(
-        &mut self,
-        kind: ItemKind,
-        filter: &ForgetFilter,
-        limit: u32,
-    ) -> Result<Vec<String>, StoreError>;
-
-    /// Counts the items of a kind.
-    fn count_forgettable(&mut self, kind: ItemKind, filter: &ForgetFilter) -> Result<u64, StoreError>;
-
-    /// Deletes at most `limit` captured tool uses of any status, with their raw output.
-    fn forget_raw(&mut self, filter: &ForgetFilter, limit: u32) -> Result<PurgedItems, StoreError>;
-
-    /// Counts captured tool uses.
-    fn count_raw(&mut self, filter: &ForgetFilter) -> Result<u64, StoreError>;
-
-    /// Deletes one captured tool use, with its raw output.
-    fn forget_queue_item(&mut self, id: i64) -> Result<PurgedItems, StoreError>;
-
-    /// Deletes a turn.
-    fn delete_turn(&mut self, id: TurnId) -> Result<(), StoreError>;
-
-    /// Deletes a handoff.
-    fn delete_handoff(&mut self, id: HandoffId) -> Result<(), StoreError>;
-
-    /// Deletes the text of a session's summary. A summary that is being made is not stored, and the next one covers the
-    /// whole session again.
-    fn delete_summary(&mut self, session: SessionId) -> Result<(), StoreError>;
 }
 
 /// Where the items of a kind are: tables, id, columns of the filter, and a condition.
@@ -132,23 +99,16 @@ fn matching<'a>(
     }
 }
 
-fn count<S: Sql>(tx: &mut S, source: &Source, filter: &ForgetFilter) -> Result<u64, StoreError> {
+fn count(tx: &mut dyn Tx, source: &Source, filter: &ForgetFilter) -> Result<u64, StoreError> {
     let session = filter.session_id.map(|id| id.to_string());
     let mut query = QueryBuilder::new("SELECT count(*)");
     matching(&mut query, source, filter, session.as_ref());
-    let read = &mut |columns: &dyn Columns| RowReader { table: "items", columns }.unsigned(0);
-    Ok(tx.query_one(query.sql(), query.params(), read)?.unwrap_or(0))
+    tx.number("items", query.sql(), query.params())
 }
 
-fn purge<S: Sql>(tx: &mut S, query: &QueryBuilder<'_>) -> Result<PurgedItems, StoreError> {
-    let purged = tx.query(query.sql(), query.params(), &mut |columns| {
-        RowReader { table: "pending_queue", columns }.opt_text(0)
-    })?;
-    Ok(PurgedItems { count: purged.len() as u64, blobs: purged.into_iter().flatten().collect() })
-}
-
-impl<S: Sql> ForgetRows for S {
-    fn forgettable(
+impl dyn Tx + '_ {
+    /// Lists the ids of items of a kind, oldest first. Tasks are not listed: their files are in the checkout.
+    pub fn forgettable(
         &mut self,
         kind: ItemKind,
         filter: &ForgetFilter,
@@ -163,11 +123,13 @@ impl<S: Sql> ForgetRows for S {
         self.query(query.sql(), query.params(), &mut |columns| RowReader { table: "items", columns }.text(0))
     }
 
-    fn count_forgettable(&mut self, kind: ItemKind, filter: &ForgetFilter) -> Result<u64, StoreError> {
+    /// Counts the items of a kind.
+    pub fn count_forgettable(&mut self, kind: ItemKind, filter: &ForgetFilter) -> Result<u64, StoreError> {
         source(kind).map_or(Ok(0), |source| count(self, &source, filter))
     }
 
-    fn forget_raw(&mut self, filter: &ForgetFilter, limit: u32) -> Result<PurgedItems, StoreError> {
+    /// Deletes at most `limit` captured tool uses of any status, with their raw output.
+    pub fn forget_raw(&mut self, filter: &ForgetFilter, limit: u32) -> Result<PurgedItems, StoreError> {
         let session = filter.session_id.map(|id| id.to_string());
         let mut query = QueryBuilder::new("DELETE FROM pending_queue WHERE id IN (SELECT t.id");
         matching(&mut query, &RAW, filter, session.as_ref());
@@ -175,30 +137,36 @@ impl<S: Sql> ForgetRows for S {
         purge(self, &query)
     }
 
-    fn count_raw(&mut self, filter: &ForgetFilter) -> Result<u64, StoreError> {
+    /// Counts captured tool uses.
+    pub fn count_raw(&mut self, filter: &ForgetFilter) -> Result<u64, StoreError> {
         count(self, &RAW, filter)
     }
 
-    fn forget_queue_item(&mut self, id: i64) -> Result<PurgedItems, StoreError> {
+    /// Deletes one captured tool use, with its raw output.
+    pub fn forget_queue_item(&mut self, id: i64) -> Result<PurgedItems, StoreError> {
         let mut query = QueryBuilder::new("DELETE FROM pending_queue WHERE ");
         query.with("id = $? RETURNING blob", id);
         purge(self, &query)
     }
 
-    fn delete_turn(&mut self, id: TurnId) -> Result<(), StoreError> {
-        self.execute("DELETE FROM chat_turns WHERE id = $1", &[id.number().into()])?;
+    /// Deletes a turn.
+    pub fn delete_turn(&mut self, id: TurnId) -> Result<(), StoreError> {
+        self.run("DELETE FROM chat_turns WHERE id = $1", &[id.number().into()])?;
         self.delete_documents(ItemKind::Turn, &[id.to_string()])
     }
 
-    fn delete_handoff(&mut self, id: HandoffId) -> Result<(), StoreError> {
+    /// Deletes a handoff.
+    pub fn delete_handoff(&mut self, id: HandoffId) -> Result<(), StoreError> {
         let id = id.to_string();
-        self.execute("DELETE FROM handoffs WHERE id = $1", &[(&id).into()])?;
+        self.run("DELETE FROM handoffs WHERE id = $1", &[(&id).into()])?;
         self.delete_documents(ItemKind::Handoff, &[id])
     }
 
-    fn delete_summary(&mut self, session: SessionId) -> Result<(), StoreError> {
+    /// Deletes the text of a session's summary. A summary that is being made is not stored, and the next one covers the
+    /// whole session again.
+    pub fn delete_summary(&mut self, session: SessionId) -> Result<(), StoreError> {
         let session = session.to_string();
-        self.execute(
+        self.run(
             "UPDATE summaries SET made_at = NULL, summary = NULL, key_files = NULL, key_decisions = NULL, \
              observations = 0, fence = fence + 1 WHERE session_id = $1",
             &[(&session).into()],
@@ -207,7 +175,7 @@ impl<S: Sql> ForgetRows for S {
             "UPDATE observations SET summed_up = 0 WHERE session_id = $1 AND summed_up",
             "UPDATE observations SET summed_up = FALSE WHERE session_id = $1 AND summed_up",
         );
-        self.execute(sql, &[(&session).into()])?;
+        self.run(sql, &[(&session).into()])?;
         self.delete_documents(ItemKind::Summary, &[session])
     }
 }

@@ -4,10 +4,10 @@ use baton_core::recall::ItemKind;
 use baton_core::{Agent, Handoff, HandoffAuthor, HandoffId, Repo, SessionId, Timestamp, Track, Venture};
 
 use super::mark::and_visible;
-use super::recall::RecallRows;
 use crate::error::StoreError;
 use crate::page::Page;
-use crate::sql::{Columns, QueryBuilder, RowReader, Sql};
+use crate::sql::{Columns, QueryBuilder, RowReader};
+use crate::tx::Tx;
 
 /// Filter for handoffs that were not withdrawn, rejected or superseded. Absent conditions match every handoff.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,39 +54,6 @@ pub struct Acknowledgement {
     pub at: Timestamp,
 }
 
-/// Handoff operations of a transaction.
-pub trait HandoffRows {
-    /// Returns the highest id of all handoffs.
-    fn newest_handoff_id(&mut self) -> Result<Option<HandoffId>, StoreError>;
-
-    /// Finds a handoff.
-    fn handoff(&mut self, id: HandoffId) -> Result<Option<Handoff>, StoreError>;
-
-    /// Finds the handoff that ended a session and was not withdrawn.
-    fn ending_handoff(&mut self, session: SessionId) -> Result<Option<Handoff>, StoreError>;
-
-    /// Finds the latest handoff of a session that was not withdrawn.
-    fn latest_handoff_of(&mut self, session: SessionId) -> Result<Option<Handoff>, StoreError>;
-
-    /// Lists all handoffs of a session, newest first.
-    fn handoffs_of(&mut self, session: SessionId) -> Result<Vec<Handoff>, StoreError>;
-
-    /// Adds a handoff.
-    fn insert_handoff(&mut self, handoff: &Handoff) -> Result<(), StoreError>;
-
-    /// Updates the content of a handoff: summary, payload, automatic content and whether it is incomplete.
-    fn update_handoff(&mut self, handoff: &Handoff) -> Result<(), StoreError>;
-
-    /// Withdraws a handoff. A handoff that was withdrawn before keeps its first time.
-    fn withdraw_handoff(&mut self, id: HandoffId, at: Timestamp) -> Result<(), StoreError>;
-
-    /// Records that an agent acknowledged a handoff. Returns false if it was acknowledged before.
-    fn acknowledge_handoff(&mut self, id: HandoffId, by: &Acknowledgement) -> Result<bool, StoreError>;
-
-    /// Lists handoffs, newest first.
-    fn handoffs(&mut self, filter: &HandoffFilter, page: Page) -> Result<Vec<Handoff>, StoreError>;
-}
-
 macro_rules! select {
     ($rest:literal) => {
         concat!(
@@ -106,10 +73,7 @@ fn read(columns: &dyn Columns) -> Result<Handoff, StoreError> {
         session_id: row.parsed(1)?,
         venture: row.parsed(2)?,
         repo: row.parsed(3)?,
-        track: row
-            .opt_int(4)?
-            .map(|number| Track::try_from(number).map_err(|problem| row.wrong(4, problem)))
-            .transpose()?,
+        track: row.opt_track(4)?,
         issue_number: row.opt_int(5)?,
         branch: row.opt_text(6)?,
         commit_sha: row.opt_text(7)?,
@@ -138,18 +102,21 @@ fn read(columns: &dyn Columns) -> Result<Handoff, StoreError> {
     })
 }
 
-impl<S: Sql> HandoffRows for S {
-    fn newest_handoff_id(&mut self) -> Result<Option<HandoffId>, StoreError> {
+impl dyn Tx + '_ {
+    /// Returns the highest id of all handoffs.
+    pub fn newest_handoff_id(&mut self) -> Result<Option<HandoffId>, StoreError> {
         self.query_one("SELECT id FROM handoffs ORDER BY id DESC LIMIT 1", &[], &mut |columns| {
             RowReader { table: "handoffs", columns }.parsed(0)
         })
     }
 
-    fn handoff(&mut self, id: HandoffId) -> Result<Option<Handoff>, StoreError> {
+    /// Finds a handoff.
+    pub fn handoff(&mut self, id: HandoffId) -> Result<Option<Handoff>, StoreError> {
         self.query_one(select!("WHERE id = $1"), &[(&id.to_string()).into()], &mut read)
     }
 
-    fn ending_handoff(&mut self, session: SessionId) -> Result<Option<Handoff>, StoreError> {
+    /// Finds the handoff that ended a session and was not withdrawn.
+    pub fn ending_handoff(&mut self, session: SessionId) -> Result<Option<Handoff>, StoreError> {
         let sql = self.pick(
             select!("WHERE session_id = $1 AND ends_session = 1 AND withdrawn_at IS NULL"),
             select!("WHERE session_id = $1 AND ends_session AND withdrawn_at IS NULL"),
@@ -157,19 +124,22 @@ impl<S: Sql> HandoffRows for S {
         self.query_one(sql, &[(&session.to_string()).into()], &mut read)
     }
 
-    fn latest_handoff_of(&mut self, session: SessionId) -> Result<Option<Handoff>, StoreError> {
+    /// Finds the latest handoff of a session that was not withdrawn.
+    pub fn latest_handoff_of(&mut self, session: SessionId) -> Result<Option<Handoff>, StoreError> {
         let sql = select!("WHERE session_id = $1 AND withdrawn_at IS NULL ORDER BY id DESC LIMIT 1");
         self.query_one(sql, &[(&session.to_string()).into()], &mut read)
     }
 
-    fn handoffs_of(&mut self, session: SessionId) -> Result<Vec<Handoff>, StoreError> {
+    /// Lists all handoffs of a session, newest first.
+    pub fn handoffs_of(&mut self, session: SessionId) -> Result<Vec<Handoff>, StoreError> {
         let sql = select!("WHERE session_id = $1 ORDER BY id DESC");
         self.query(sql, &[(&session.to_string()).into()], &mut read)
     }
 
-    fn insert_handoff(&mut self, handoff: &Handoff) -> Result<(), StoreError> {
+    /// Adds a handoff.
+    pub fn insert_handoff(&mut self, handoff: &Handoff) -> Result<(), StoreError> {
         let size = i64::try_from(handoff.payload_json.len()).unwrap_or(i64::MAX);
-        self.execute(
+        self.run(
             "INSERT INTO handoffs (id, session_id, venture, repo, track, issue_number, branch, commit_sha, \
              from_agent, to_agent, status_label, summary, payload_json, payload_hash, payload_size_bytes, \
              schema_version, ends_session, late, acknowledged_at, acknowledged_by, created_at, actor_key_id, \
@@ -212,9 +182,10 @@ impl<S: Sql> HandoffRows for S {
         self.enqueue_for_index(ItemKind::Handoff, &handoff.id.to_string())
     }
 
-    fn update_handoff(&mut self, handoff: &Handoff) -> Result<(), StoreError> {
+    /// Updates the content of a handoff: summary, payload, automatic content and whether it is incomplete.
+    pub fn update_handoff(&mut self, handoff: &Handoff) -> Result<(), StoreError> {
         let size = i64::try_from(handoff.payload_json.len()).unwrap_or(i64::MAX);
-        self.execute(
+        self.run(
             "UPDATE handoffs SET summary = $1, payload_json = $2, payload_hash = $3, payload_size_bytes = $4, \
              automatic_json = $5, incomplete = $6 WHERE id = $7",
             &[
@@ -230,15 +201,17 @@ impl<S: Sql> HandoffRows for S {
         self.enqueue_for_index(ItemKind::Handoff, &handoff.id.to_string())
     }
 
-    fn withdraw_handoff(&mut self, id: HandoffId, at: Timestamp) -> Result<(), StoreError> {
-        self.execute(
+    /// Withdraws a handoff. A handoff that was withdrawn before keeps its first time.
+    pub fn withdraw_handoff(&mut self, id: HandoffId, at: Timestamp) -> Result<(), StoreError> {
+        self.run(
             "UPDATE handoffs SET withdrawn_at = $1 WHERE id = $2 AND withdrawn_at IS NULL",
             &[at.into(), (&id.to_string()).into()],
         )?;
         self.delete_documents(ItemKind::Handoff, &[id.to_string()])
     }
 
-    fn acknowledge_handoff(&mut self, id: HandoffId, by: &Acknowledgement) -> Result<bool, StoreError> {
+    /// Records that an agent acknowledged a handoff. Returns false if it was acknowledged before.
+    pub fn acknowledge_handoff(&mut self, id: HandoffId, by: &Acknowledgement) -> Result<bool, StoreError> {
         let changed = self.execute(
             "UPDATE handoffs SET acknowledged_at = $1, acknowledged_by = $2, acknowledged_session_id = $3 \
              WHERE id = $4 AND acknowledged_at IS NULL",
@@ -252,7 +225,8 @@ impl<S: Sql> HandoffRows for S {
         Ok(changed == 1)
     }
 
-    fn handoffs(&mut self, filter: &HandoffFilter, page: Page) -> Result<Vec<Handoff>, StoreError> {
+    /// Lists handoffs, newest first.
+    pub fn handoffs(&mut self, filter: &HandoffFilter, page: Page) -> Result<Vec<Handoff>, StoreError> {
         let below = page.below(HandoffId::PREFIX);
         let mut query = QueryBuilder::new(select!("WHERE"));
         query

@@ -3,18 +3,8 @@
 use baton_core::{IdKind, PartialId, Venture};
 
 use crate::error::StoreError;
-use crate::sql::{QueryBuilder, RowReader, Sql};
-
-/// Id operations of a transaction.
-pub trait IdRows {
-    /// Lists the ids that start with a text, oldest first, in the given ventures or in all.
-    fn ids_with_prefix(
-        &mut self,
-        prefix: &PartialId,
-        ventures: Option<&[Venture]>,
-        limit: u32,
-    ) -> Result<Vec<String>, StoreError>;
-}
+use crate::sql::{QueryBuilder, RowReader};
+use crate::tx::Tx;
 
 const fn table(kind: IdKind) -> &'static str {
     match kind {
@@ -26,8 +16,9 @@ const fn table(kind: IdKind) -> &'static str {
     }
 }
 
-impl<S: Sql> IdRows for S {
-    fn ids_with_prefix(
+impl dyn Tx + '_ {
+    /// Lists the ids that start with a text, oldest first, in the given ventures or in all.
+    pub fn ids_with_prefix(
         &mut self,
         prefix: &PartialId,
         ventures: Option<&[Venture]>,

@@ -3,23 +3,8 @@
 use baton_core::{KeyClaim, KeyRecord, KeyScope, Timestamp};
 
 use crate::error::StoreError;
-use crate::sql::{Columns, Lock, RowReader, Sql};
-
-/// Idempotency key operations of a transaction.
-pub trait KeyRows {
-    /// Claims a key. Other transactions that use the same key wait until this one ends and then find its recorded
-    /// response. An expired key counts as new.
-    fn claim_key(&mut self, scope: &KeyScope, now: Timestamp) -> Result<KeyClaim, StoreError>;
-
-    /// Stores the response for a claimed key.
-    fn record_key(&mut self, scope: &KeyScope, record: &KeyRecord) -> Result<(), StoreError>;
-
-    /// Counts keys, including expired keys that are not deleted yet. Reads one index entry per key.
-    fn count_keys(&mut self) -> Result<u64, StoreError>;
-
-    /// Deletes at most `limit` expired keys and returns their number.
-    fn delete_expired_keys(&mut self, now: Timestamp, limit: u32) -> Result<u64, StoreError>;
-}
+use crate::sql::{Columns, Lock, RowReader};
+use crate::tx::Tx;
 
 fn read(columns: &dyn Columns) -> Result<KeyRecord, StoreError> {
     let row = RowReader { table: "idempotency_keys", columns };
@@ -37,15 +22,15 @@ fn read(columns: &dyn Columns) -> Result<KeyRecord, StoreError> {
     })
 }
 
-impl<S: Sql> KeyRows for S {
-    fn count_keys(&mut self) -> Result<u64, StoreError> {
-        let found = self.query_one("SELECT count(*) FROM idempotency_keys", &[], &mut |columns| {
-            RowReader { table: "idempotency_keys", columns }.unsigned(0)
-        })?;
-        Ok(found.unwrap_or(0))
+impl dyn Tx + '_ {
+    /// Counts keys, including expired keys that are not deleted yet. Reads one index entry per key.
+    pub fn count_keys(&mut self) -> Result<u64, StoreError> {
+        self.number("idempotency_keys", "SELECT count(*) FROM idempotency_keys", &[])
     }
 
-    fn claim_key(&mut self, scope: &KeyScope, now: Timestamp) -> Result<KeyClaim, StoreError> {
+    /// Claims a key. Other transactions that use the same key wait until this one ends and then find its recorded
+    /// response. An expired key counts as new.
+    pub fn claim_key(&mut self, scope: &KeyScope, now: Timestamp) -> Result<KeyClaim, StoreError> {
         let KeyScope { actor_key_id, operation, key } = scope;
         self.lock(Lock::IdempotencyKey, &format!("{actor_key_id} {operation} {key}"))?;
         let found = self.query_one(
@@ -61,9 +46,10 @@ impl<S: Sql> KeyRows for S {
         })
     }
 
-    fn record_key(&mut self, scope: &KeyScope, record: &KeyRecord) -> Result<(), StoreError> {
+    /// Stores the response for a claimed key.
+    pub fn record_key(&mut self, scope: &KeyScope, record: &KeyRecord) -> Result<(), StoreError> {
         // An expired record of the same key may still exist; it is replaced.
-        self.execute(
+        self.run(
             "INSERT INTO idempotency_keys (actor_key_id, endpoint, key, request_hash, response_status, \
              response_code, response_hash, response_body, response_size_bytes, response_truncated, created_at, \
              expires_at, correlation_id) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) \
@@ -88,11 +74,11 @@ impl<S: Sql> KeyRows for S {
                 record.expires_at.into(),
                 record.correlation_id.as_str().into(),
             ],
-        )?;
-        Ok(())
+        )
     }
 
-    fn delete_expired_keys(&mut self, now: Timestamp, limit: u32) -> Result<u64, StoreError> {
+    /// Deletes at most `limit` expired keys and returns their number.
+    pub fn delete_expired_keys(&mut self, now: Timestamp, limit: u32) -> Result<u64, StoreError> {
         let sql = self.pick(
             "DELETE FROM idempotency_keys WHERE rowid IN \
              (SELECT rowid FROM idempotency_keys WHERE expires_at <= $1 LIMIT $2)",

@@ -4,7 +4,8 @@ use baton_core::recall::{Mark, MarkKind};
 use baton_core::{Repo, Venture};
 
 use crate::error::StoreError;
-use crate::sql::{Columns, QueryBuilder, RowReader, Sql, parts};
+use crate::sql::{Columns, QueryBuilder, RowReader, parts};
+use crate::tx::Tx;
 
 /// Condition that excludes rejected and superseded items of a list. The argument is the id of the item.
 macro_rules! and_visible {
@@ -29,21 +30,6 @@ pub struct MarkFilter {
     pub kind: Option<MarkKind>,
 }
 
-/// Mark operations of a transaction.
-pub trait MarkRows {
-    /// Adds the mark of an item, or replaces it.
-    fn put_mark(&mut self, mark: &Mark) -> Result<(), StoreError>;
-
-    /// Deletes the mark of an item. Returns false if it has none.
-    fn delete_mark(&mut self, item: &str) -> Result<bool, StoreError>;
-
-    /// Finds the marks of items.
-    fn marks_of(&mut self, items: &[&str]) -> Result<Vec<Mark>, StoreError>;
-
-    /// Lists marks, newest first.
-    fn marks(&mut self, filter: &MarkFilter, limit: u32) -> Result<Vec<Mark>, StoreError>;
-}
-
 const SELECT: &str =
     "SELECT item, venture, repo, kind, replaced_by, created_at, actor_key_id FROM item_marks WHERE ";
 
@@ -60,9 +46,10 @@ fn read(columns: &dyn Columns) -> Result<Mark, StoreError> {
     })
 }
 
-impl<S: Sql> MarkRows for S {
-    fn put_mark(&mut self, mark: &Mark) -> Result<(), StoreError> {
-        self.execute(
+impl dyn Tx + '_ {
+    /// Adds the mark of an item, or replaces it.
+    pub fn put_mark(&mut self, mark: &Mark) -> Result<(), StoreError> {
+        self.run(
             "INSERT INTO item_marks (item, venture, repo, kind, replaced_by, created_at, actor_key_id) \
              VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (item) DO UPDATE SET venture = excluded.venture, \
              repo = excluded.repo, kind = excluded.kind, replaced_by = excluded.replaced_by, \
@@ -76,15 +63,16 @@ impl<S: Sql> MarkRows for S {
                 mark.created_at.into(),
                 mark.actor_key_id.as_str().into(),
             ],
-        )?;
-        Ok(())
+        )
     }
 
-    fn delete_mark(&mut self, item: &str) -> Result<bool, StoreError> {
+    /// Deletes the mark of an item. Returns false if it has none.
+    pub fn delete_mark(&mut self, item: &str) -> Result<bool, StoreError> {
         Ok(self.execute("DELETE FROM item_marks WHERE item = $1", &[item.into()])? == 1)
     }
 
-    fn marks_of(&mut self, items: &[&str]) -> Result<Vec<Mark>, StoreError> {
+    /// Finds the marks of items.
+    pub fn marks_of(&mut self, items: &[&str]) -> Result<Vec<Mark>, StoreError> {
         let mut found = Vec::new();
         for part in parts(items) {
             let mut query = QueryBuilder::new(SELECT);
@@ -94,7 +82,8 @@ impl<S: Sql> MarkRows for S {
         Ok(found)
     }
 
-    fn marks(&mut self, filter: &MarkFilter, limit: u32) -> Result<Vec<Mark>, StoreError> {
+    /// Lists marks, newest first.
+    pub fn marks(&mut self, filter: &MarkFilter, limit: u32) -> Result<Vec<Mark>, StoreError> {
         let mut query = QueryBuilder::new(SELECT);
         query.text("1 = 1");
         query.in_ventures("venture", filter.ventures.as_deref());

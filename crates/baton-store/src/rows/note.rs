@@ -4,10 +4,10 @@ use baton_core::recall::ItemKind;
 use baton_core::{Agent, Note, NoteId, NoteKind, Repo, SessionId, Venture};
 
 use super::mark::and_visible;
-use super::recall::RecallRows;
 use crate::error::StoreError;
 use crate::page::Page;
-use crate::sql::{Columns, QueryBuilder, RowReader, Sql};
+use crate::sql::{Columns, QueryBuilder, RowReader};
+use crate::tx::Tx;
 
 /// Filter for notes. Absent conditions match every note.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -22,27 +22,6 @@ pub struct NoteFilter {
     pub kind: Option<NoteKind>,
     /// File: a whole path or the last components of one.
     pub file: Option<String>,
-}
-
-/// Note operations of a transaction.
-pub trait NoteRows {
-    /// Returns the highest id of all notes.
-    fn newest_note_id(&mut self) -> Result<Option<NoteId>, StoreError>;
-
-    /// Finds a note.
-    fn note(&mut self, id: NoteId) -> Result<Option<Note>, StoreError>;
-
-    /// Adds a note.
-    fn insert_note(&mut self, note: &Note) -> Result<(), StoreError>;
-
-    /// Updates kind, text, file and the time of the correction.
-    fn update_note(&mut self, note: &Note) -> Result<(), StoreError>;
-
-    /// Deletes a note. Returns false if it does not exist.
-    fn delete_note(&mut self, id: NoteId) -> Result<bool, StoreError>;
-
-    /// Lists notes that are not rejected or superseded, newest first.
-    fn notes(&mut self, filter: &NoteFilter, page: Page) -> Result<Vec<Note>, StoreError>;
 }
 
 const SELECT: &str = "SELECT id, session_id, venture, repo, agent, kind, text, file, created_at, updated_at, \
@@ -65,19 +44,22 @@ fn read(columns: &dyn Columns) -> Result<Note, StoreError> {
     })
 }
 
-impl<S: Sql> NoteRows for S {
-    fn newest_note_id(&mut self) -> Result<Option<NoteId>, StoreError> {
+impl dyn Tx + '_ {
+    /// Returns the highest id of all notes.
+    pub fn newest_note_id(&mut self) -> Result<Option<NoteId>, StoreError> {
         self.query_one("SELECT id FROM notes ORDER BY id DESC LIMIT 1", &[], &mut |columns| {
             RowReader { table: "notes", columns }.parsed(0)
         })
     }
 
-    fn note(&mut self, id: NoteId) -> Result<Option<Note>, StoreError> {
+    /// Finds a note.
+    pub fn note(&mut self, id: NoteId) -> Result<Option<Note>, StoreError> {
         self.query_one(&format!("{SELECT} id = $1"), &[(&id.to_string()).into()], &mut read)
     }
 
-    fn insert_note(&mut self, note: &Note) -> Result<(), StoreError> {
-        self.execute(
+    /// Adds a note.
+    pub fn insert_note(&mut self, note: &Note) -> Result<(), StoreError> {
+        self.run(
             "INSERT INTO notes (id, session_id, venture, repo, agent, kind, text, file, created_at, updated_at, \
              actor_key_id) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
             &[
@@ -97,8 +79,9 @@ impl<S: Sql> NoteRows for S {
         self.enqueue_for_index(ItemKind::Note, &note.id.to_string())
     }
 
-    fn update_note(&mut self, note: &Note) -> Result<(), StoreError> {
-        self.execute(
+    /// Updates kind, text, file and the time of the correction.
+    pub fn update_note(&mut self, note: &Note) -> Result<(), StoreError> {
+        self.run(
             "UPDATE notes SET kind = $1, text = $2, file = $3, updated_at = $4 WHERE id = $5",
             &[
                 note.kind.as_str().into(),
@@ -111,14 +94,16 @@ impl<S: Sql> NoteRows for S {
         self.enqueue_for_index(ItemKind::Note, &note.id.to_string())
     }
 
-    fn delete_note(&mut self, id: NoteId) -> Result<bool, StoreError> {
+    /// Deletes a note. Returns false if it does not exist.
+    pub fn delete_note(&mut self, id: NoteId) -> Result<bool, StoreError> {
         let id = id.to_string();
         let is_deleted = self.execute("DELETE FROM notes WHERE id = $1", &[(&id).into()])? == 1;
         self.delete_documents(ItemKind::Note, &[id])?;
         Ok(is_deleted)
     }
 
-    fn notes(&mut self, filter: &NoteFilter, page: Page) -> Result<Vec<Note>, StoreError> {
+    /// Lists notes that are not rejected or superseded, newest first.
+    pub fn notes(&mut self, filter: &NoteFilter, page: Page) -> Result<Vec<Note>, StoreError> {
         let below = page.below(NoteId::PREFIX);
         let session = filter.session_id.map(|id| id.to_string());
         let ending = filter.file.as_ref().map(|file| format!("/{file}"));

@@ -9,9 +9,9 @@ use baton_core::{ObservationId, Repo, SessionId, Timestamp, Ulid, Venture};
 
 use crate::error::StoreError;
 use crate::page::Page;
-use crate::rows::RecallRows;
 use crate::rows::mark::and_visible;
-use crate::sql::{Columns, Param, QueryBuilder, RowReader, Sql, parts};
+use crate::sql::{Columns, Param, QueryBuilder, RowReader, json, parts};
+use crate::tx::Tx;
 
 /// Filter for observations. Absent conditions match every observation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -26,47 +26,6 @@ pub struct ObservationFilter {
     pub tool_name: Option<String>,
     /// File that the observation mentions: its whole path, or the last components of the path.
     pub file: Option<String>,
-}
-
-/// Observation operations of a transaction.
-pub trait ObservationRows {
-    /// Adds observations and returns their number. Skips queue items that already have an observation.
-    fn insert_observations(&mut self, observations: &[Observation]) -> Result<usize, StoreError>;
-
-    /// Finds an observation.
-    fn observation(&mut self, id: ObservationId) -> Result<Option<Observation>, StoreError>;
-
-    /// Finds observations by id, in any order.
-    fn observations_with_ids(&mut self, ids: &[ObservationId]) -> Result<Vec<Observation>, StoreError>;
-
-    /// Lists observations that are not rejected or superseded, newest first.
-    fn observations(
-        &mut self,
-        filter: &ObservationFilter,
-        page: Page,
-    ) -> Result<Vec<Observation>, StoreError>;
-
-    /// Lists the observations of a session that were captured in a period, oldest first. Without `until` it has no end.
-    fn observations_between(
-        &mut self,
-        session: SessionId,
-        from: Timestamp,
-        until: Option<Timestamp>,
-        limit: u32,
-    ) -> Result<Vec<Observation>, StoreError>;
-
-    /// Lists the ids of the observations of a session that its summary does not cover, oldest first.
-    fn observations_to_sum_up(
-        &mut self,
-        session: SessionId,
-        limit: u32,
-    ) -> Result<Vec<ObservationId>, StoreError>;
-
-    /// Deletes observations. Their raw output stays in the queue.
-    fn delete_observations(&mut self, ids: &[ObservationId]) -> Result<(), StoreError>;
-
-    /// Counts observations captured at or after a time.
-    fn count_observations_since(&mut self, since: Timestamp) -> Result<u64, StoreError>;
 }
 
 const COLUMNS: &str = "id, queue_id, session_id, venture, repo, tool_name, tool_use_id, title, summary, detail, \
@@ -109,10 +68,6 @@ fn name_of(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-fn json(value: &impl serde::Serialize) -> Result<String, StoreError> {
-    serde_json::to_string(value).map_err(|problem| StoreError::corrupt("observations", problem))
-}
-
 /// Column names for the conditions, written so that the narrowest condition selects the index.
 struct ConditionColumns {
     venture: &'static str,
@@ -139,15 +94,15 @@ impl ConditionColumns {
 }
 
 /// Adds observations with one statement, and their files with a few more.
-fn insert_part<S: Sql>(tx: &mut S, observations: &[Observation]) -> Result<usize, StoreError> {
+fn insert_part(tx: &mut dyn Tx, observations: &[Observation]) -> Result<usize, StoreError> {
     let mut texts = Vec::with_capacity(observations.len());
     for one in observations {
         texts.push([
             one.id.to_string(),
             one.session_id.to_string(),
-            json(&one.files)?,
-            json(&one.compressed.files_touched)?,
-            json(&one.compressed.functions_changed)?,
+            json("observations", &one.files)?,
+            json("observations", &one.compressed.files_touched)?,
+            json("observations", &one.compressed.functions_changed)?,
         ]);
     }
     let mut query = QueryBuilder::new("INSERT INTO observations (");
@@ -196,7 +151,7 @@ fn insert_part<S: Sql>(tx: &mut S, observations: &[Observation]) -> Result<usize
         let mut query =
             QueryBuilder::new("INSERT INTO observation_files (venture, name, path, observation_id) VALUES ");
         query.rows(part.iter().copied()).text(" ON CONFLICT DO NOTHING");
-        tx.execute(query.sql(), query.params())?;
+        tx.run(query.sql(), query.params())?;
     }
     let new: Vec<[Param<'_>; 2]> = texts
         .iter()
@@ -206,18 +161,14 @@ fn insert_part<S: Sql>(tx: &mut S, observations: &[Observation]) -> Result<usize
     for part in parts(&new) {
         let mut query = QueryBuilder::new("INSERT INTO recall_pending (kind, item) VALUES ");
         query.rows(part.iter().copied());
-        tx.execute(query.sql(), query.params())?;
+        tx.run(query.sql(), query.params())?;
     }
     Ok(added.len())
 }
 
 /// Lists observations with one statement. Conditions on a repository or a tool use an index only together with a single
 /// venture, a session or a file.
-fn select<S: Sql>(
-    tx: &mut S,
-    filter: &ObservationFilter,
-    page: Page,
-) -> Result<Vec<Observation>, StoreError> {
+fn select(tx: &mut dyn Tx, filter: &ObservationFilter, page: Page) -> Result<Vec<Observation>, StoreError> {
     let below = page.below(ObservationId::PREFIX);
     let session = filter.session_id.map(|id| id.to_string());
     let ending = filter.file.as_ref().map(|file| format!("/{file}"));
@@ -253,8 +204,8 @@ fn select<S: Sql>(
 
 /// Lists the observations of each venture separately and merges the lists. Every index on a repository or a tool begins
 /// with the venture, so one statement over several ventures would scan the table until enough rows match.
-fn select_by_venture<S: Sql>(
-    tx: &mut S,
+fn select_by_venture(
+    tx: &mut dyn Tx,
     filter: &ObservationFilter,
     ventures: &[Venture],
     page: Page,
@@ -272,7 +223,7 @@ fn select_by_venture<S: Sql>(
 }
 
 /// Lists the ventures that have observations, with one index lookup for each.
-fn known_ventures<S: Sql>(tx: &mut S) -> Result<Vec<Venture>, StoreError> {
+fn known_ventures(tx: &mut dyn Tx) -> Result<Vec<Venture>, StoreError> {
     tx.query(
         "WITH RECURSIVE known (venture) AS (SELECT min(venture) FROM observations UNION ALL \
          SELECT (SELECT min(venture) FROM observations WHERE venture > known.venture) FROM known \
@@ -282,8 +233,9 @@ fn known_ventures<S: Sql>(tx: &mut S) -> Result<Vec<Venture>, StoreError> {
     )
 }
 
-impl<S: Sql> ObservationRows for S {
-    fn insert_observations(&mut self, observations: &[Observation]) -> Result<usize, StoreError> {
+impl dyn Tx + '_ {
+    /// Adds observations and returns their number. Skips queue items that already have an observation.
+    pub fn insert_observations(&mut self, observations: &[Observation]) -> Result<usize, StoreError> {
         let mut added = 0;
         for part in parts(observations) {
             added += insert_part(self, part)?;
@@ -291,12 +243,14 @@ impl<S: Sql> ObservationRows for S {
         Ok(added)
     }
 
-    fn observation(&mut self, id: ObservationId) -> Result<Option<Observation>, StoreError> {
+    /// Finds an observation.
+    pub fn observation(&mut self, id: ObservationId) -> Result<Option<Observation>, StoreError> {
         let sql = format!("SELECT {COLUMNS} FROM observations WHERE id = $1");
         self.query_one(&sql, &[(&id.to_string()).into()], &mut read)
     }
 
-    fn observations_with_ids(&mut self, ids: &[ObservationId]) -> Result<Vec<Observation>, StoreError> {
+    /// Finds observations by id, in any order.
+    pub fn observations_with_ids(&mut self, ids: &[ObservationId]) -> Result<Vec<Observation>, StoreError> {
         let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
         let mut found = Vec::with_capacity(ids.len());
         for part in parts(&ids) {
@@ -307,7 +261,8 @@ impl<S: Sql> ObservationRows for S {
         Ok(found)
     }
 
-    fn observations(
+    /// Lists observations that are not rejected or superseded, newest first.
+    pub fn observations(
         &mut self,
         filter: &ObservationFilter,
         page: Page,
@@ -325,7 +280,8 @@ impl<S: Sql> ObservationRows for S {
         }
     }
 
-    fn observations_between(
+    /// Lists the observations of a session that were captured in a period, oldest first. Without `until` it has no end.
+    pub fn observations_between(
         &mut self,
         session: SessionId,
         from: Timestamp,
@@ -348,22 +304,24 @@ impl<S: Sql> ObservationRows for S {
         )
     }
 
-    fn delete_observations(&mut self, ids: &[ObservationId]) -> Result<(), StoreError> {
+    /// Deletes observations. Their raw output stays in the queue.
+    pub fn delete_observations(&mut self, ids: &[ObservationId]) -> Result<(), StoreError> {
         for observation in self.observations_with_ids(ids)? {
             let id = observation.id.to_string();
             for path in &observation.files {
-                self.execute(
+                self.run(
                     "DELETE FROM observation_files WHERE name = $1 AND venture = $2 AND observation_id = $3",
                     &[name_of(path).into(), observation.venture.as_str().into(), (&id).into()],
                 )?;
             }
-            self.execute("DELETE FROM observations WHERE id = $1", &[(&id).into()])?;
+            self.run("DELETE FROM observations WHERE id = $1", &[(&id).into()])?;
         }
         let items: Vec<String> = ids.iter().map(ToString::to_string).collect();
         self.delete_documents(ItemKind::Observation, &items)
     }
 
-    fn observations_to_sum_up(
+    /// Lists the ids of the observations of a session that its summary does not cover, oldest first.
+    pub fn observations_to_sum_up(
         &mut self,
         session: SessionId,
         limit: u32,
@@ -375,14 +333,10 @@ impl<S: Sql> ObservationRows for S {
         )
     }
 
-    fn count_observations_since(&mut self, since: Timestamp) -> Result<u64, StoreError> {
-        let first = first_id(since);
-        let found = self.query_one(
-            "SELECT count(*) FROM observations WHERE id >= $1",
-            &[(&first.to_string()).into()],
-            &mut |columns| RowReader { table: "observations", columns }.unsigned(0),
-        )?;
-        Ok(found.unwrap_or(0))
+    /// Counts observations captured at or after a time.
+    pub fn count_observations_since(&mut self, since: Timestamp) -> Result<u64, StoreError> {
+        let first = first_id(since).to_string();
+        self.number("observations", "SELECT count(*) FROM observations WHERE id >= $1", &[(&first).into()])
     }
 }
 

@@ -12,12 +12,11 @@ use crate::error::StoreError;
 use crate::frame::Encoding;
 use crate::page::Page;
 use crate::rows::{
-    Acknowledgement, CheckpointRows, Frame, FrameBody, HandoffFilter, HandoffRows, KeyRows, NoteFilter,
-    NoteRows, ObservationFilter, ObservationRows, QueueClaim, QueueRelease, QueueRows, RequestFilter,
-    RequestRows, SessionFilter, SessionRows, SummaryClaim, SummaryRows, TaskFilter, TaskRows, TurnRows,
-    UsageRows, WorkflowFilter, WorkflowRows,
+    Acknowledgement, Frame, FrameBody, HandoffFilter, NoteFilter, ObservationFilter, QueueClaim,
+    QueueRelease, RequestFilter, SessionFilter, SummaryClaim, TaskFilter, WorkflowFilter,
 };
 use crate::sql::{Columns, Lock, Param, Sql};
+use crate::tx::{Outcome, Tx};
 
 /// Statements and the lines of their query plans.
 type Plans = Vec<(String, Vec<String>)>;
@@ -47,14 +46,14 @@ impl<F: FnMut(&str, &[Param<'_>]) -> Vec<String>> Sql for Planner<F> {
         Ok(0)
     }
 
-    fn query<T>(
+    fn each_row(
         &mut self,
         sql: &str,
         params: &[Param<'_>],
-        _read: &mut dyn FnMut(&dyn Columns) -> Result<T, StoreError>,
-    ) -> Result<Vec<T>, StoreError> {
+        _read: &mut dyn FnMut(&dyn Columns) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
         self.plan(sql, params);
-        Ok(Vec::new())
+        Ok(())
     }
 
     fn lock(&mut self, _lock: Lock, _name: &str) -> Result<(), StoreError> {
@@ -62,8 +61,15 @@ impl<F: FnMut(&str, &[Param<'_>]) -> Vec<String>> Sql for Planner<F> {
     }
 }
 
+impl<F: FnMut(&str, &[Param<'_>]) -> Vec<String>> Tx for Planner<F> {
+    fn nested(&mut self, part: &mut dyn FnMut(&mut dyn Tx) -> Outcome) -> Result<(), StoreError> {
+        part(self);
+        Ok(())
+    }
+}
+
 /// Runs every session, handoff, idempotency key and request statement.
-pub(crate) fn ask_everything(rows: &mut (impl SessionRows + HandoffRows + KeyRows + RequestRows)) {
+pub(crate) fn ask_everything(rows: &mut dyn Tx) {
     let now = Timestamp::from_millis(1_760_000_000_000);
     let tuple = SessionTuple {
         agent: "a".parse().unwrap(),
@@ -93,7 +99,7 @@ pub(crate) fn ask_everything(rows: &mut (impl SessionRows + HandoffRows + KeyRow
 
 /// Runs every statement for saving, loading and listing checkpoints. Omits the sum of all bytes and the search for
 /// unused workflows, which read all workflows; there are few.
-pub(crate) fn ask_for_checkpoints(rows: &mut (impl WorkflowRows + CheckpointRows)) {
+pub(crate) fn ask_for_checkpoints(rows: &mut dyn Tx) {
     let now = Timestamp::from_millis(1_760_000_000_000);
     let (venture, workflow): (Venture, WorkflowId) = ("v".parse().unwrap(), "w".parse().unwrap());
     let (id, place) = (CheckpointId::new(Ulid(1)), Place { series: 1, position: 7 });
@@ -121,19 +127,7 @@ pub(crate) fn ask_for_checkpoints(rows: &mut (impl WorkflowRows + CheckpointRows
 
 /// Runs every statement of hooks, workers and queue management. Omits token usage, which has one row per day and is
 /// read completely.
-pub(crate) fn ask_for_observations(
-    rows: &mut (
-             impl QueueRows
-             + ObservationRows
-             + SummaryRows
-             + TurnRows
-             + UsageRows
-             + NoteRows
-             + HandoffRows
-             + CheckpointRows
-             + SessionRows
-         ),
-) {
+pub(crate) fn ask_for_observations(rows: &mut dyn Tx) {
     let now = Timestamp::from_millis(1_760_000_000_000);
     let session = SessionId::new(Ulid(1));
     rows.claim_queue(QueueClaim { now, lease_until: now, limit: 10 }).unwrap();
@@ -201,9 +195,7 @@ fn combinations<const N: usize>() -> impl Iterator<Item = [bool; N]> {
 
 /// Runs every list with every combination of filters. The list of all observations has no condition and is tested
 /// elsewhere.
-pub(crate) fn ask_for_lists(
-    rows: &mut (impl SessionRows + HandoffRows + WorkflowRows + ObservationRows + RequestRows + TaskRows),
-) {
+pub(crate) fn ask_for_lists(rows: &mut dyn Tx) {
     let now = Timestamp::from_millis(1_760_000_000_000);
     let page = Page::first(50);
     let venture: Venture = "v".parse().unwrap();
@@ -292,7 +284,7 @@ fn may_sort(sql: &str) -> bool {
 }
 
 /// Runs every statement of the task index.
-pub(crate) fn ask_for_tasks(rows: &mut impl TaskRows) {
+pub(crate) fn ask_for_tasks(rows: &mut dyn Tx) {
     let venture: Venture = "v".parse().unwrap();
     rows.delete_task(&venture, "h", "/c", &"TASK-1".parse().unwrap()).unwrap();
 }
@@ -304,17 +296,17 @@ mod sqlite {
     use crate::migration::MIGRATIONS;
 
     /// Runs statements and returns their query plans.
-    fn plans(ask: impl FnOnce(&mut Planner<&mut dyn FnMut(&str, &[Param<'_>]) -> Vec<String>>)) -> Plans {
+    fn plans(ask: impl FnOnce(&mut dyn Tx)) -> Plans {
         let connection = Connection::open_in_memory().unwrap();
         for migration in MIGRATIONS {
             connection.execute_batch(migration.sqlite).unwrap();
         }
-        let mut explain = |sql: &str, params: &[Param<'_>]| {
+        let explain = |sql: &str, params: &[Param<'_>]| {
             let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
             let rows = statement.query_map(rusqlite::params_from_iter(params), |row| row.get(3)).unwrap();
             rows.collect::<Result<_, _>>().unwrap()
         };
-        let mut planner = Planner { postgres: false, explain: &mut explain as _, plans: Vec::new() };
+        let mut planner = Planner { postgres: false, explain, plans: Vec::new() };
         ask(&mut planner);
         planner.plans
     }

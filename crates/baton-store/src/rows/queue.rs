@@ -4,7 +4,8 @@ use baton_core::observation::{QueueStats, QueueStatus};
 use baton_core::{Repo, SessionId, Timestamp, Venture};
 
 use crate::error::StoreError;
-use crate::sql::{Columns, QueryBuilder, RowReader, Sql, parts};
+use crate::sql::{Columns, QueryBuilder, RowReader, json, parts};
+use crate::tx::Tx;
 
 /// Captured tool output to be added to the queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -114,68 +115,6 @@ pub struct PurgedItems {
     pub blobs: Vec<String>,
 }
 
-/// Queue operations of a transaction.
-pub trait QueueRows {
-    /// Adds an item and returns its id; `None` if this tool use is already queued.
-    fn enqueue(&mut self, item: &NewQueueItem) -> Result<Option<i64>, StoreError>;
-
-    /// Claims items with an expired lease, then due items, oldest first. No two valid claims share an item.
-    fn claim_queue(&mut self, claim: QueueClaim) -> Result<Vec<QueueItem>, StoreError>;
-
-    /// Finds an item.
-    fn queue_item(&mut self, id: i64) -> Result<Option<QueueItem>, StoreError>;
-
-    /// Lists ids of items of any status after `after`.
-    fn queue_ids(&mut self, after: i64, limit: u32) -> Result<Vec<i64>, StoreError>;
-
-    /// Returns the location of an item's raw output.
-    fn queue_raw(&mut self, id: i64) -> Result<Option<RawOutput>, StoreError>;
-
-    /// Marks claimed items, given as id and fence, as done. Returns the ids whose claim is still the latest one.
-    fn finish_queue_items(&mut self, claims: &[(i64, i64)], at: Timestamp) -> Result<Vec<i64>, StoreError>;
-
-    /// Releases a claimed item. Returns false if the claim is no longer the latest one.
-    fn release_queue_item(&mut self, id: i64, fence: i64, release: &QueueRelease)
-    -> Result<bool, StoreError>;
-
-    /// Marks a claimed item as failed. Returns false if the claim is no longer the latest one.
-    fn fail_queue_item(
-        &mut self,
-        id: i64,
-        fence: i64,
-        error: &str,
-        at: Timestamp,
-    ) -> Result<bool, StoreError>;
-
-    /// Counts items by status.
-    fn queue_stats(&mut self) -> Result<QueueStats, StoreError>;
-
-    /// Returns the time at which the next item is due or the next lease expires.
-    fn queue_wakes_at(&mut self) -> Result<Option<Timestamp>, StoreError>;
-
-    /// Lists items of one status with an id lower than `below`, newest first.
-    fn queue_items(
-        &mut self,
-        status: QueueStatus,
-        below: Option<i64>,
-        limit: u32,
-    ) -> Result<Vec<QueueItem>, StoreError>;
-
-    /// Lists the unprocessed items of a session, oldest first.
-    fn open_queue_items(&mut self, session: SessionId, limit: u32) -> Result<Vec<QueueItem>, StoreError>;
-
-    /// Makes one or all failed items due again and returns their number.
-    fn retry_queue(&mut self, id: Option<i64>, now: Timestamp) -> Result<u64, StoreError>;
-
-    /// Deletes at most `limit` items that were settled before a time, with their raw output.
-    fn purge_queue(
-        &mut self,
-        status: QueueStatus,
-        before: Timestamp,
-        limit: u32,
-    ) -> Result<PurgedItems, StoreError>;
-}
-
 macro_rules! columns {
     () => {
         "id, session_id, venture, repo, tool_name, tool_use_id, files_touched, status, attempts, run_at, \
@@ -253,14 +192,14 @@ macro_rules! claim {
 const EXPIRED: (&str, &str) = claim!("status = 'processing' AND lease_until <= $2", "lease_until, id");
 const DUE: (&str, &str) = claim!("status = 'raw' AND run_at <= $2", "run_at, id");
 
-impl<S: Sql> QueueRows for S {
-    fn enqueue(&mut self, item: &NewQueueItem) -> Result<Option<i64>, StoreError> {
+impl dyn Tx + '_ {
+    /// Adds an item and returns its id; `None` if this tool use is already queued.
+    pub fn enqueue(&mut self, item: &NewQueueItem) -> Result<Option<i64>, StoreError> {
         let (blob, bytes) = match &item.raw {
             RawOutput::Row(bytes) => (None, bytes.as_slice()),
             RawOutput::Blob(name) => (Some(name), [].as_slice()),
         };
-        let files = serde_json::to_string(&item.files_touched)
-            .map_err(|problem| StoreError::corrupt("pending_queue", problem))?;
+        let files = json("pending_queue", &item.files_touched)?;
         let ids = self.query(
             "INSERT INTO pending_queue (session_id, venture, repo, tool_name, tool_use_id, files_touched, status, \
              run_at, created_at, raw_bytes, blob, raw_output) \
@@ -286,7 +225,8 @@ impl<S: Sql> QueueRows for S {
         Ok(ids.into_iter().next())
     }
 
-    fn claim_queue(&mut self, claim: QueueClaim) -> Result<Vec<QueueItem>, StoreError> {
+    /// Claims items with an expired lease, then due items, oldest first. No two valid claims share an item.
+    pub fn claim_queue(&mut self, claim: QueueClaim) -> Result<Vec<QueueItem>, StoreError> {
         let mut items = Vec::new();
         for (sqlite, postgres) in [EXPIRED, DUE] {
             let left = claim.limit.saturating_sub(u32::try_from(items.len()).unwrap_or(u32::MAX));
@@ -305,12 +245,14 @@ impl<S: Sql> QueueRows for S {
         Ok(items)
     }
 
-    fn queue_item(&mut self, id: i64) -> Result<Option<QueueItem>, StoreError> {
+    /// Finds an item.
+    pub fn queue_item(&mut self, id: i64) -> Result<Option<QueueItem>, StoreError> {
         let sql = concat!("SELECT ", columns!(), " FROM pending_queue WHERE id = $1");
         self.query_one(sql, &[id.into()], &mut read)
     }
 
-    fn queue_ids(&mut self, after: i64, limit: u32) -> Result<Vec<i64>, StoreError> {
+    /// Lists ids of items of any status after `after`.
+    pub fn queue_ids(&mut self, after: i64, limit: u32) -> Result<Vec<i64>, StoreError> {
         self.query(
             "SELECT id FROM pending_queue WHERE id > $1 ORDER BY id LIMIT $2",
             &[after.into(), limit.into()],
@@ -318,7 +260,8 @@ impl<S: Sql> QueueRows for S {
         )
     }
 
-    fn queue_raw(&mut self, id: i64) -> Result<Option<RawOutput>, StoreError> {
+    /// Returns the location of an item's raw output.
+    pub fn queue_raw(&mut self, id: i64) -> Result<Option<RawOutput>, StoreError> {
         self.query_one(
             "SELECT blob, raw_output FROM pending_queue WHERE id = $1",
             &[id.into()],
@@ -332,7 +275,12 @@ impl<S: Sql> QueueRows for S {
         )
     }
 
-    fn finish_queue_items(&mut self, claims: &[(i64, i64)], at: Timestamp) -> Result<Vec<i64>, StoreError> {
+    /// Marks claimed items, given as id and fence, as done. Returns the ids whose claim is still the latest one.
+    pub fn finish_queue_items(
+        &mut self,
+        claims: &[(i64, i64)],
+        at: Timestamp,
+    ) -> Result<Vec<i64>, StoreError> {
         let mut finished = Vec::with_capacity(claims.len());
         for part in parts(claims) {
             let mut query = QueryBuilder::new("UPDATE pending_queue SET status = 'done', lease_until = NULL");
@@ -349,7 +297,8 @@ impl<S: Sql> QueueRows for S {
         Ok(finished)
     }
 
-    fn release_queue_item(
+    /// Releases a claimed item. Returns false if the claim is no longer the latest one.
+    pub fn release_queue_item(
         &mut self,
         id: i64,
         fence: i64,
@@ -372,7 +321,8 @@ impl<S: Sql> QueueRows for S {
         Ok(changed == 1)
     }
 
-    fn fail_queue_item(
+    /// Marks a claimed item as failed. Returns false if the claim is no longer the latest one.
+    pub fn fail_queue_item(
         &mut self,
         id: i64,
         fence: i64,
@@ -387,7 +337,8 @@ impl<S: Sql> QueueRows for S {
         Ok(changed == 1)
     }
 
-    fn queue_stats(&mut self) -> Result<QueueStats, StoreError> {
+    /// Counts items by status.
+    pub fn queue_stats(&mut self) -> Result<QueueStats, StoreError> {
         let mut count = |status: QueueStatus| {
             // Literal conditions, so that each count uses its partial index.
             let sql = match status {
@@ -396,10 +347,7 @@ impl<S: Sql> QueueRows for S {
                 QueueStatus::Done => "SELECT count(*) FROM pending_queue WHERE status = 'done'",
                 QueueStatus::Error => "SELECT count(*) FROM pending_queue WHERE status = 'error'",
             };
-            let found = self.query_one(sql, &[], &mut |columns| {
-                RowReader { table: "pending_queue", columns }.unsigned(0)
-            })?;
-            Ok::<u64, StoreError>(found.unwrap_or(0))
+            self.number("pending_queue", sql, &[])
         };
         Ok(QueueStats {
             raw: count(QueueStatus::Raw)?,
@@ -409,7 +357,8 @@ impl<S: Sql> QueueRows for S {
         })
     }
 
-    fn queue_wakes_at(&mut self) -> Result<Option<Timestamp>, StoreError> {
+    /// Returns the time at which the next item is due or the next lease expires.
+    pub fn queue_wakes_at(&mut self) -> Result<Option<Timestamp>, StoreError> {
         let mut earliest = None;
         for sql in [
             "SELECT run_at FROM pending_queue WHERE status = 'raw' ORDER BY run_at LIMIT 1",
@@ -425,7 +374,8 @@ impl<S: Sql> QueueRows for S {
         Ok(earliest)
     }
 
-    fn queue_items(
+    /// Lists items of one status with an id lower than `below`, newest first.
+    pub fn queue_items(
         &mut self,
         status: QueueStatus,
         below: Option<i64>,
@@ -441,7 +391,8 @@ impl<S: Sql> QueueRows for S {
         self.query(query.sql(), query.params(), &mut read)
     }
 
-    fn open_queue_items(&mut self, session: SessionId, limit: u32) -> Result<Vec<QueueItem>, StoreError> {
+    /// Lists the unprocessed items of a session, oldest first.
+    pub fn open_queue_items(&mut self, session: SessionId, limit: u32) -> Result<Vec<QueueItem>, StoreError> {
         let sql = concat!(
             "SELECT ",
             columns!(),
@@ -450,7 +401,8 @@ impl<S: Sql> QueueRows for S {
         self.query(sql, &[(&session.to_string()).into(), limit.into()], &mut read)
     }
 
-    fn retry_queue(&mut self, id: Option<i64>, now: Timestamp) -> Result<u64, StoreError> {
+    /// Makes one or all failed items due again and returns their number.
+    pub fn retry_queue(&mut self, id: Option<i64>, now: Timestamp) -> Result<u64, StoreError> {
         let mut query = QueryBuilder::new("UPDATE pending_queue SET status = 'raw', attempts = 0");
         query.with(", settled_at = NULL, run_at = $? WHERE status = 'error'", now);
         query.with_some(" AND id = $?", id);
@@ -461,7 +413,8 @@ impl<S: Sql> QueueRows for S {
         Ok(changed)
     }
 
-    fn purge_queue(
+    /// Deletes at most `limit` items that were settled before a time, with their raw output.
+    pub fn purge_queue(
         &mut self,
         status: QueueStatus,
         before: Timestamp,
@@ -473,9 +426,14 @@ impl<S: Sql> QueueRows for S {
         query
             .with("' AND settled_at < $?", before)
             .with(" ORDER BY settled_at, id LIMIT $?) RETURNING blob", limit);
-        let purged = self.query(query.sql(), query.params(), &mut |columns| {
-            RowReader { table: "pending_queue", columns }.opt_text(0)
-        })?;
-        Ok(PurgedItems { count: purged.len() as u64, blobs: purged.into_iter().flatten().collect() })
+        purge(self, &query)
     }
+}
+
+/// Runs a statement that deletes queue items and returns the blob of each.
+pub(super) fn purge(tx: &mut dyn Tx, query: &QueryBuilder<'_>) -> Result<PurgedItems, StoreError> {
+    let purged = tx.query(query.sql(), query.params(), &mut |columns| {
+        RowReader { table: "pending_queue", columns }.opt_text(0)
+    })?;
+    Ok(PurgedItems { count: purged.len() as u64, blobs: purged.into_iter().flatten().collect() })
 }

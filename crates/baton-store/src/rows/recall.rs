@@ -13,7 +13,8 @@ use super::recall_counts::Changes;
 use super::recall_match::{MatchPlan, fts5_expression, tsquery};
 use super::recall_scope::{conditions, required_terms, scope_of, touches};
 use crate::error::StoreError;
-use crate::sql::{Columns, Lock, Param, QueryBuilder, RowReader, Sql, parts};
+use crate::sql::{Columns, Lock, Param, QueryBuilder, RowReader, json, parts};
+use crate::tx::Tx;
 
 /// Filter for documents. Absent conditions match every document.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -52,72 +53,6 @@ pub struct PendingItem {
 /// Position in a timeline: time and document number.
 pub type TimelinePosition = (Timestamp, i64);
 
-/// Search index operations of a transaction.
-pub trait RecallRows {
-    /// Adds an item to the list of items to be indexed.
-    fn enqueue_for_index(&mut self, kind: ItemKind, item: &str) -> Result<(), StoreError>;
-
-    /// Locks the index until the end of the transaction, so that one process indexes at a time.
-    fn lock_index(&mut self) -> Result<(), StoreError>;
-
-    /// Returns true if the index was built for this store. If not, all items must be enqueued.
-    fn is_index_built(&mut self) -> Result<bool, StoreError>;
-
-    /// Enqueues every item of the store and marks the index as built.
-    fn enqueue_everything(&mut self) -> Result<(), StoreError>;
-
-    /// Deletes the whole index, so that it is rebuilt.
-    fn clear_index(&mut self) -> Result<(), StoreError>;
-
-    /// Lists the oldest items to be indexed.
-    fn pending_items(&mut self, limit: u32) -> Result<Vec<PendingItem>, StoreError>;
-
-    /// Removes entries from the list of items to be indexed.
-    fn delete_pending(&mut self, entries: &[PendingItem]) -> Result<(), StoreError>;
-
-    /// Adds or replaces documents.
-    fn put_documents(&mut self, documents: &[Document]) -> Result<(), StoreError>;
-
-    /// Removes the documents of items.
-    fn delete_documents(&mut self, kind: ItemKind, items: &[String]) -> Result<(), StoreError>;
-
-    /// Lists the ventures that have documents.
-    fn indexed_ventures(&mut self) -> Result<Vec<Venture>, StoreError>;
-
-    /// Returns the total number of documents of ventures, and the number of documents that contain each term.
-    fn corpus(&mut self, ventures: &[Venture], terms: &[&str]) -> Result<Corpus, StoreError>;
-
-    /// Selects candidates: the newest documents that match, at most `limit`.
-    fn candidates(
-        &mut self,
-        filter: &RecallFilter,
-        plan: &MatchPlan,
-        limit: u32,
-    ) -> Result<Vec<Candidate>, StoreError>;
-
-    /// Finds conversational documents by session and range of places.
-    fn documents_at(&mut self, places: &[(SessionId, i64, i64)]) -> Result<Vec<Candidate>, StoreError>;
-
-    /// Finds the documents of turns, newest first.
-    fn documents_of_turns(&mut self, turns: &[&str], limit: u32) -> Result<Vec<Candidate>, StoreError>;
-
-    /// Finds the document of an item.
-    fn document(&mut self, kind: ItemKind, item: &str) -> Result<Option<Candidate>, StoreError>;
-
-    /// Lists documents by time from a position: later ones in ascending order, or earlier ones in descending order.
-    fn timeline(
-        &mut self,
-        filter: &RecallFilter,
-        from: TimelinePosition,
-        is_forward: bool,
-        limit: u32,
-    ) -> Result<Vec<Candidate>, StoreError>;
-
-    /// Compares the index with the items of the store and with itself, and returns the differences. Needs a transaction
-    /// that may write, because SQLite checks its full-text index with an INSERT.
-    fn index_problems(&mut self) -> Result<Vec<String>, StoreError>;
-}
-
 const COLUMNS: &str = "number, place, kind, item, external_id, venture, repo, session_id, branch, agent, author, \
      turn, created_at, files, title, body, paths, changes_files, is_pinned";
 
@@ -153,16 +88,12 @@ fn kind(row: &RowReader<'_>, column: usize) -> Result<ItemKind, StoreError> {
     ItemKind::from_wire(&name).ok_or_else(|| row.wrong(column, format!("unknown kind {name}")))
 }
 
-fn json(value: &impl serde::Serialize) -> Result<String, StoreError> {
-    serde_json::to_string(value).map_err(|problem| StoreError::corrupt("recall_documents", problem))
-}
-
-fn is_sqlite<S: Sql>(tx: &S) -> bool {
+fn is_sqlite(tx: &dyn Tx) -> bool {
     tx.pick("sqlite", "postgres") == "sqlite"
 }
 
 /// Finds the documents of items.
-fn stored<S: Sql>(tx: &mut S, kind: ItemKind, items: &[&str]) -> Result<Vec<Candidate>, StoreError> {
+fn stored(tx: &mut dyn Tx, kind: ItemKind, items: &[&str]) -> Result<Vec<Candidate>, StoreError> {
     let mut found = Vec::new();
     for part in parts(items) {
         let mut query = QueryBuilder::new("SELECT ");
@@ -178,10 +109,7 @@ type Places = HashMap<(ItemKind, String), i64>;
 
 /// Assigns places to new conversational documents. Returns them by item, and the sessions whose documents were not
 /// added in chronological order and must be numbered again.
-fn new_places<S: Sql>(
-    tx: &mut S,
-    documents: &[&Document],
-) -> Result<(Places, BTreeSet<SessionId>), StoreError> {
+fn new_places(tx: &mut dyn Tx, documents: &[&Document]) -> Result<(Places, BTreeSet<SessionId>), StoreError> {
     let (mut places, mut disordered) = (HashMap::new(), BTreeSet::new());
     let mut last: BTreeMap<SessionId, (i64, i64)> = BTreeMap::new();
     for document in documents.iter().filter(|document| document.is_conversational) {
@@ -212,7 +140,7 @@ fn new_places<S: Sql>(
 }
 
 /// Numbers the conversational documents of a session in chronological order.
-fn renumber<S: Sql>(tx: &mut S, session: SessionId) -> Result<(), StoreError> {
+fn renumber(tx: &mut dyn Tx, session: SessionId) -> Result<(), StoreError> {
     let found = tx.query(
         "SELECT number, place FROM recall_documents WHERE session_id = $1 AND place IS NOT NULL \
          ORDER BY created_at, number",
@@ -224,7 +152,7 @@ fn renumber<S: Sql>(tx: &mut S, session: SessionId) -> Result<(), StoreError> {
     )?;
     for ((number, place), right) in found.into_iter().zip(1..) {
         if place != right {
-            tx.execute(
+            tx.run(
                 "UPDATE recall_documents SET place = $1 WHERE number = $2",
                 &[right.into(), number.into()],
             )?;
@@ -233,10 +161,14 @@ fn renumber<S: Sql>(tx: &mut S, session: SessionId) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn insert_part<S: Sql>(tx: &mut S, documents: &[(&Document, Option<i64>)]) -> Result<(), StoreError> {
+fn insert_part(tx: &mut dyn Tx, documents: &[(&Document, Option<i64>)]) -> Result<(), StoreError> {
     let mut texts = Vec::with_capacity(documents.len());
     for (one, _) in documents {
-        texts.push((one.session_id.map(|id| id.to_string()), json(&one.files)?, scope_of(one)));
+        texts.push((
+            one.session_id.map(|id| id.to_string()),
+            json("recall_documents", &one.files)?,
+            scope_of(one),
+        ));
     }
     let mut query = QueryBuilder::new(
         "INSERT INTO recall_documents (place, kind, item, external_id, venture, repo, session_id, branch, agent, \
@@ -275,31 +207,33 @@ fn insert_part<S: Sql>(tx: &mut S, documents: &[(&Document, Option<i64>)]) -> Re
          files = excluded.files, scope = excluded.scope, title = excluded.title, body = excluded.body, \
          paths = excluded.paths",
     );
-    tx.execute(query.sql(), query.params())?;
-    Ok(())
+    tx.run(query.sql(), query.params())
 }
 
-impl<S: Sql> RecallRows for S {
-    fn enqueue_for_index(&mut self, kind: ItemKind, item: &str) -> Result<(), StoreError> {
-        self.execute(
+impl dyn Tx + '_ {
+    /// Adds an item to the list of items to be indexed.
+    pub fn enqueue_for_index(&mut self, kind: ItemKind, item: &str) -> Result<(), StoreError> {
+        self.run(
             "INSERT INTO recall_pending (kind, item) VALUES ($1, $2)",
             &[kind.as_str().into(), item.into()],
-        )?;
-        Ok(())
+        )
     }
 
-    fn lock_index(&mut self) -> Result<(), StoreError> {
+    /// Locks the index until the end of the transaction, so that one process indexes at a time.
+    pub fn lock_index(&mut self) -> Result<(), StoreError> {
         self.lock(Lock::SearchIndex, "")
     }
 
-    fn is_index_built(&mut self) -> Result<bool, StoreError> {
+    /// Returns true if the index was built for this store. If not, all items must be enqueued.
+    pub fn is_index_built(&mut self) -> Result<bool, StoreError> {
         let found =
             self.query_one("SELECT name FROM recall_state WHERE name = 'built'", &[], &mut |_| Ok(()))?;
         Ok(found.is_some())
     }
 
-    fn enqueue_everything(&mut self) -> Result<(), StoreError> {
-        self.execute("DELETE FROM recall_pending", &[])?;
+    /// Enqueues every item of the store and marks the index as built.
+    pub fn enqueue_everything(&mut self) -> Result<(), StoreError> {
+        self.run("DELETE FROM recall_pending", &[])?;
         // Parts of conversations are enqueued first, in order, so that they are numbered in order.
         for (kind, select) in [
             (ItemKind::Turn, "'turn_' || id FROM chat_turns ORDER BY id"),
@@ -314,24 +248,25 @@ impl<S: Sql> RecallRows for S {
             (ItemKind::Note, "id FROM notes ORDER BY id"),
         ] {
             let sql = format!("INSERT INTO recall_pending (kind, item) SELECT '{}', {select}", kind.as_str());
-            self.execute(&sql, &[])?;
+            self.run(&sql, &[])?;
         }
-        self.execute("INSERT INTO recall_state (name) VALUES ('built') ON CONFLICT DO NOTHING", &[])?;
-        Ok(())
+        self.run("INSERT INTO recall_state (name) VALUES ('built') ON CONFLICT DO NOTHING", &[])
     }
 
-    fn clear_index(&mut self) -> Result<(), StoreError> {
+    /// Deletes the whole index, so that it is rebuilt.
+    pub fn clear_index(&mut self) -> Result<(), StoreError> {
         if is_sqlite(self) {
             // The triggers below delete from an index that matches its documents only.
-            self.execute("INSERT INTO recall_index (recall_index) VALUES ('rebuild')", &[])?;
+            self.run("INSERT INTO recall_index (recall_index) VALUES ('rebuild')", &[])?;
         }
         for table in ["recall_documents", "recall_terms", "recall_totals", "recall_pending", "recall_state"] {
-            self.execute(&format!("DELETE FROM {table}"), &[])?;
+            self.run(&format!("DELETE FROM {table}"), &[])?;
         }
         Ok(())
     }
 
-    fn pending_items(&mut self, limit: u32) -> Result<Vec<PendingItem>, StoreError> {
+    /// Lists the oldest items to be indexed.
+    pub fn pending_items(&mut self, limit: u32) -> Result<Vec<PendingItem>, StoreError> {
         self.query(
             "SELECT id, kind, item FROM recall_pending ORDER BY id LIMIT $1",
             &[limit.into()],
@@ -342,16 +277,18 @@ impl<S: Sql> RecallRows for S {
         )
     }
 
-    fn delete_pending(&mut self, entries: &[PendingItem]) -> Result<(), StoreError> {
+    /// Removes entries from the list of items to be indexed.
+    pub fn delete_pending(&mut self, entries: &[PendingItem]) -> Result<(), StoreError> {
         for part in parts(entries) {
             let mut query = QueryBuilder::new("DELETE FROM recall_pending WHERE ");
             query.among("id", part.iter().map(|entry| entry.id));
-            self.execute(query.sql(), query.params())?;
+            self.run(query.sql(), query.params())?;
         }
         Ok(())
     }
 
-    fn put_documents(&mut self, documents: &[Document]) -> Result<(), StoreError> {
+    /// Adds or replaces documents.
+    pub fn put_documents(&mut self, documents: &[Document]) -> Result<(), StoreError> {
         let mut latest: BTreeMap<(ItemKind, &str), &Document> = BTreeMap::new();
         for document in documents {
             latest.insert((document.kind, document.item.as_str()), document);
@@ -398,7 +335,8 @@ impl<S: Sql> RecallRows for S {
         changes.store(self)
     }
 
-    fn delete_documents(&mut self, kind: ItemKind, items: &[String]) -> Result<(), StoreError> {
+    /// Removes the documents of items.
+    pub fn delete_documents(&mut self, kind: ItemKind, items: &[String]) -> Result<(), StoreError> {
         let items: Vec<&str> = items.iter().map(String::as_str).collect();
         let found = stored(self, kind, &items)?;
         if found.is_empty() {
@@ -412,18 +350,20 @@ impl<S: Sql> RecallRows for S {
         for part in parts(&found) {
             let mut query = QueryBuilder::new("DELETE FROM recall_documents WHERE ");
             query.among("number", part.iter().map(|old| old.number));
-            self.execute(query.sql(), query.params())?;
+            self.run(query.sql(), query.params())?;
         }
         changes.store(self)
     }
 
-    fn indexed_ventures(&mut self) -> Result<Vec<Venture>, StoreError> {
+    /// Lists the ventures that have documents.
+    pub fn indexed_ventures(&mut self) -> Result<Vec<Venture>, StoreError> {
         self.query("SELECT venture FROM recall_totals ORDER BY venture", &[], &mut |columns| {
             RowReader { table: "recall_totals", columns }.parsed(0)
         })
     }
 
-    fn corpus(&mut self, ventures: &[Venture], terms: &[&str]) -> Result<Corpus, StoreError> {
+    /// Returns the total number of documents of ventures, and the number of documents that contain each term.
+    pub fn corpus(&mut self, ventures: &[Venture], terms: &[&str]) -> Result<Corpus, StoreError> {
         let mut corpus = Corpus::default();
         for venture in ventures {
             let total = self.query_one(
@@ -451,7 +391,8 @@ impl<S: Sql> RecallRows for S {
         Ok(corpus)
     }
 
-    fn candidates(
+    /// Selects candidates: the newest documents that match, at most `limit`.
+    pub fn candidates(
         &mut self,
         filter: &RecallFilter,
         plan: &MatchPlan,
@@ -489,7 +430,8 @@ impl<S: Sql> RecallRows for S {
         Ok(found)
     }
 
-    fn documents_at(&mut self, places: &[(SessionId, i64, i64)]) -> Result<Vec<Candidate>, StoreError> {
+    /// Finds conversational documents by session and range of places.
+    pub fn documents_at(&mut self, places: &[(SessionId, i64, i64)]) -> Result<Vec<Candidate>, StoreError> {
         let sessions: Vec<String> = places.iter().map(|(session, ..)| session.to_string()).collect();
         let ranges: Vec<(&String, i64, i64)> =
             sessions.iter().zip(places).map(|(session, (_, first, last))| (session, *first, *last)).collect();
@@ -507,7 +449,8 @@ impl<S: Sql> RecallRows for S {
         Ok(found)
     }
 
-    fn documents_of_turns(&mut self, turns: &[&str], limit: u32) -> Result<Vec<Candidate>, StoreError> {
+    /// Finds the documents of turns, newest first.
+    pub fn documents_of_turns(&mut self, turns: &[&str], limit: u32) -> Result<Vec<Candidate>, StoreError> {
         if turns.is_empty() {
             return Ok(Vec::new());
         }
@@ -517,11 +460,13 @@ impl<S: Sql> RecallRows for S {
         self.query(query.sql(), query.params(), &mut read)
     }
 
-    fn document(&mut self, kind: ItemKind, item: &str) -> Result<Option<Candidate>, StoreError> {
+    /// Finds the document of an item.
+    pub fn document(&mut self, kind: ItemKind, item: &str) -> Result<Option<Candidate>, StoreError> {
         Ok(stored(self, kind, &[item])?.pop())
     }
 
-    fn timeline(
+    /// Lists documents by time from a position: later ones in ascending order, or earlier ones in descending order.
+    pub fn timeline(
         &mut self,
         filter: &RecallFilter,
         (time, number): TimelinePosition,
@@ -548,27 +493,26 @@ impl<S: Sql> RecallRows for S {
         Ok(found)
     }
 
-    fn index_problems(&mut self) -> Result<Vec<String>, StoreError> {
+    /// Compares the index with the items of the store and with itself, and returns the differences. Needs a transaction
+    /// that may write, because SQLite checks its full-text index with an INSERT.
+    pub fn index_problems(&mut self) -> Result<Vec<String>, StoreError> {
         let mut problems = Vec::new();
-        let count = |tx: &mut Self, sql: &str| -> Result<u64, StoreError> {
-            let read =
-                &mut |columns: &dyn Columns| RowReader { table: "recall_documents", columns }.unsigned(0);
-            Ok(tx.query_one(sql, &[], read)?.unwrap_or(0))
-        };
-        let missing = count(
-            self,
+        let missing = self.number(
+            "recall_documents",
             "SELECT count(*) FROM observations o WHERE NOT EXISTS (SELECT 1 FROM recall_documents d \
              WHERE d.kind = 'observation' AND d.item = o.id) AND NOT EXISTS (SELECT 1 FROM recall_pending p \
              WHERE p.kind = 'observation' AND p.item = o.id) AND NOT EXISTS (SELECT 1 FROM item_marks m \
              WHERE m.item = o.id AND m.kind <> 'pinned')",
+            &[],
         )?;
         if missing > 0 && self.is_index_built()? {
             problems.push(format!("{missing} observations are missing from the search index"));
         }
-        let surplus = count(
-            self,
+        let surplus = self.number(
+            "recall_documents",
             "SELECT count(*) FROM recall_documents d WHERE d.kind = 'observation' \
              AND NOT EXISTS (SELECT 1 FROM observations o WHERE o.id = d.item)",
+            &[],
         )?;
         if surplus > 0 {
             problems.push(format!("{surplus} deleted observations are still in the search index"));
@@ -579,11 +523,12 @@ impl<S: Sql> RecallRows for S {
                 problems.push(format!("the full-text index does not match its documents: {error}"));
             }
         }
-        let miscounted = count(
-            self,
+        let miscounted = self.number(
+            "recall_documents",
             "SELECT count(*) FROM (SELECT d.venture, count(*) AS documents, sum(d.length) AS length \
              FROM recall_documents d GROUP BY d.venture) f LEFT JOIN recall_totals t ON t.venture = f.venture \
              WHERE t.venture IS NULL OR t.documents <> f.documents OR t.length <> f.length",
+            &[],
         )?;
         if miscounted > 0 {
             problems.push(format!("the document counts of {miscounted} ventures are wrong"));

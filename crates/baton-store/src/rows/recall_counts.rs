@@ -6,7 +6,8 @@ use baton_core::Venture;
 use baton_core::recall::DocumentText;
 
 use crate::error::StoreError;
-use crate::sql::Sql;
+use crate::sql::json;
+use crate::tx::Tx;
 
 /// Changes of the counts of documents.
 #[derive(Default)]
@@ -26,7 +27,7 @@ impl Changes {
         *length += sign * i64::try_from(text.length()).unwrap_or(i64::MAX);
     }
 
-    pub(super) fn store<S: Sql>(mut self, tx: &mut S) -> Result<(), StoreError> {
+    pub(super) fn store(mut self, tx: &mut dyn Tx) -> Result<(), StoreError> {
         let sql = tx.pick(
             "INSERT INTO recall_terms (venture, term, documents) \
              SELECT $1, key, value FROM json_each($2) WHERE 1 \
@@ -39,11 +40,11 @@ impl Changes {
         for (venture, terms) in &mut self.terms {
             terms.retain(|_, change| *change != 0);
             if !terms.is_empty() {
-                tx.execute(sql, &[venture.as_str().into(), (&json(terms)?).into()])?;
+                tx.run(sql, &[venture.as_str().into(), (&json("recall_documents", terms)?).into()])?;
             }
         }
         for (venture, (documents, length)) in &self.totals {
-            tx.execute(
+            tx.run(
                 "INSERT INTO recall_totals (venture, documents, length) VALUES ($1, $2, $3) \
                  ON CONFLICT (venture) DO UPDATE SET documents = recall_totals.documents + excluded.documents, \
                  length = recall_totals.length + excluded.length",
@@ -52,8 +53,4 @@ impl Changes {
         }
         Ok(())
     }
-}
-
-fn json(value: &impl serde::Serialize) -> Result<String, StoreError> {
-    serde_json::to_string(value).map_err(|problem| StoreError::corrupt("recall_documents", problem))
 }

@@ -7,7 +7,8 @@ use baton_core::{
 };
 
 use crate::error::StoreError;
-use crate::sql::{Columns, QueryBuilder, RowReader, Sql, parts};
+use crate::sql::{Columns, QueryBuilder, RowReader, parts};
+use crate::tx::Tx;
 
 /// Maximum number of records that a filter without an index examines for one page. The next page continues
 /// there.
@@ -50,26 +51,6 @@ pub struct RequestPage {
     pub requests: Vec<LoggedRequest>,
     /// The id below which the list continues; none when there are no more records.
     pub next_before: Option<i64>,
-}
-
-/// Request log operations of a transaction.
-pub trait RequestRows {
-    /// Adds a record to the log.
-    fn log_request(&mut self, record: &RequestRecord) -> Result<(), StoreError>;
-
-    /// Lists the newest records as they were written, last written first.
-    fn requests(&mut self, limit: u32) -> Result<Vec<RequestRecord>, StoreError>;
-
-    /// Lists records that match a filter, last written first. If a call gave no agent, venture, repository or track,
-    /// those of its session are returned.
-    fn find_requests(&mut self, filter: &RequestFilter, limit: u32) -> Result<RequestPage, StoreError>;
-
-    /// Deletes records of calls before a time and returns their number. Examines the `limit` oldest records, because
-    /// records are written roughly in the order of the calls.
-    fn delete_requests(&mut self, before: Timestamp, limit: u32) -> Result<u64, StoreError>;
-
-    /// Deletes the oldest records beyond a number of records to keep, at most `limit`, and returns their number.
-    fn trim_requests(&mut self, keep: u64, limit: u32) -> Result<u64, StoreError>;
 }
 
 macro_rules! select {
@@ -144,7 +125,7 @@ struct SessionNames {
 }
 
 fn session_names(
-    sql: &mut impl Sql,
+    tx: &mut dyn Tx,
     ids: &BTreeSet<SessionId>,
 ) -> Result<BTreeMap<SessionId, SessionNames>, StoreError> {
     let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
@@ -152,7 +133,7 @@ fn session_names(
     for part in parts(&ids) {
         let mut query = QueryBuilder::new("SELECT id, agent, venture, repo, track FROM sessions WHERE ");
         query.among("id", part);
-        names.extend(sql.query(query.sql(), query.params(), &mut |columns| {
+        names.extend(tx.query(query.sql(), query.params(), &mut |columns| {
             let row = RowReader { table: "sessions", columns };
             let (agent, venture, repo) = (row.text(1)?, row.text(2)?, row.text(3)?);
             Ok((row.parsed(0)?, SessionNames { agent, venture, repo, track: row.opt_int(4)? }))
@@ -162,9 +143,9 @@ fn session_names(
 }
 
 /// Adds the names of sessions to records that have none of their own.
-fn fill_in(sql: &mut impl Sql, requests: &mut [LoggedRequest]) -> Result<(), StoreError> {
+fn fill_in(tx: &mut dyn Tx, requests: &mut [LoggedRequest]) -> Result<(), StoreError> {
     let ids = requests.iter().filter_map(|request| request.record.session_id).collect();
-    let names = session_names(sql, &ids)?;
+    let names = session_names(tx, &ids)?;
     for LoggedRequest { record, .. } in requests {
         let Some(names) = record.session_id.and_then(|id| names.get(&id)) else { continue };
         record.track = record.track.or(names.track);
@@ -175,8 +156,9 @@ fn fill_in(sql: &mut impl Sql, requests: &mut [LoggedRequest]) -> Result<(), Sto
     Ok(())
 }
 
-impl<S: Sql> RequestRows for S {
-    fn log_request(&mut self, record: &RequestRecord) -> Result<(), StoreError> {
+impl dyn Tx + '_ {
+    /// Adds a record to the log.
+    pub fn log_request(&mut self, record: &RequestRecord) -> Result<(), StoreError> {
         let uuid = record.correlation_id.uuid();
         let other_id = uuid.is_none().then(|| record.correlation_id.as_str());
         let actor = record.actor_key_id.as_ref().map(ActorKeyId::to_bytes);
@@ -185,7 +167,7 @@ impl<S: Sql> RequestRows for S {
         // The venture decides which tokens may read the record. It is looked up for calls that named a session and were
         // refused or replayed before the session was read.
         let unread_session = record.session_id.filter(|_| record.venture.is_none()).map(|id| id.to_string());
-        self.execute(
+        self.run(
             "INSERT INTO requests (timestamp, track, issue_number, duration_ms, request_count, status_code, \
              idempotency_hit, endpoint, method, correlation_id, client_correlation_id, actor_key_id, agent, repo, \
              error_message, idempotency_key, session_id, venture) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, \
@@ -211,15 +193,17 @@ impl<S: Sql> RequestRows for S {
                 record.venture.as_ref().into(),
                 unread_session.as_ref().into(),
             ],
-        )?;
-        Ok(())
+        )
     }
 
-    fn requests(&mut self, limit: u32) -> Result<Vec<RequestRecord>, StoreError> {
+    /// Lists the newest records as they were written, last written first.
+    pub fn requests(&mut self, limit: u32) -> Result<Vec<RequestRecord>, StoreError> {
         self.query(select!("ORDER BY id DESC LIMIT $1"), &[limit.into()], &mut read)
     }
 
-    fn find_requests(&mut self, filter: &RequestFilter, limit: u32) -> Result<RequestPage, StoreError> {
+    /// Lists records that match a filter, last written first. If a call gave no agent, venture, repository or track,
+    /// those of its session are returned.
+    pub fn find_requests(&mut self, filter: &RequestFilter, limit: u32) -> Result<RequestPage, StoreError> {
         let mut bound = |sql: &str| {
             let found = self.query_one(sql, &[], &mut |columns| columns.opt_int(0))?;
             Ok::<Option<i64>, StoreError>(found.flatten())
@@ -276,14 +260,17 @@ impl<S: Sql> RequestRows for S {
         Ok(RequestPage { requests, next_before })
     }
 
-    fn delete_requests(&mut self, before: Timestamp, limit: u32) -> Result<u64, StoreError> {
+    /// Deletes records of calls before a time and returns their number. Examines the `limit` oldest records, because
+    /// records are written roughly in the order of the calls.
+    pub fn delete_requests(&mut self, before: Timestamp, limit: u32) -> Result<u64, StoreError> {
         self.execute(
             "DELETE FROM requests WHERE id < (SELECT MIN(id) FROM requests) + $1 AND timestamp < $2",
             &[limit.into(), before.into()],
         )
     }
 
-    fn trim_requests(&mut self, keep: u64, limit: u32) -> Result<u64, StoreError> {
+    /// Deletes the oldest records beyond a number of records to keep, at most `limit`, and returns their number.
+    pub fn trim_requests(&mut self, keep: u64, limit: u32) -> Result<u64, StoreError> {
         self.execute(
             "DELETE FROM requests WHERE id <= (SELECT MAX(id) FROM requests) - $1 \
              AND id < (SELECT MIN(id) FROM requests) + $2",

@@ -3,16 +3,11 @@
 use baton_core::Timestamp;
 
 use crate::error::StoreError;
-use crate::sql::Sql;
+use crate::tx::Tx;
 
-/// Schedule operations of a transaction.
-pub trait ScheduleRows {
+impl dyn Tx + '_ {
     /// Claims a job unless another process claimed it after `since`. Returns true if the claim succeeded.
-    fn claim_run(&mut self, name: &str, now: Timestamp, since: Timestamp) -> Result<bool, StoreError>;
-}
-
-impl<S: Sql> ScheduleRows for S {
-    fn claim_run(&mut self, name: &str, now: Timestamp, since: Timestamp) -> Result<bool, StoreError> {
+    pub fn claim_run(&mut self, name: &str, now: Timestamp, since: Timestamp) -> Result<bool, StoreError> {
         let changed = self.execute(
             "INSERT INTO turns (name, taken_at) VALUES ($1, $2) \
              ON CONFLICT (name) DO UPDATE SET taken_at = excluded.taken_at WHERE turns.taken_at <= $3",

@@ -7,7 +7,8 @@ use baton_core::{
 
 use crate::error::StoreError;
 use crate::page::Page;
-use crate::sql::{Columns, Lock, QueryBuilder, RowReader, Sql};
+use crate::sql::{Columns, Lock, QueryBuilder, RowReader, json};
+use crate::tx::Tx;
 
 /// Filter for lists of sessions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -58,97 +59,6 @@ pub struct SessionCounts {
     pub abandoned: u64,
 }
 
-/// Session operations of a transaction.
-pub trait SessionRows {
-    /// Finds the active sessions of a tuple. Until this transaction ends, other starts of that tuple and other changes
-    /// of those sessions wait.
-    fn lock_active_sessions(&mut self, tuple: &SessionTuple) -> Result<Vec<Session>, StoreError>;
-
-    /// Finds the latest session of a tuple, in any status.
-    fn latest_session(&mut self, tuple: &SessionTuple) -> Result<Option<Session>, StoreError>;
-
-    /// Returns the corrected repository of the chat in `tuple`, if the repository of its latest session was corrected.
-    fn corrected_repo(&mut self, tuple: &SessionTuple) -> Result<Option<Repo>, StoreError>;
-
-    /// Changes the repository of a session and of its handoffs, notes, observations and pending tool uses.
-    fn correct_session_repo(&mut self, id: SessionId, repo: &Repo) -> Result<(), StoreError>;
-
-    /// Returns true if the session has a turn, a tool use or a note.
-    fn has_captures(&mut self, id: SessionId) -> Result<bool, StoreError>;
-
-    /// Finds the earliest session of a chat, other than `except`.
-    fn first_session_of_chat(
-        &mut self,
-        venture: &Venture,
-        chat: &ClientSessionId,
-        except: SessionId,
-    ) -> Result<Option<Session>, StoreError>;
-
-    /// Lists the latest sessions of a repository in any status, newest first.
-    fn recent_sessions(
-        &mut self,
-        venture: &Venture,
-        repo: &Repo,
-        limit: u32,
-    ) -> Result<Vec<Session>, StoreError>;
-
-    /// Returns the highest id of all sessions.
-    fn newest_session_id(&mut self) -> Result<Option<SessionId>, StoreError>;
-
-    /// Finds a session.
-    fn session(&mut self, id: SessionId) -> Result<Option<Session>, StoreError>;
-
-    /// Finds a session and locks it against other changes until this transaction ends.
-    fn lock_session(&mut self, id: SessionId) -> Result<Option<Session>, StoreError>;
-
-    /// Adds a session.
-    fn insert_session(&mut self, session: &Session) -> Result<(), StoreError>;
-
-    /// Updates a session, except the columns that never change (id, tuple, creation).
-    fn update_session(&mut self, session: &Session) -> Result<(), StoreError>;
-
-    /// Updates only the last heartbeat, and only to a later time.
-    fn beat_session(&mut self, id: SessionId, at: Timestamp) -> Result<(), StoreError>;
-
-    /// Records that a start of the session is answered with context. Returns false if one was answered after `since`.
-    fn give_context(&mut self, id: SessionId, at: Timestamp, since: Timestamp) -> Result<bool, StoreError>;
-
-    /// Counts sessions by status. Reads one index entry per session.
-    fn count_sessions(&mut self) -> Result<SessionCounts, StoreError>;
-
-    /// Lists active sessions, newest first.
-    fn active_sessions(&mut self, filter: &SessionFilter, page: Page) -> Result<Vec<Session>, StoreError>;
-
-    /// Lists sessions of one status or of every status, newest first.
-    fn sessions(
-        &mut self,
-        status: Option<SessionStatus>,
-        filter: &SessionFilter,
-        page: Page,
-    ) -> Result<Vec<Session>, StoreError>;
-
-    /// Counts the sessions that started on each day since a time, of all ventures or of these. Days are numbered from
-    /// 1970-01-01.
-    fn sessions_by_day(
-        &mut self,
-        ventures: Option<&[Venture]>,
-        since: Timestamp,
-    ) -> Result<Vec<(i64, u64)>, StoreError>;
-
-    /// Counts the turns that started on each day, like `sessions_by_day`.
-    fn turns_by_day(
-        &mut self,
-        ventures: Option<&[Venture]>,
-        since: Timestamp,
-    ) -> Result<Vec<(i64, u64)>, StoreError>;
-
-    /// Lists the ventures that have sessions.
-    fn session_ventures(&mut self) -> Result<Vec<Venture>, StoreError>;
-
-    /// Finds active sessions whose last heartbeat is before a time, oldest heartbeat first, and locks them.
-    fn lock_silent_sessions(&mut self, before: Timestamp, limit: u32) -> Result<Vec<Session>, StoreError>;
-}
-
 macro_rules! select {
     ($rest:literal) => {
         concat!(
@@ -173,10 +83,7 @@ fn read(columns: &dyn Columns) -> Result<Session, StoreError> {
             client_session_id: row.opt_parsed(4)?,
             venture: row.parsed(6)?,
             repo: row.parsed(7)?,
-            track: row
-                .opt_int(8)?
-                .map(|number| Track::try_from(number).map_err(|problem| row.wrong(8, problem)))
-                .transpose()?,
+            track: row.opt_track(8)?,
         },
         facts: SessionFacts {
             client: row.opt_text(2)?,
@@ -207,15 +114,13 @@ fn read_day(columns: &dyn Columns) -> Result<(i64, u64), StoreError> {
 }
 
 fn meta_json(session: &Session) -> Result<Option<String>, StoreError> {
-    session
-        .meta
-        .as_ref()
-        .map(|meta| serde_json::to_string(meta).map_err(|problem| StoreError::corrupt("sessions", problem)))
-        .transpose()
+    session.meta.as_ref().map(|meta| json("sessions", meta)).transpose()
 }
 
-impl<S: Sql> SessionRows for S {
-    fn lock_active_sessions(&mut self, tuple: &SessionTuple) -> Result<Vec<Session>, StoreError> {
+impl dyn Tx + '_ {
+    /// Finds the active sessions of a tuple. Until this transaction ends, other starts of that tuple and other changes
+    /// of those sessions wait.
+    pub fn lock_active_sessions(&mut self, tuple: &SessionTuple) -> Result<Vec<Session>, StoreError> {
         let SessionTuple { agent, venture, repo, track, client_session_id } = tuple;
         let track = track.map_or(-1, Track::number);
         let client_session_id = client_session_id.as_ref().map_or("", |id| id.as_str());
@@ -244,13 +149,15 @@ impl<S: Sql> SessionRows for S {
         )
     }
 
-    fn newest_session_id(&mut self) -> Result<Option<SessionId>, StoreError> {
+    /// Returns the highest id of all sessions.
+    pub fn newest_session_id(&mut self) -> Result<Option<SessionId>, StoreError> {
         self.query_one("SELECT id FROM sessions ORDER BY id DESC LIMIT 1", &[], &mut |columns| {
             RowReader { table: "sessions", columns }.parsed(0)
         })
     }
 
-    fn latest_session(&mut self, tuple: &SessionTuple) -> Result<Option<Session>, StoreError> {
+    /// Finds the latest session of a tuple, in any status.
+    pub fn latest_session(&mut self, tuple: &SessionTuple) -> Result<Option<Session>, StoreError> {
         let SessionTuple { agent, venture, repo, track, client_session_id } = tuple;
         self.query_one(
             select!(
@@ -268,7 +175,8 @@ impl<S: Sql> SessionRows for S {
         )
     }
 
-    fn corrected_repo(&mut self, tuple: &SessionTuple) -> Result<Option<Repo>, StoreError> {
+    /// Returns the corrected repository of the chat in `tuple`, if the repository of its latest session was corrected.
+    pub fn corrected_repo(&mut self, tuple: &SessionTuple) -> Result<Option<Repo>, StoreError> {
         let SessionTuple { agent, venture, repo, track, client_session_id } = tuple;
         self.query_one(
             "SELECT repo FROM sessions WHERE corrected_from = $1 AND agent = $2 AND venture = $3 \
@@ -284,7 +192,8 @@ impl<S: Sql> SessionRows for S {
         )
     }
 
-    fn correct_session_repo(&mut self, id: SessionId, repo: &Repo) -> Result<(), StoreError> {
+    /// Changes the repository of a session and of its handoffs, notes, observations and pending tool uses.
+    pub fn correct_session_repo(&mut self, id: SessionId, repo: &Repo) -> Result<(), StoreError> {
         for sql in [
             "UPDATE sessions SET corrected_from = coalesce(corrected_from, repo), repo = $1 WHERE id = $2",
             "UPDATE handoffs SET repo = $1 WHERE session_id = $2",
@@ -292,12 +201,13 @@ impl<S: Sql> SessionRows for S {
             "UPDATE notes SET repo = $1 WHERE session_id = $2",
             "UPDATE pending_queue SET repo = $1 WHERE session_id = $2 AND status IN ('raw', 'processing')",
         ] {
-            self.execute(sql, &[repo.as_str().into(), (&id.to_string()).into()])?;
+            self.run(sql, &[repo.as_str().into(), (&id.to_string()).into()])?;
         }
         Ok(())
     }
 
-    fn has_captures(&mut self, id: SessionId) -> Result<bool, StoreError> {
+    /// Returns true if the session has a turn, a tool use or a note.
+    pub fn has_captures(&mut self, id: SessionId) -> Result<bool, StoreError> {
         let found = self.query_one(
             "SELECT 1 WHERE EXISTS (SELECT 1 FROM chat_turns WHERE session_id = $1) \
              OR EXISTS (SELECT 1 FROM observations WHERE session_id = $1) \
@@ -309,7 +219,8 @@ impl<S: Sql> SessionRows for S {
         Ok(found.is_some())
     }
 
-    fn first_session_of_chat(
+    /// Finds the earliest session of a chat, other than `except`.
+    pub fn first_session_of_chat(
         &mut self,
         venture: &Venture,
         chat: &ClientSessionId,
@@ -322,7 +233,8 @@ impl<S: Sql> SessionRows for S {
         )
     }
 
-    fn recent_sessions(
+    /// Lists the latest sessions of a repository in any status, newest first.
+    pub fn recent_sessions(
         &mut self,
         venture: &Venture,
         repo: &Repo,
@@ -335,18 +247,21 @@ impl<S: Sql> SessionRows for S {
         )
     }
 
-    fn session(&mut self, id: SessionId) -> Result<Option<Session>, StoreError> {
+    /// Finds a session.
+    pub fn session(&mut self, id: SessionId) -> Result<Option<Session>, StoreError> {
         self.query_one(select!("WHERE id = $1"), &[(&id.to_string()).into()], &mut read)
     }
 
-    fn lock_session(&mut self, id: SessionId) -> Result<Option<Session>, StoreError> {
+    /// Finds a session and locks it against other changes until this transaction ends.
+    pub fn lock_session(&mut self, id: SessionId) -> Result<Option<Session>, StoreError> {
         let sql = self.pick(select!("WHERE id = $1"), select!("WHERE id = $1 FOR UPDATE"));
         self.query_one(sql, &[(&id.to_string()).into()], &mut read)
     }
 
-    fn insert_session(&mut self, session: &Session) -> Result<(), StoreError> {
+    /// Adds a session.
+    pub fn insert_session(&mut self, session: &Session) -> Result<(), StoreError> {
         let Session { id, tuple, facts, .. } = session;
-        self.execute(
+        self.run(
             "INSERT INTO sessions (id, agent, client, client_version, client_session_id, host, venture, repo, \
              track, issue_number, branch, commit_sha, status, created_at, last_heartbeat_at, ended_at, \
              end_reason, schema_version, actor_key_id, creation_correlation_id, meta_json) VALUES \
@@ -374,13 +289,13 @@ impl<S: Sql> SessionRows for S {
                 session.creation_correlation_id.as_str().into(),
                 meta_json(session)?.as_ref().into(),
             ],
-        )?;
-        Ok(())
+        )
     }
 
-    fn update_session(&mut self, session: &Session) -> Result<(), StoreError> {
+    /// Updates a session, except the columns that never change (id, tuple, creation).
+    pub fn update_session(&mut self, session: &Session) -> Result<(), StoreError> {
         let facts = &session.facts;
-        self.execute(
+        self.run(
             "UPDATE sessions SET client = $1, client_version = $2, host = $3, issue_number = $4, branch = $5, \
              commit_sha = $6, status = $7, last_heartbeat_at = $8, ended_at = $9, end_reason = $10, \
              meta_json = $11 WHERE id = $12",
@@ -398,19 +313,24 @@ impl<S: Sql> SessionRows for S {
                 meta_json(session)?.as_ref().into(),
                 (&session.id.to_string()).into(),
             ],
-        )?;
-        Ok(())
+        )
     }
 
-    fn beat_session(&mut self, id: SessionId, at: Timestamp) -> Result<(), StoreError> {
-        self.execute(
+    /// Updates only the last heartbeat, and only to a later time.
+    pub fn beat_session(&mut self, id: SessionId, at: Timestamp) -> Result<(), StoreError> {
+        self.run(
             "UPDATE sessions SET last_heartbeat_at = $1 WHERE id = $2 AND last_heartbeat_at < $1",
             &[at.into(), (&id.to_string()).into()],
-        )?;
-        Ok(())
+        )
     }
 
-    fn give_context(&mut self, id: SessionId, at: Timestamp, since: Timestamp) -> Result<bool, StoreError> {
+    /// Records that a start of the session is answered with context. Returns false if one was answered after `since`.
+    pub fn give_context(
+        &mut self,
+        id: SessionId,
+        at: Timestamp,
+        since: Timestamp,
+    ) -> Result<bool, StoreError> {
         let changed = self.execute(
             "UPDATE sessions SET context_given_at = $1 \
              WHERE id = $2 AND (context_given_at IS NULL OR context_given_at <= $3)",
@@ -419,12 +339,9 @@ impl<S: Sql> SessionRows for S {
         Ok(changed == 1)
     }
 
-    fn count_sessions(&mut self) -> Result<SessionCounts, StoreError> {
-        let mut count = |sql: &str| {
-            let found = self
-                .query_one(sql, &[], &mut |columns| RowReader { table: "sessions", columns }.unsigned(0))?;
-            Ok::<u64, StoreError>(found.unwrap_or(0))
-        };
+    /// Counts sessions by status. Reads one index entry per session.
+    pub fn count_sessions(&mut self) -> Result<SessionCounts, StoreError> {
+        let mut count = |sql: &str| self.number("sessions", sql, &[]);
         // Literal conditions, so that each count uses its partial index.
         let active = count("SELECT count(*) FROM sessions WHERE status = 'active'")?;
         let abandoned = count("SELECT count(*) FROM sessions WHERE status = 'abandoned'")?;
@@ -432,7 +349,12 @@ impl<S: Sql> SessionRows for S {
         Ok(SessionCounts { active, ended: all.saturating_sub(active + abandoned), abandoned })
     }
 
-    fn active_sessions(&mut self, filter: &SessionFilter, page: Page) -> Result<Vec<Session>, StoreError> {
+    /// Lists active sessions, newest first.
+    pub fn active_sessions(
+        &mut self,
+        filter: &SessionFilter,
+        page: Page,
+    ) -> Result<Vec<Session>, StoreError> {
         let below = page.below(SessionId::PREFIX);
         let mut query = QueryBuilder::new(select!("WHERE status = 'active'"));
         query.with(" AND id < $?", &below);
@@ -440,7 +362,8 @@ impl<S: Sql> SessionRows for S {
         self.query(query.sql(), query.params(), &mut read)
     }
 
-    fn sessions(
+    /// Lists sessions of one status or of every status, newest first.
+    pub fn sessions(
         &mut self,
         status: Option<SessionStatus>,
         filter: &SessionFilter,
@@ -454,7 +377,9 @@ impl<S: Sql> SessionRows for S {
         self.query(query.sql(), query.params(), &mut read)
     }
 
-    fn sessions_by_day(
+    /// Counts the sessions that started on each day since a time, of all ventures or of these. Days are numbered from
+    /// 1970-01-01.
+    pub fn sessions_by_day(
         &mut self,
         ventures: Option<&[Venture]>,
         since: Timestamp,
@@ -468,7 +393,8 @@ impl<S: Sql> SessionRows for S {
         self.query(query.sql(), query.params(), &mut read_day)
     }
 
-    fn turns_by_day(
+    /// Counts the turns that started on each day, like `sessions_by_day`.
+    pub fn turns_by_day(
         &mut self,
         ventures: Option<&[Venture]>,
         since: Timestamp,
@@ -485,7 +411,8 @@ impl<S: Sql> SessionRows for S {
         self.query(query.sql(), query.params(), &mut read_day)
     }
 
-    fn session_ventures(&mut self) -> Result<Vec<Venture>, StoreError> {
+    /// Lists the ventures that have sessions.
+    pub fn session_ventures(&mut self) -> Result<Vec<Venture>, StoreError> {
         // One index lookup for each venture.
         self.query(
             "WITH RECURSIVE known (venture) AS (SELECT min(venture) FROM sessions UNION ALL \
@@ -496,7 +423,12 @@ impl<S: Sql> SessionRows for S {
         )
     }
 
-    fn lock_silent_sessions(&mut self, before: Timestamp, limit: u32) -> Result<Vec<Session>, StoreError> {
+    /// Finds active sessions whose last heartbeat is before a time, oldest heartbeat first, and locks them.
+    pub fn lock_silent_sessions(
+        &mut self,
+        before: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<Session>, StoreError> {
         // Session ids contain their creation time, and a session created later cannot have an older heartbeat: the
         // index skips most active sessions.
         let sql = self.pick(

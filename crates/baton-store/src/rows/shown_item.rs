@@ -3,16 +3,11 @@
 use baton_core::SessionId;
 
 use crate::error::StoreError;
-use crate::sql::Sql;
+use crate::tx::Tx;
 
-/// Shown item operations of a transaction.
-pub trait ShownItemRows {
+impl dyn Tx + '_ {
     /// Records that an item is added to a chat. Returns false if it was added before.
-    fn show_item(&mut self, session: SessionId, item: &str) -> Result<bool, StoreError>;
-}
-
-impl<S: Sql> ShownItemRows for S {
-    fn show_item(&mut self, session: SessionId, item: &str) -> Result<bool, StoreError> {
+    pub fn show_item(&mut self, session: SessionId, item: &str) -> Result<bool, StoreError> {
         let added = self.execute(
             "INSERT INTO shown_items (session_id, item) VALUES ($1, $2) ON CONFLICT DO NOTHING",
             &[(&session.to_string()).into(), item.into()],

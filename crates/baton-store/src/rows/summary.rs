@@ -4,9 +4,9 @@ use baton_core::observation::{Provenance, SessionSummary};
 use baton_core::recall::ItemKind;
 use baton_core::{ObservationId, SessionId, Timestamp};
 
-use super::recall::RecallRows;
 use crate::error::StoreError;
-use crate::sql::{Columns, QueryBuilder, RowReader, Sql};
+use crate::sql::{Columns, QueryBuilder, RowReader, json};
+use crate::tx::Tx;
 
 /// A stored session summary.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,53 +54,6 @@ pub struct SummaryClaim {
     pub attempts: i64,
 }
 
-/// Summary operations of a transaction.
-pub trait SummaryRows {
-    /// Requests a summary of a session, to be created at `run_at` or later.
-    fn request_summary(
-        &mut self,
-        session: SessionId,
-        now: Timestamp,
-        run_at: Timestamp,
-    ) -> Result<(), StoreError>;
-
-    /// Finds the summary of a session, if one was created.
-    fn summary(&mut self, session: SessionId) -> Result<Option<StoredSummary>, StoreError>;
-
-    /// Claims due summaries until `lease_until`.
-    fn claim_summaries(
-        &mut self,
-        now: Timestamp,
-        lease_until: Timestamp,
-        limit: u32,
-    ) -> Result<Vec<SummaryClaim>, StoreError>;
-
-    /// Postpones a claimed summary. Returns false if the claim is no longer the latest one. A summary that was
-    /// requested again meanwhile stays due.
-    fn postpone_summary(
-        &mut self,
-        claim: &SummaryClaim,
-        run_at: Option<Timestamp>,
-        error: &str,
-    ) -> Result<bool, StoreError>;
-
-    /// Stores the summary of a session and marks the observations that it covers. Returns false if another summary was
-    /// stored since the one that it continues, or if `fence` is given and the claim is no longer the latest one. A
-    /// summary that was requested again meanwhile stays due.
-    fn keep_summary(
-        &mut self,
-        session: SessionId,
-        summary: &NewSummary,
-        fence: Option<i64>,
-    ) -> Result<bool, StoreError>;
-
-    /// Requests summaries again for sessions with failed items, which are about to be retried: of one item, or of all.
-    fn renew_summaries(&mut self, item: Option<i64>, now: Timestamp) -> Result<(), StoreError>;
-
-    /// Returns the time at which the next summary is due.
-    fn summaries_wake_at(&mut self) -> Result<Option<Timestamp>, StoreError>;
-}
-
 fn read_summary(columns: &dyn Columns) -> Result<StoredSummary, StoreError> {
     let row = RowReader { table: "summaries", columns };
     Ok(StoredSummary {
@@ -121,18 +74,15 @@ fn read_summary(columns: &dyn Columns) -> Result<StoredSummary, StoreError> {
     })
 }
 
-fn json(value: &[String]) -> Result<String, StoreError> {
-    serde_json::to_string(value).map_err(|problem| StoreError::corrupt("summaries", problem))
-}
-
-impl<S: Sql> SummaryRows for S {
-    fn request_summary(
+impl dyn Tx + '_ {
+    /// Requests a summary of a session, to be created at `run_at` or later.
+    pub fn request_summary(
         &mut self,
         session: SessionId,
         now: Timestamp,
         run_at: Timestamp,
     ) -> Result<(), StoreError> {
-        self.execute(
+        self.run(
             "INSERT INTO summaries (session_id, requested_at, run_at) VALUES ($1, $2, $3) \
              ON CONFLICT (session_id) DO UPDATE SET requested_at = $2, run_at = $3, attempts = 0",
             &[(&session.to_string()).into(), now.into(), run_at.into()],
@@ -140,7 +90,8 @@ impl<S: Sql> SummaryRows for S {
         self.announce_queue()
     }
 
-    fn summary(&mut self, session: SessionId) -> Result<Option<StoredSummary>, StoreError> {
+    /// Finds the summary of a session, if one was created.
+    pub fn summary(&mut self, session: SessionId) -> Result<Option<StoredSummary>, StoreError> {
         self.query_one(
             "SELECT made_at, summary, key_files, key_decisions, observations, compressor, model, \
              prompt_version, tokens_in, tokens_out FROM summaries \
@@ -150,7 +101,8 @@ impl<S: Sql> SummaryRows for S {
         )
     }
 
-    fn claim_summaries(
+    /// Claims due summaries until `lease_until`.
+    pub fn claim_summaries(
         &mut self,
         now: Timestamp,
         lease_until: Timestamp,
@@ -172,7 +124,9 @@ impl<S: Sql> SummaryRows for S {
         })
     }
 
-    fn postpone_summary(
+    /// Postpones a claimed summary. Returns false if the claim is no longer the latest one. A summary that was
+    /// requested again meanwhile stays due.
+    pub fn postpone_summary(
         &mut self,
         claim: &SummaryClaim,
         run_at: Option<Timestamp>,
@@ -186,7 +140,10 @@ impl<S: Sql> SummaryRows for S {
         Ok(changed == 1)
     }
 
-    fn keep_summary(
+    /// Stores the summary of a session and marks the observations that it covers. Returns false if another summary was
+    /// stored since the one that it continues, or if `fence` is given and the claim is no longer the latest one. A
+    /// summary that was requested again meanwhile stays due.
+    pub fn keep_summary(
         &mut self,
         session: SessionId,
         summary: &NewSummary,
@@ -210,8 +167,8 @@ impl<S: Sql> SummaryRows for S {
                 (&session.to_string()).into(),
                 summary.stored.made_at.into(),
                 (&text.summary).into(),
-                (&json(&text.key_files)?).into(),
-                (&json(&text.key_decisions)?).into(),
+                (&json("summaries", &text.key_files)?).into(),
+                (&json("summaries", &text.key_decisions)?).into(),
                 summary.stored.observations.into(),
                 (&provenance.compressor).into(),
                 provenance.model.as_ref().into(),
@@ -225,29 +182,30 @@ impl<S: Sql> SummaryRows for S {
         if changed == 0 {
             return Ok(false);
         }
-        let covered = json(&covers.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+        let covered = json("summaries", &covers.iter().map(ToString::to_string).collect::<Vec<_>>())?;
         let sql = self.pick(
             "UPDATE observations SET summed_up = 1 WHERE id IN (SELECT value FROM json_each($1))",
             "UPDATE observations SET summed_up = TRUE \
              WHERE id IN (SELECT jsonb_array_elements_text(CAST($1 AS TEXT)::JSONB))",
         );
-        self.execute(sql, &[(&covered).into()])?;
+        self.run(sql, &[(&covered).into()])?;
         self.enqueue_for_index(ItemKind::Summary, &session.to_string())?;
         Ok(true)
     }
 
-    fn renew_summaries(&mut self, item: Option<i64>, now: Timestamp) -> Result<(), StoreError> {
+    /// Requests summaries again for sessions with failed items, which are about to be retried: of one item, or of all.
+    pub fn renew_summaries(&mut self, item: Option<i64>, now: Timestamp) -> Result<(), StoreError> {
         let mut query = QueryBuilder::new("UPDATE summaries SET ");
         query.with("requested_at = $?", now).with(", run_at = $?", now);
         query.text(", attempts = 0 WHERE made_at IS NOT NULL AND session_id IN (SELECT session_id FROM pending_queue");
         query.text(" WHERE status = 'error'");
         query.with_some(" AND id = $?", item);
         query.text(")");
-        self.execute(query.sql(), query.params())?;
-        Ok(())
+        self.run(query.sql(), query.params())
     }
 
-    fn summaries_wake_at(&mut self) -> Result<Option<Timestamp>, StoreError> {
+    /// Returns the time at which the next summary is due.
+    pub fn summaries_wake_at(&mut self) -> Result<Option<Timestamp>, StoreError> {
         self.query_one(
             "SELECT run_at FROM summaries WHERE run_at IS NOT NULL ORDER BY run_at LIMIT 1",
             &[],

@@ -4,9 +4,9 @@ use baton_core::recall::ItemKind;
 use baton_core::task::{TaskId, TaskRecord, TaskStatus};
 use baton_core::{Repo, Venture};
 
-use super::recall::RecallRows;
 use crate::error::StoreError;
-use crate::sql::{Columns, QueryBuilder, RowReader, Sql};
+use crate::sql::{Columns, QueryBuilder, RowReader};
+use crate::tx::Tx;
 
 /// Filter for tasks, last updated first.
 #[derive(Debug, Clone)]
@@ -21,33 +21,6 @@ pub struct TaskFilter {
     pub offset: u32,
     /// Maximum number of tasks.
     pub limit: u32,
-}
-
-/// Task operations of a transaction.
-pub trait TaskRows {
-    /// Adds or replaces the record of a task, unless the stored record is newer.
-    fn put_task(&mut self, task: &TaskRecord) -> Result<(), StoreError>;
-
-    /// Deletes the record of a task. Returns false if it does not exist.
-    fn delete_task(
-        &mut self,
-        venture: &Venture,
-        host: &str,
-        checkout: &str,
-        id: &TaskId,
-    ) -> Result<bool, StoreError>;
-
-    /// Finds the record of a task.
-    fn task(
-        &mut self,
-        venture: &Venture,
-        host: &str,
-        checkout: &str,
-        id: &TaskId,
-    ) -> Result<Option<TaskRecord>, StoreError>;
-
-    /// Lists tasks, last updated first.
-    fn tasks(&mut self, filter: &TaskFilter) -> Result<Vec<TaskRecord>, StoreError>;
 }
 
 fn read(columns: &dyn Columns) -> Result<TaskRecord, StoreError> {
@@ -66,9 +39,10 @@ fn read(columns: &dyn Columns) -> Result<TaskRecord, StoreError> {
     })
 }
 
-impl<S: Sql> TaskRows for S {
-    fn put_task(&mut self, task: &TaskRecord) -> Result<(), StoreError> {
-        self.execute(
+impl dyn Tx + '_ {
+    /// Adds or replaces the record of a task, unless the stored record is newer.
+    pub fn put_task(&mut self, task: &TaskRecord) -> Result<(), StoreError> {
+        self.run(
             "INSERT INTO tasks \
              (venture, host, checkout, task_id, repo, title, status, holder, open_drifts, updated_at) \
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) \
@@ -92,7 +66,8 @@ impl<S: Sql> TaskRows for S {
         self.enqueue_for_index(ItemKind::Task, &task.item_id())
     }
 
-    fn delete_task(
+    /// Deletes the record of a task. Returns false if it does not exist.
+    pub fn delete_task(
         &mut self,
         venture: &Venture,
         host: &str,
@@ -107,7 +82,8 @@ impl<S: Sql> TaskRows for S {
         Ok(changed == 1)
     }
 
-    fn task(
+    /// Finds the record of a task.
+    pub fn task(
         &mut self,
         venture: &Venture,
         host: &str,
@@ -122,7 +98,8 @@ impl<S: Sql> TaskRows for S {
         )
     }
 
-    fn tasks(&mut self, filter: &TaskFilter) -> Result<Vec<TaskRecord>, StoreError> {
+    /// Lists tasks, last updated first.
+    pub fn tasks(&mut self, filter: &TaskFilter) -> Result<Vec<TaskRecord>, StoreError> {
         let mut query = QueryBuilder::new(
             "SELECT venture, host, checkout, task_id, repo, title, status, holder, open_drifts, updated_at \
              FROM tasks WHERE ",

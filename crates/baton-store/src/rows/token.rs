@@ -3,22 +3,8 @@
 use baton_core::{Access, Timestamp, Token, TokenId, Venture, VentureScope};
 
 use crate::error::StoreError;
-use crate::sql::{Columns, RowReader, Sql};
-
-/// Token operations of a transaction.
-pub trait TokenRows {
-    /// Adds a token.
-    fn insert_token(&mut self, token: &Token) -> Result<(), StoreError>;
-
-    /// Finds a token, revoked and expired ones included.
-    fn token(&mut self, id: &TokenId) -> Result<Option<Token>, StoreError>;
-
-    /// Lists every token, newest first.
-    fn tokens(&mut self) -> Result<Vec<Token>, StoreError>;
-
-    /// Revokes a token. Returns false if it is unknown or already revoked.
-    fn revoke_token(&mut self, id: &TokenId, at: Timestamp) -> Result<bool, StoreError>;
-}
+use crate::sql::{Columns, RowReader};
+use crate::tx::Tx;
 
 macro_rules! select {
     ($rest:literal) => {
@@ -51,15 +37,16 @@ fn read(columns: &dyn Columns) -> Result<Token, StoreError> {
     })
 }
 
-impl<S: Sql> TokenRows for S {
-    fn insert_token(&mut self, token: &Token) -> Result<(), StoreError> {
+impl dyn Tx + '_ {
+    /// Adds a token.
+    pub fn insert_token(&mut self, token: &Token) -> Result<(), StoreError> {
         let ventures = match &token.ventures {
             VentureScope::All => None,
             VentureScope::Only(ventures) => {
                 Some(ventures.iter().map(Venture::as_str).collect::<Vec<_>>().join(" "))
             }
         };
-        self.execute(
+        self.run(
             "INSERT INTO tokens (id, name, secret_hash, access, ventures, created_at, expires_at, revoked_at) \
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
             &[
@@ -72,19 +59,21 @@ impl<S: Sql> TokenRows for S {
                 token.expires_at.into(),
                 token.revoked_at.into(),
             ],
-        )?;
-        Ok(())
+        )
     }
 
-    fn token(&mut self, id: &TokenId) -> Result<Option<Token>, StoreError> {
+    /// Finds a token, revoked and expired ones included.
+    pub fn token(&mut self, id: &TokenId) -> Result<Option<Token>, StoreError> {
         self.query_one(select!("WHERE id = $1"), &[id.as_str().into()], &mut read)
     }
 
-    fn tokens(&mut self) -> Result<Vec<Token>, StoreError> {
+    /// Lists every token, newest first.
+    pub fn tokens(&mut self) -> Result<Vec<Token>, StoreError> {
         self.query(select!("ORDER BY created_at DESC, id"), &[], &mut read)
     }
 
-    fn revoke_token(&mut self, id: &TokenId, at: Timestamp) -> Result<bool, StoreError> {
+    /// Revokes a token. Returns false if it is unknown or already revoked.
+    pub fn revoke_token(&mut self, id: &TokenId, at: Timestamp) -> Result<bool, StoreError> {
         let changed = self.execute(
             "UPDATE tokens SET revoked_at = $1 WHERE id = $2 AND revoked_at IS NULL",
             &[at.into(), id.as_str().into()],

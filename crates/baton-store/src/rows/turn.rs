@@ -4,9 +4,9 @@ use baton_core::observation::{Turn, TurnId, TurnStatus};
 use baton_core::recall::ItemKind;
 use baton_core::{SessionId, Timestamp};
 
-use super::recall::RecallRows;
 use crate::error::StoreError;
-use crate::sql::{Columns, RowReader, Sql};
+use crate::sql::{Columns, RowReader};
+use crate::tx::Tx;
 
 /// The end of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,57 +21,6 @@ pub struct TurnEnd {
     pub transcript_path: Option<String>,
     /// Time of the end.
     pub at: Timestamp,
-}
-
-/// Turn operations of a transaction.
-pub trait TurnRows {
-    /// Starts a turn. An open turn of the session becomes unfinished.
-    fn start_turn(&mut self, session: SessionId, prompt: &str, at: Timestamp) -> Result<(), StoreError>;
-
-    /// Ends the latest turn of a session. A turn that has ended already keeps its closing message unless a new one is given.
-    /// Without a turn, one without a request is added, so that the closing message is kept.
-    fn end_turn(&mut self, session: SessionId, end: &TurnEnd) -> Result<(), StoreError>;
-
-    /// Stores the summary of a compaction with the latest turn of a session. Without a turn, one without a request is added.
-    fn add_compact_summary(
-        &mut self,
-        session: SessionId,
-        summary: &str,
-        at: Timestamp,
-    ) -> Result<(), StoreError>;
-
-    /// Lists the turns of a session whose closing message has to be read from a transcript, with its path, newest first.
-    fn turns_to_complete(
-        &mut self,
-        session: SessionId,
-        limit: u32,
-    ) -> Result<Vec<(Turn, String)>, StoreError>;
-
-    /// Stores the closing message that was read from a transcript; none if there was none. It is not read again.
-    fn complete_turn(&mut self, id: TurnId, closing: Option<&str>) -> Result<(), StoreError>;
-
-    /// Finds the turn of a session at a time: the latest one that started by then.
-    fn turn_at(&mut self, session: SessionId, at: Timestamp) -> Result<Option<Turn>, StoreError>;
-
-    /// Marks the open turn of a session as unfinished.
-    fn abandon_turn(&mut self, session: SessionId, at: Timestamp) -> Result<(), StoreError>;
-
-    /// Finds a turn.
-    fn turn(&mut self, id: TurnId) -> Result<Option<Turn>, StoreError>;
-
-    /// Finds the first turn of a session after a turn.
-    fn next_turn(&mut self, turn: &Turn) -> Result<Option<Turn>, StoreError>;
-
-    /// Lists the ids and start times of the turns of a session, oldest first.
-    fn turn_starts(&mut self, session: SessionId) -> Result<Vec<(TurnId, Timestamp)>, StoreError>;
-
-    /// Lists turns of a session, newest first, below an id.
-    fn turns(
-        &mut self,
-        session: SessionId,
-        before: Option<TurnId>,
-        limit: u32,
-    ) -> Result<Vec<Turn>, StoreError>;
 }
 
 const COLUMNS: &str =
@@ -95,28 +44,30 @@ fn read(columns: &dyn Columns) -> Result<Turn, StoreError> {
 }
 
 /// Has the latest turn of a session indexed.
-fn enqueue_latest<S: Sql>(tx: &mut S, session: SessionId) -> Result<(), StoreError> {
-    tx.execute(
+fn enqueue_latest(tx: &mut dyn Tx, session: SessionId) -> Result<(), StoreError> {
+    tx.run(
         "INSERT INTO recall_pending (kind, item) SELECT 'turn', 'turn_' || max(id) FROM chat_turns \
          WHERE session_id = $1",
         &[(&session.to_string()).into()],
-    )?;
-    Ok(())
+    )
 }
 
-impl<S: Sql> TurnRows for S {
-    fn start_turn(&mut self, session: SessionId, prompt: &str, at: Timestamp) -> Result<(), StoreError> {
+impl dyn Tx + '_ {
+    /// Starts a turn. An open turn of the session becomes unfinished.
+    pub fn start_turn(&mut self, session: SessionId, prompt: &str, at: Timestamp) -> Result<(), StoreError> {
         self.abandon_turn(session, at)?;
-        self.execute(
+        self.run(
             "INSERT INTO chat_turns (session_id, prompt, status, started_at) VALUES ($1, $2, 'open', $3)",
             &[(&session.to_string()).into(), prompt.into(), at.into()],
         )?;
         enqueue_latest(self, session)
     }
 
-    fn end_turn(&mut self, session: SessionId, end: &TurnEnd) -> Result<(), StoreError> {
+    /// Ends the latest turn of a session. A turn that has ended already keeps its closing message unless a new one is given.
+    /// Without a turn, one without a request is added, so that the closing message is kept.
+    pub fn end_turn(&mut self, session: SessionId, end: &TurnEnd) -> Result<(), StoreError> {
         let Some(latest) = self.turns(session, None, 1)?.pop() else {
-            self.execute(
+            self.run(
                 "INSERT INTO chat_turns (session_id, prompt, closing, status, failure, started_at, ended_at) \
                  VALUES ($1, '', $2, $3, $4, $5, $5)",
                 &[
@@ -131,7 +82,7 @@ impl<S: Sql> TurnRows for S {
         };
         let closing = end.closing.as_deref().or(latest.closing.as_deref());
         let transcript = if closing.is_none() { end.transcript_path.as_deref() } else { None };
-        self.execute(
+        self.run(
             "UPDATE chat_turns SET closing = $1, status = $2, failure = $3, ended_at = $4, transcript_path = $5 \
              WHERE id = $6",
             &[
@@ -146,7 +97,8 @@ impl<S: Sql> TurnRows for S {
         self.enqueue_for_index(ItemKind::Turn, &latest.id.to_string())
     }
 
-    fn add_compact_summary(
+    /// Stores the summary of a compaction with the latest turn of a session. Without a turn, one without a request is added.
+    pub fn add_compact_summary(
         &mut self,
         session: SessionId,
         summary: &str,
@@ -166,7 +118,8 @@ impl<S: Sql> TurnRows for S {
         Ok(())
     }
 
-    fn turns_to_complete(
+    /// Lists the turns of a session whose closing message has to be read from a transcript, with its path, newest first.
+    pub fn turns_to_complete(
         &mut self,
         session: SessionId,
         limit: u32,
@@ -180,42 +133,46 @@ impl<S: Sql> TurnRows for S {
         })
     }
 
-    fn complete_turn(&mut self, id: TurnId, closing: Option<&str>) -> Result<(), StoreError> {
-        self.execute(
+    /// Stores the closing message that was read from a transcript; none if there was none. It is not read again.
+    pub fn complete_turn(&mut self, id: TurnId, closing: Option<&str>) -> Result<(), StoreError> {
+        self.run(
             "UPDATE chat_turns SET closing = coalesce(closing, $1), transcript_path = NULL WHERE id = $2",
             &[closing.into(), id.number().into()],
-        )?;
-        Ok(())
+        )
     }
 
-    fn turn_at(&mut self, session: SessionId, at: Timestamp) -> Result<Option<Turn>, StoreError> {
+    /// Finds the turn of a session at a time: the latest one that started by then.
+    pub fn turn_at(&mut self, session: SessionId, at: Timestamp) -> Result<Option<Turn>, StoreError> {
         let sql = format!(
             "SELECT {COLUMNS} FROM chat_turns WHERE session_id = $1 AND started_at <= $2 ORDER BY id DESC LIMIT 1"
         );
         self.query_one(&sql, &[(&session.to_string()).into(), at.into()], &mut read)
     }
 
-    fn abandon_turn(&mut self, session: SessionId, at: Timestamp) -> Result<(), StoreError> {
-        self.execute(
+    /// Marks the open turn of a session as unfinished.
+    pub fn abandon_turn(&mut self, session: SessionId, at: Timestamp) -> Result<(), StoreError> {
+        self.run(
             "UPDATE chat_turns SET status = 'unfinished', ended_at = $1 \
              WHERE session_id = $2 AND status = 'open'",
             &[at.into(), (&session.to_string()).into()],
-        )?;
-        Ok(())
+        )
     }
 
-    fn turn(&mut self, id: TurnId) -> Result<Option<Turn>, StoreError> {
+    /// Finds a turn.
+    pub fn turn(&mut self, id: TurnId) -> Result<Option<Turn>, StoreError> {
         let sql = format!("SELECT {COLUMNS} FROM chat_turns WHERE id = $1");
         self.query_one(&sql, &[id.number().into()], &mut read)
     }
 
-    fn next_turn(&mut self, turn: &Turn) -> Result<Option<Turn>, StoreError> {
+    /// Finds the first turn of a session after a turn.
+    pub fn next_turn(&mut self, turn: &Turn) -> Result<Option<Turn>, StoreError> {
         let sql =
             format!("SELECT {COLUMNS} FROM chat_turns WHERE session_id = $1 AND id > $2 ORDER BY id LIMIT 1");
         self.query_one(&sql, &[(&turn.session_id.to_string()).into(), turn.id.number().into()], &mut read)
     }
 
-    fn turns(
+    /// Lists turns of a session, newest first, below an id.
+    pub fn turns(
         &mut self,
         session: SessionId,
         before: Option<TurnId>,
@@ -227,7 +184,8 @@ impl<S: Sql> TurnRows for S {
         let before = before.map_or(i64::MAX, TurnId::number);
         self.query(&sql, &[(&session.to_string()).into(), before.into(), limit.into()], &mut read)
     }
-    fn turn_starts(&mut self, session: SessionId) -> Result<Vec<(TurnId, Timestamp)>, StoreError> {
+    /// Lists the ids and start times of the turns of a session, oldest first.
+    pub fn turn_starts(&mut self, session: SessionId) -> Result<Vec<(TurnId, Timestamp)>, StoreError> {
         self.query(
             "SELECT id, started_at FROM chat_turns WHERE session_id = $1 ORDER BY id",
             &[(&session.to_string()).into()],

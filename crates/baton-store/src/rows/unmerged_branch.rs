@@ -4,30 +4,18 @@ use baton_core::recall::UnmergedBranch;
 use baton_core::{Repo, Venture};
 
 use crate::error::StoreError;
-use crate::sql::{QueryBuilder, RowReader, Sql, parts};
+use crate::sql::{QueryBuilder, RowReader, parts};
+use crate::tx::Tx;
 
-/// Operations of a transaction on branches that are not merged.
-pub trait UnmergedBranchRows {
+impl dyn Tx + '_ {
     /// Replaces the branches of a repository.
-    fn put_unmerged_branches(
-        &mut self,
-        venture: &Venture,
-        repo: &Repo,
-        branches: &[String],
-    ) -> Result<(), StoreError>;
-
-    /// Lists the branches of ventures.
-    fn unmerged_branches(&mut self, ventures: &[Venture]) -> Result<Vec<UnmergedBranch>, StoreError>;
-}
-
-impl<S: Sql> UnmergedBranchRows for S {
-    fn put_unmerged_branches(
+    pub fn put_unmerged_branches(
         &mut self,
         venture: &Venture,
         repo: &Repo,
         branches: &[String],
     ) -> Result<(), StoreError> {
-        self.execute(
+        self.run(
             "DELETE FROM unmerged_branches WHERE venture = $1 AND repo = $2",
             &[venture.as_str().into(), repo.as_str().into()],
         )?;
@@ -38,12 +26,13 @@ impl<S: Sql> UnmergedBranchRows for S {
                 part.iter().map(|branch| [venture.as_str().into(), repo.as_str().into(), branch.into()]),
             );
             query.text(" ON CONFLICT DO NOTHING");
-            self.execute(query.sql(), query.params())?;
+            self.run(query.sql(), query.params())?;
         }
         Ok(())
     }
 
-    fn unmerged_branches(&mut self, ventures: &[Venture]) -> Result<Vec<UnmergedBranch>, StoreError> {
+    /// Lists the branches of ventures.
+    pub fn unmerged_branches(&mut self, ventures: &[Venture]) -> Result<Vec<UnmergedBranch>, StoreError> {
         if ventures.is_empty() {
             return Ok(Vec::new());
         }

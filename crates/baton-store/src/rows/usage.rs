@@ -3,7 +3,8 @@
 use baton_core::SessionId;
 
 use crate::error::StoreError;
-use crate::sql::{RowReader, Sql};
+use crate::sql::RowReader;
+use crate::tx::Tx;
 
 /// Token usage of one model on one day.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,24 +41,6 @@ pub struct Spent {
     pub micro_usd: u64,
 }
 
-/// Token usage operations of a transaction.
-pub trait UsageRows {
-    /// Adds to the usage of a model on a day.
-    fn add_usage(&mut self, usage: &DailyUsage) -> Result<(), StoreError>;
-
-    /// Adds to the usage of a session.
-    fn add_session_usage(&mut self, session: SessionId, spent: Spent) -> Result<(), StoreError>;
-
-    /// Lists the usage of sessions, newest session first.
-    fn session_usage(&mut self, limit: u32) -> Result<Vec<(SessionId, Spent)>, StoreError>;
-
-    /// Lists usage per day and model, newest day first.
-    fn usage(&mut self, limit: u32) -> Result<Vec<DailyUsage>, StoreError>;
-
-    /// Returns the total tokens and cost of a day.
-    fn spent_on(&mut self, day: &str) -> Result<Spent, StoreError>;
-}
-
 /// Adds to the row of one writer.
 macro_rules! add {
     ($writer:literal) => {
@@ -84,11 +67,12 @@ macro_rules! add_to_session {
     };
 }
 
-impl<S: Sql> UsageRows for S {
-    fn add_usage(&mut self, usage: &DailyUsage) -> Result<(), StoreError> {
+impl dyn Tx + '_ {
+    /// Adds to the usage of a model on a day.
+    pub fn add_usage(&mut self, usage: &DailyUsage) -> Result<(), StoreError> {
         // One row per connection: a process that is suspended inside a transaction blocks only its own row.
         let sql = self.pick(add!("0"), add!("pg_backend_pid()"));
-        self.execute(
+        self.run(
             sql,
             &[
                 (&usage.day).into(),
@@ -99,18 +83,18 @@ impl<S: Sql> UsageRows for S {
                 usage.tokens_out.into(),
                 usage.micro_usd.into(),
             ],
-        )?;
-        Ok(())
+        )
     }
 
-    fn add_session_usage(&mut self, session: SessionId, spent: Spent) -> Result<(), StoreError> {
+    /// Adds to the usage of a session.
+    pub fn add_session_usage(&mut self, session: SessionId, spent: Spent) -> Result<(), StoreError> {
         let sql = self.pick(add_to_session!("0"), add_to_session!("pg_backend_pid()"));
         let Spent { tokens, micro_usd } = spent;
-        self.execute(sql, &[(&session.to_string()).into(), tokens.into(), micro_usd.into()])?;
-        Ok(())
+        self.run(sql, &[(&session.to_string()).into(), tokens.into(), micro_usd.into()])
     }
 
-    fn session_usage(&mut self, limit: u32) -> Result<Vec<(SessionId, Spent)>, StoreError> {
+    /// Lists the usage of sessions, newest session first.
+    pub fn session_usage(&mut self, limit: u32) -> Result<Vec<(SessionId, Spent)>, StoreError> {
         self.query(
             "SELECT session_id, CAST(sum(tokens) AS BIGINT), CAST(sum(micro_usd) AS BIGINT) FROM session_usage \
              GROUP BY session_id ORDER BY session_id DESC LIMIT $1",
@@ -122,7 +106,8 @@ impl<S: Sql> UsageRows for S {
         )
     }
 
-    fn usage(&mut self, limit: u32) -> Result<Vec<DailyUsage>, StoreError> {
+    /// Lists usage per day and model, newest day first.
+    pub fn usage(&mut self, limit: u32) -> Result<Vec<DailyUsage>, StoreError> {
         self.query(
             "SELECT day, compressor, model, CAST(sum(calls) AS BIGINT), CAST(sum(tokens_in) AS BIGINT), \
              CAST(sum(tokens_out) AS BIGINT), CAST(sum(micro_usd) AS BIGINT) FROM token_usage \
@@ -143,7 +128,8 @@ impl<S: Sql> UsageRows for S {
         )
     }
 
-    fn spent_on(&mut self, day: &str) -> Result<Spent, StoreError> {
+    /// Returns the total tokens and cost of a day.
+    pub fn spent_on(&mut self, day: &str) -> Result<Spent, StoreError> {
         let found = self.query_one(
             "SELECT CAST(coalesce(sum(tokens_in + tokens_out), 0) AS BIGINT), \
              CAST(coalesce(sum(micro_usd), 0) AS BIGINT) FROM token_usage WHERE day = $1",

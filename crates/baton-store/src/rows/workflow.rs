@@ -4,7 +4,8 @@ use baton_core::checkpoint::{Workflow, WorkflowId};
 use baton_core::{Repo, Timestamp, Venture};
 
 use crate::error::StoreError;
-use crate::sql::{Columns, Lock, QueryBuilder, RowReader, Sql};
+use crate::sql::{Columns, Lock, QueryBuilder, RowReader, json};
+use crate::tx::Tx;
 
 /// Filter for workflows, last saved first.
 #[derive(Debug, Clone)]
@@ -19,54 +20,6 @@ pub struct WorkflowFilter {
     pub offset: u32,
     /// Maximum number of workflows.
     pub limit: u32,
-}
-
-/// Workflow operations of a transaction.
-pub trait WorkflowRows {
-    /// Finds a workflow.
-    fn workflow(&mut self, venture: &Venture, id: &WorkflowId) -> Result<Option<Workflow>, StoreError>;
-
-    /// Finds a workflow and locks it against other saves until the end of the transaction. A workflow that does not
-    /// exist yet is locked too.
-    fn lock_workflow(&mut self, venture: &Venture, id: &WorkflowId) -> Result<Option<Workflow>, StoreError>;
-
-    /// Finds the last saved workflow with this name in a repository (or in none) if it was saved at or after `since`.
-    /// Other transactions that look for the same name wait until this one ends, so that only one of them creates the
-    /// workflow.
-    fn recent_workflow(
-        &mut self,
-        venture: &Venture,
-        name: &str,
-        repo: Option<&Repo>,
-        since: Timestamp,
-    ) -> Result<Option<Workflow>, StoreError>;
-
-    /// Lists workflows, last saved first.
-    fn workflows(&mut self, filter: &WorkflowFilter) -> Result<Vec<Workflow>, StoreError>;
-
-    /// Adds a workflow.
-    fn insert_workflow(&mut self, workflow: &Workflow) -> Result<(), StoreError>;
-
-    /// Updates the columns of a workflow that may change.
-    fn update_workflow(&mut self, workflow: &Workflow) -> Result<(), StoreError>;
-
-    /// Deletes a workflow without checkpoints.
-    fn delete_workflow(&mut self, venture: &Venture, id: &WorkflowId) -> Result<(), StoreError>;
-
-    /// Updates the time of last access, and only to a later time.
-    fn touch_workflow(&mut self, venture: &Venture, id: &WorkflowId, at: Timestamp)
-    -> Result<(), StoreError>;
-
-    /// Returns the bytes stored for all checkpoints of all workflows.
-    fn stored_bytes(&mut self) -> Result<u64, StoreError>;
-
-    /// Lists workflows whose counts differ from their checkpoints, and checkpoints without a workflow: venture,
-    /// workflow id and problem.
-    fn miscounted_workflows(&mut self, limit: u32) -> Result<Vec<(String, String, String)>, StoreError>;
-
-    /// Lists workflows of all ventures that have several unnamed checkpoints and were last used before `since`, longest
-    /// unused first.
-    fn unused_workflows(&mut self, since: Timestamp, limit: u32) -> Result<Vec<Workflow>, StoreError>;
 }
 
 macro_rules! select {
@@ -100,8 +53,9 @@ fn lock_name(venture: &Venture, id: &WorkflowId) -> String {
     format!("{venture} {id}")
 }
 
-impl<S: Sql> WorkflowRows for S {
-    fn workflow(&mut self, venture: &Venture, id: &WorkflowId) -> Result<Option<Workflow>, StoreError> {
+impl dyn Tx + '_ {
+    /// Finds a workflow.
+    pub fn workflow(&mut self, venture: &Venture, id: &WorkflowId) -> Result<Option<Workflow>, StoreError> {
         self.query_one(
             select!("WHERE venture = $1 AND id = $2"),
             &[venture.as_str().into(), id.as_str().into()],
@@ -109,12 +63,21 @@ impl<S: Sql> WorkflowRows for S {
         )
     }
 
-    fn lock_workflow(&mut self, venture: &Venture, id: &WorkflowId) -> Result<Option<Workflow>, StoreError> {
+    /// Finds a workflow and locks it against other saves until the end of the transaction. A workflow that does not
+    /// exist yet is locked too.
+    pub fn lock_workflow(
+        &mut self,
+        venture: &Venture,
+        id: &WorkflowId,
+    ) -> Result<Option<Workflow>, StoreError> {
         self.lock(Lock::Workflow, &lock_name(venture, id))?;
         self.workflow(venture, id)
     }
 
-    fn recent_workflow(
+    /// Finds the last saved workflow with this name in a repository (or in none) if it was saved at or after `since`.
+    /// Other transactions that look for the same name wait until this one ends, so that only one of them creates the
+    /// workflow.
+    pub fn recent_workflow(
         &mut self,
         venture: &Venture,
         name: &str,
@@ -133,7 +96,8 @@ impl<S: Sql> WorkflowRows for S {
         )
     }
 
-    fn workflows(&mut self, filter: &WorkflowFilter) -> Result<Vec<Workflow>, StoreError> {
+    /// Lists workflows, last saved first.
+    pub fn workflows(&mut self, filter: &WorkflowFilter) -> Result<Vec<Workflow>, StoreError> {
         let mut query = QueryBuilder::new(select!("WHERE "));
         query.with("venture = $?", filter.venture.as_str());
         query.with_some(" AND repo = $?", filter.repo.as_ref().map(|repo| repo.as_str()));
@@ -144,8 +108,9 @@ impl<S: Sql> WorkflowRows for S {
         self.query(query.sql(), query.params(), &mut read)
     }
 
-    fn insert_workflow(&mut self, workflow: &Workflow) -> Result<(), StoreError> {
-        self.execute(
+    /// Adds a workflow.
+    pub fn insert_workflow(&mut self, workflow: &Workflow) -> Result<(), StoreError> {
+        self.run(
             "INSERT INTO workflows (venture, id, name, repo, created_at, last_saved_at, last_accessed_at, \
              checkpoint_count, unnamed_count, stored_bytes, critical_keys) \
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
@@ -160,14 +125,14 @@ impl<S: Sql> WorkflowRows for S {
                 workflow.checkpoint_count.into(),
                 workflow.unnamed_count.into(),
                 workflow.stored_bytes.into(),
-                (&keys_json(workflow)?).into(),
+                (&json("workflows", &workflow.critical_keys)?).into(),
             ],
-        )?;
-        Ok(())
+        )
     }
 
-    fn update_workflow(&mut self, workflow: &Workflow) -> Result<(), StoreError> {
-        self.execute(
+    /// Updates the columns of a workflow that may change.
+    pub fn update_workflow(&mut self, workflow: &Workflow) -> Result<(), StoreError> {
+        self.run(
             "UPDATE workflows SET name = $1, last_saved_at = $2, last_accessed_at = $3, checkpoint_count = $4, \
              unnamed_count = $5, stored_bytes = $6, critical_keys = $7 WHERE venture = $8 AND id = $9",
             &[
@@ -177,46 +142,46 @@ impl<S: Sql> WorkflowRows for S {
                 workflow.checkpoint_count.into(),
                 workflow.unnamed_count.into(),
                 workflow.stored_bytes.into(),
-                (&keys_json(workflow)?).into(),
+                (&json("workflows", &workflow.critical_keys)?).into(),
                 workflow.venture.as_str().into(),
                 workflow.id.as_str().into(),
             ],
-        )?;
-        Ok(())
+        )
     }
 
-    fn delete_workflow(&mut self, venture: &Venture, id: &WorkflowId) -> Result<(), StoreError> {
-        self.execute(
+    /// Deletes a workflow without checkpoints.
+    pub fn delete_workflow(&mut self, venture: &Venture, id: &WorkflowId) -> Result<(), StoreError> {
+        self.run(
             "DELETE FROM workflows WHERE venture = $1 AND id = $2",
             &[venture.as_str().into(), id.as_str().into()],
-        )?;
-        Ok(())
+        )
     }
 
-    fn touch_workflow(
+    /// Updates the time of last access, and only to a later time.
+    pub fn touch_workflow(
         &mut self,
         venture: &Venture,
         id: &WorkflowId,
         at: Timestamp,
     ) -> Result<(), StoreError> {
-        self.execute(
+        self.run(
             "UPDATE workflows SET last_accessed_at = $1 WHERE venture = $2 AND id = $3 AND last_accessed_at < $1",
             &[at.into(), venture.as_str().into(), id.as_str().into()],
-        )?;
-        Ok(())
+        )
     }
 
-    fn stored_bytes(&mut self) -> Result<u64, StoreError> {
+    /// Returns the bytes stored for all checkpoints of all workflows.
+    pub fn stored_bytes(&mut self) -> Result<u64, StoreError> {
         let sql = self.pick(
             "SELECT coalesce(sum(stored_bytes), 0) FROM workflows",
             "SELECT coalesce(sum(stored_bytes), 0)::bigint FROM workflows",
         );
-        let total =
-            self.query_one(sql, &[], &mut |columns| RowReader { table: "workflows", columns }.unsigned(0))?;
-        Ok(total.unwrap_or(0))
+        self.number("workflows", sql, &[])
     }
 
-    fn miscounted_workflows(&mut self, limit: u32) -> Result<Vec<(String, String, String)>, StoreError> {
+    /// Lists workflows whose counts differ from their checkpoints, and checkpoints without a workflow: venture,
+    /// workflow id and problem.
+    pub fn miscounted_workflows(&mut self, limit: u32) -> Result<Vec<(String, String, String)>, StoreError> {
         let mut found = self.query(
             "SELECT w.venture, w.id, w.checkpoint_count, w.unnamed_count, w.stored_bytes, \
              coalesce(c.listed, 0), coalesce(c.unnamed, 0), coalesce(c.bytes, 0) FROM workflows w LEFT JOIN ( \
@@ -252,7 +217,9 @@ impl<S: Sql> WorkflowRows for S {
         Ok(found)
     }
 
-    fn unused_workflows(&mut self, since: Timestamp, limit: u32) -> Result<Vec<Workflow>, StoreError> {
+    /// Lists workflows of all ventures that have several unnamed checkpoints and were last used before `since`, longest
+    /// unused first.
+    pub fn unused_workflows(&mut self, since: Timestamp, limit: u32) -> Result<Vec<Workflow>, StoreError> {
         self.query(
             select!(
                 "WHERE unnamed_count > 1 AND last_accessed_at < $1 ORDER BY last_accessed_at, venture, id LIMIT $2"
@@ -261,9 +228,4 @@ impl<S: Sql> WorkflowRows for S {
             &mut read,
         )
     }
-}
-
-fn keys_json(workflow: &Workflow) -> Result<String, StoreError> {
-    serde_json::to_string(&workflow.critical_keys)
-        .map_err(|problem| StoreError::corrupt("workflows", problem))
 }

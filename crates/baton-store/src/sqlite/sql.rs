@@ -58,19 +58,18 @@ impl Sql for SqliteTx<'_> {
         Ok(changed as u64)
     }
 
-    fn query<T>(
+    fn each_row(
         &mut self,
         sql: &str,
         params: &[Param<'_>],
-        read: &mut dyn FnMut(&dyn Columns) -> Result<T, StoreError>,
-    ) -> Result<Vec<T>, StoreError> {
+        read: &mut dyn FnMut(&dyn Columns) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
         let mut statement = self.connection.prepare_cached(sql).map_err(store_error)?;
         let mut rows = statement.query(rusqlite::params_from_iter(params)).map_err(store_error)?;
-        let mut found = Vec::new();
         while let Some(row) = rows.next().map_err(store_error)? {
-            found.push(read(row)?);
+            read(row)?;
         }
-        Ok(found)
+        Ok(())
     }
 
     fn lock(&mut self, _lock: Lock, _name: &str) -> Result<(), StoreError> {
