@@ -12,7 +12,7 @@ use std::io::{self, Read, Write};
 use baton_secrets::{Redactor, redact};
 use serde_json::{Map, Value};
 
-use super::lenient::{LenientError, ReadError, Visitor, read_to};
+use super::lenient::{Container, LenientError, ReadError, Visitor, read_to};
 use super::privacy::{PRIVATE_MARK, PrivateFilter, make_private, without_private};
 
 /// Fields that are streamed to the sink.
@@ -34,7 +34,6 @@ pub struct LargeReport<W> {
     /// Size of the tool output in bytes.
     pub output_bytes: u64,
     sink: W,
-    is_begun: bool,
 }
 
 impl<W: Write> LargeReport<W> {
@@ -42,24 +41,21 @@ impl<W: Write> LargeReport<W> {
     pub fn seal(mut self, folder: Option<&str>) -> io::Result<W> {
         let mut folder = Value::from(folder);
         make_private(&mut folder);
-        let before = if self.is_begun { "," } else { "{" };
-        write!(self.sink, "{before}\"cwd\":{folder}}}")?;
+        write!(self.sink, "\"cwd\":{folder}}}")?;
         Ok(self.sink)
     }
 }
 
 /// Reads a report and writes its redacted tool input and output to `sink`.
-pub fn read_large<W: Write>(source: impl Read, sink: W) -> Result<LargeReport<W>, ReadError> {
+pub fn read_large<W: Write>(source: impl Read, mut sink: W) -> Result<LargeReport<W>, ReadError> {
+    sink.write_all(b"{")?;
+    let report = LargeReport { fields: Map::new(), tool_input: Value::Null, output_bytes: 0, sink };
     let mut intake = Intake {
-        sink,
-        is_begun: false,
-        fields: Map::new(),
+        report,
+        is_object: false,
         fields_room: MAX_FIELDS_BYTES,
-        tool_input: Value::Null,
-        output_bytes: 0,
-        member: None,
+        member: Member::default(),
         open: Vec::new(),
-        lists: 0,
         is_in_text: false,
         private_filter: PrivateFilter::default(),
         redactor: Redactor::default(),
@@ -67,26 +63,15 @@ pub fn read_large<W: Write>(source: impl Read, sink: W) -> Result<LargeReport<W>
         clean: String::new(),
     };
     read_to(source, &mut intake)?;
-    let Intake { fields, tool_input, output_bytes, sink, is_begun, member, .. } = intake;
-    // Without an object there is no member.
-    if member.is_none() {
-        return Err(LenientError::NotAnObject.into());
-    }
-    Ok(LargeReport { fields, tool_input, output_bytes, sink, is_begun })
+    if intake.is_object { Ok(intake.report) } else { Err(LenientError::NotAnObject.into()) }
 }
 
 struct Intake<W> {
-    sink: W,
-    is_begun: bool,
-    fields: Map<String, Value>,
+    report: LargeReport<W>,
+    is_object: bool,
     fields_room: usize,
-    tool_input: Value,
-    output_bytes: u64,
-    /// The member of the report that is being read, or was read last.
-    member: Option<Member>,
+    member: Member,
     open: Vec<Open>,
-    /// Number of open containers that are lists.
-    lists: usize,
     is_in_text: bool,
     private_filter: PrivateFilter,
     redactor: Redactor,
@@ -94,18 +79,9 @@ struct Intake<W> {
     clean: String,
 }
 
-/// A member of the report.
-struct Member {
-    name: String,
-    is_streamed: bool,
-    /// Size of its JSON in bytes; of a string, the size of its text.
-    bytes: u64,
-    buffer: MemberBuffer,
-}
-
 /// An open container.
 struct Open {
-    is_list: bool,
+    container: Container,
     is_empty: bool,
     /// Name of the next value: its own name, or the name of the list that contains it.
     name: Option<String>,
@@ -113,20 +89,22 @@ struct Open {
     renamed: BTreeMap<String, usize>,
 }
 
-/// JSON of a member, up to a maximum size.
-struct MemberBuffer {
+/// The member of the report that is being read.
+#[derive(Default)]
+struct Member {
+    name: String,
+    is_streamed: bool,
+    /// Size of its JSON in bytes; of a string, the size of its text.
+    bytes: u64,
+    /// Its JSON, up to `room` bytes.
     json: Vec<u8>,
     room: usize,
+    is_over: bool,
     /// Number of bytes that the current text may still have.
     text_room: usize,
-    is_over: bool,
 }
 
-impl MemberBuffer {
-    const fn with_room(room: usize) -> Self {
-        Self { json: Vec::new(), room, text_room: MAX_TEXT_BYTES, is_over: room == 0 }
-    }
-
+impl Member {
     fn put(&mut self, json: &[u8]) {
         self.is_over |= self.json.len() + json.len() > self.room;
         if !self.is_over {
@@ -136,8 +114,8 @@ impl MemberBuffer {
 
     fn put_text(&mut self, text: &str, is_last: bool) -> io::Result<()> {
         let kept = text.get(..text.floor_char_boundary(self.text_room)).unwrap_or_default();
-        if !self.is_over && !kept.is_empty() {
-            escaped(kept, |json| self.put(json))?;
+        if !self.is_over {
+            self.put(&escaped(kept)?);
         }
         // After truncation, the rest of the text is discarded.
         self.text_room = match (is_last, kept.len() == text.len()) {
@@ -148,112 +126,93 @@ impl MemberBuffer {
         Ok(())
     }
 
-    fn into_value(self) -> Option<Value> {
+    fn value(&self) -> Option<Value> {
         if self.is_over { None } else { serde_json::from_slice(&self.json).ok() }
     }
 }
 
-/// Passes a text to `put`, escaped for JSON but without quotes.
-fn escaped<T>(text: &str, put: impl FnOnce(&[u8]) -> T) -> io::Result<T> {
-    let json = serde_json::to_vec(text)?;
-    Ok(put(json.get(1..json.len() - 1).unwrap_or_default()))
+/// Returns a text escaped for JSON, without quotes.
+fn escaped(text: &str) -> io::Result<Vec<u8>> {
+    let mut json = serde_json::to_vec(text)?;
+    json.pop();
+    json.remove(0);
+    Ok(json)
 }
 
 impl<W: Write> Intake<W> {
     /// Writes a part of the current member.
     fn put(&mut self, json: &[u8]) -> io::Result<()> {
-        let Some(member) = &mut self.member else { return Ok(()) };
-        member.buffer.put(json);
-        if member.is_streamed {
-            member.bytes += json.len() as u64;
-            self.sink.write_all(json)?;
+        self.member.put(json);
+        if self.member.is_streamed {
+            self.member.bytes += json.len() as u64;
+            self.report.sink.write_all(json)?;
         }
         Ok(())
     }
 
     /// Writes the comma before a value that is not the first of a list.
     fn begin_value(&mut self) -> io::Result<()> {
-        match self.open.last_mut() {
-            Some(open) if open.is_list => {
-                let is_first = std::mem::replace(&mut open.is_empty, false);
-                if is_first { Ok(()) } else { self.put(b",") }
-            }
-            _ => Ok(()),
+        let list = self.open.last_mut().filter(|open| open.container == Container::List);
+        match list.map(|open| std::mem::replace(&mut open.is_empty, false)) {
+            Some(false) => self.put(b","),
+            Some(true) | None => Ok(()),
         }
     }
 
-    fn end_value(&mut self) {
-        if self.open.len() == 1 {
-            self.end_member();
-        }
+    fn end_value(&mut self) -> io::Result<()> {
+        if self.open.len() == 1 { self.end_member() } else { Ok(()) }
     }
 
     fn begin_member(&mut self, name: &str) -> io::Result<()> {
         let is_streamed = STREAMED.contains(&name);
-        let room = if is_streamed { MAX_FIELD_BYTES } else { self.fields_room.min(MAX_FIELD_BYTES) };
-        // The output is not needed before it is processed, so it is not kept in memory.
-        let room = if matches!(name, "tool_response" | "error") { 0 } else { room };
-        let buffer = MemberBuffer::with_room(room);
-        self.member = Some(Member { name: name.to_owned(), is_streamed, bytes: 0, buffer });
-        if is_streamed {
-            let before = if std::mem::replace(&mut self.is_begun, true) { "," } else { "{" };
-            write!(self.sink, "{before}\"{name}\":")?;
-        }
-        Ok(())
+        let room = match name {
+            // The output is not needed before it is processed, so it is not kept in memory.
+            "tool_response" | "error" => 0,
+            "tool_input" => MAX_FIELD_BYTES,
+            _ => self.fields_room.min(MAX_FIELD_BYTES),
+        };
+        let text_room = MAX_TEXT_BYTES;
+        self.member = Member { name: name.to_owned(), is_streamed, room, text_room, ..Member::default() };
+        if is_streamed { write!(self.report.sink, "\"{name}\":") } else { Ok(()) }
     }
 
-    fn end_member(&mut self) {
-        let Some(member) = &mut self.member else { return };
-        let name = std::mem::take(&mut member.name);
-        let buffer = std::mem::replace(&mut member.buffer, MemberBuffer::with_room(0));
-        match name.as_str() {
-            "tool_response" | "error" => self.output_bytes += member.bytes,
-            "tool_input" => self.tool_input = buffer.into_value().unwrap_or_default(),
+    fn end_member(&mut self) -> io::Result<()> {
+        let member = std::mem::take(&mut self.member);
+        match member.name.as_str() {
+            "tool_response" | "error" => self.report.output_bytes += member.bytes,
+            "tool_input" => self.report.tool_input = member.value().unwrap_or_default(),
             _ => {
-                let bytes = buffer.json.len();
-                if let Some(value) = buffer.into_value() {
-                    self.fields_room = self.fields_room.saturating_sub(bytes);
-                    self.fields.insert(name, value);
+                if let Some(value) = member.value() {
+                    self.fields_room = self.fields_room.saturating_sub(member.json.len());
+                    self.report.fields.insert(member.name, value);
                 }
             }
         }
+        if member.is_streamed { self.report.sink.write_all(b",") } else { Ok(()) }
     }
 
-    /// Resets the detection of private parts for a new text or list. Texts of a list are treated as one.
-    fn begin_scope(&mut self) {
-        if self.lists == 0 {
-            self.private_filter = PrivateFilter::default();
-        }
-    }
-
-    fn begin_container(&mut self, is_list: bool) -> io::Result<()> {
-        // The braces of the report itself are not written.
-        if !self.open.is_empty() {
-            self.begin_value()?;
-            self.put(if is_list { b"[" } else { b"{" })?;
-        }
-        let name = self.open.last().and_then(|open| open.name.clone());
-        self.open.push(Open { is_list, is_empty: true, name, renamed: BTreeMap::new() });
-        Ok(())
-    }
-
-    fn end_container(&mut self) -> io::Result<()> {
-        let closed = self.open.pop();
-        if !self.open.is_empty() {
-            self.put(if closed.is_some_and(|open| open.is_list) { b"]" } else { b"}" })?;
-        }
-        self.end_value();
-        Ok(())
+    fn is_in_list(&self) -> bool {
+        self.open.iter().any(|open| open.container == Container::List)
     }
 }
 
 impl<W: Write> Visitor for Intake<W> {
-    fn begin_object(&mut self) -> io::Result<()> {
+    fn begin(&mut self, container: Container) -> io::Result<()> {
         if self.open.is_empty() {
-            let buffer = MemberBuffer::with_room(0);
-            self.member = Some(Member { name: String::new(), is_streamed: false, bytes: 0, buffer });
+            // The braces of the report itself are not written.
+            self.is_object = container == Container::Object;
+        } else {
+            self.begin_value()?;
+            self.put(if container == Container::List { b"[" } else { b"{" })?;
         }
-        self.begin_container(false)
+        // The texts of a list, and of the lists in it, are treated as one.
+        if container == Container::List && !self.is_in_list() {
+            self.private_filter = PrivateFilter::default();
+            self.redactor.set_in_list(true);
+        }
+        let name = self.open.last().and_then(|open| open.name.clone());
+        self.open.push(Open { container, is_empty: true, name, renamed: BTreeMap::new() });
+        Ok(())
     }
 
     fn name(&mut self, name: &str) -> io::Result<()> {
@@ -274,40 +233,30 @@ impl<W: Write> Visitor for Intake<W> {
             // Names that became equal get a number.
             if *count > 1 { Cow::Owned(format!("{clean} ({count})")) } else { clean }
         };
-        let mut json = serde_json::to_vec(clean.as_ref())?;
-        json.push(b':');
         if !is_first {
-            json.insert(0, b',');
+            self.put(b",")?;
         }
-        self.put(&json)
+        self.put(&serde_json::to_vec(clean.as_ref())?)?;
+        self.put(b":")
     }
 
-    fn end_object(&mut self) -> io::Result<()> {
-        self.end_container()
-    }
-
-    fn begin_array(&mut self) -> io::Result<()> {
-        self.begin_container(true)?;
-        self.begin_scope();
-        if self.lists == 0 {
-            self.redactor.set_in_list(true);
+    fn end(&mut self, container: Container) -> io::Result<()> {
+        self.open.pop();
+        if !self.open.is_empty() {
+            self.put(if container == Container::List { b"]" } else { b"}" })?;
         }
-        self.lists += 1;
-        Ok(())
-    }
-
-    fn end_array(&mut self) -> io::Result<()> {
-        self.lists -= 1;
-        if self.lists == 0 {
+        if !self.is_in_list() {
             self.redactor.set_in_list(false);
         }
-        self.end_container()
+        self.end_value()
     }
 
     fn text(&mut self, piece: &str, is_last: bool) -> io::Result<()> {
         if !std::mem::replace(&mut self.is_in_text, !is_last) {
             self.begin_value()?;
-            self.begin_scope();
+            if !self.is_in_list() {
+                self.private_filter = PrivateFilter::default();
+            }
             self.put(b"\"")?;
         }
         self.filtered.clear();
@@ -315,25 +264,20 @@ impl<W: Write> Visitor for Intake<W> {
         self.private_filter.apply_to_piece(piece, is_last, &mut self.filtered);
         let name = self.open.last().and_then(|open| open.name.as_deref());
         self.redactor.push(name, &self.filtered, is_last, &mut self.clean);
-        if let Some(member) = &mut self.member {
-            member.buffer.put_text(&self.clean, is_last)?;
-            if member.is_streamed && !self.clean.is_empty() {
-                let is_all = self.open.len() == 1;
-                escaped(&self.clean, |json| {
-                    member.bytes += if is_all { self.clean.len() } else { json.len() } as u64;
-                    self.sink.write_all(json)
-                })??;
-            }
+        let is_member = self.open.len() == 1;
+        self.member.put_text(&self.clean, is_last)?;
+        if self.member.is_streamed {
+            let json = escaped(&self.clean)?;
+            self.member.bytes += if is_member { self.clean.len() } else { json.len() } as u64;
+            self.report.sink.write_all(&json)?;
         }
         if is_last {
             self.put(b"\"")?;
-            if self.open.len() == 1
-                && let Some(member) = &mut self.member
-            {
+            if is_member {
                 // The quotes do not count.
-                member.bytes = member.bytes.saturating_sub(2);
+                self.member.bytes = self.member.bytes.saturating_sub(2);
             }
-            self.end_value();
+            self.end_value()?;
         }
         Ok(())
     }
@@ -341,19 +285,15 @@ impl<W: Write> Visitor for Intake<W> {
     fn literal(&mut self, literal: &str) -> io::Result<()> {
         self.begin_value()?;
         let is_word = literal.starts_with(|first: char| first.is_ascii_alphabetic());
-        if self.lists > 0 && self.private_filter.is_open() && !is_word {
+        if self.is_in_list() && self.private_filter.is_open() && !is_word {
             self.put(format!("\"{PRIVATE_MARK}\"").as_bytes())?;
         } else {
             self.put(literal.as_bytes())?;
         }
-        if self.open.len() == 1
-            && literal == "null"
-            && let Some(member) = &mut self.member
-        {
-            member.bytes = 0;
+        if self.open.len() == 1 && literal == "null" {
+            self.member.bytes = 0;
         }
-        self.end_value();
-        Ok(())
+        self.end_value()
     }
 }
 

@@ -7,16 +7,10 @@ use crate::read_lenient;
 /// Reads a report as a stream. Returns its fields and its output.
 fn large(report: &[u8]) -> (LargeReport<Vec<u8>>, Value) {
     let read = read_large(report, Vec::new()).unwrap();
-    let LargeReport { fields, tool_input, output_bytes, sink, is_begun } = read;
-    let copy = LargeReport {
-        fields: Map::new(),
-        tool_input: Value::Null,
-        output_bytes,
-        sink: sink.clone(),
-        is_begun,
-    };
+    let LargeReport { fields, tool_input, output_bytes, sink } = read;
+    let copy = LargeReport { fields: Map::new(), tool_input: Value::Null, output_bytes, sink: sink.clone() };
     let output = serde_json::from_slice(&copy.seal(Some("/work")).unwrap()).unwrap();
-    (LargeReport { fields, tool_input, output_bytes, sink, is_begun }, output)
+    (LargeReport { fields, tool_input, output_bytes, sink }, output)
 }
 
 /// Redacts a report in memory. Returns its fields and its output.

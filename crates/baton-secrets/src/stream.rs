@@ -24,8 +24,6 @@ const BEHIND: usize = 16 * 1024;
 pub struct Redactor {
     shaped: Window,
     assigned: Window,
-    /// Output of the first window that the second window has not processed yet.
-    between: String,
     /// True if the rest of the current text is dropped, because all of it is one secret.
     drops_rest: bool,
     is_in_list: bool,
@@ -46,7 +44,6 @@ impl Redactor {
         Self {
             shaped: Window::new(scan_from, size),
             assigned: Window::new(scan_assigned, size),
-            between: String::new(),
             drops_rest: false,
             is_in_list: false,
             key_room: 0,
@@ -80,8 +77,7 @@ impl Redactor {
         if self.shaped.is_fresh() && !self.drops_rest {
             clean.push_str(&redact_named(&self.shaped.text, name));
         } else {
-            self.shaped.finish(&mut self.between);
-            self.assigned.text.push_str(&self.between);
+            self.shaped.finish(&mut self.assigned.text);
             self.assigned.finish(clean);
         }
         if unclosed.is_some() {
@@ -90,7 +86,6 @@ impl Redactor {
         }
         self.shaped.clear();
         self.assigned.clear();
-        self.between.clear();
         (self.drops_rest, self.is_marked) = (false, false);
     }
 
@@ -103,9 +98,7 @@ impl Redactor {
             self.drops_rest = true;
             return;
         }
-        self.shaped.advance(&mut self.between);
-        self.assigned.text.push_str(&self.between);
-        self.between.clear();
+        self.shaped.advance(&mut self.assigned.text);
         if self.assigned.is_full() {
             self.assigned.advance(clean);
         }

@@ -39,6 +39,8 @@ pub struct Report {
 #[derive(Debug, Clone)]
 pub struct LargeOutput {
     pub(crate) packed: Arc<Packed>,
+    /// Size of the content before compression.
+    unpacked_bytes: u64,
 }
 
 impl LargeOutput {
@@ -53,6 +55,7 @@ impl LargeOutput {
 #[derive(Debug, Clone, Default)]
 pub struct Intake {
     blobs: Option<BlobFolder>,
+    blob: Option<String>,
     unkept_output: UnkeptOutput,
 }
 
@@ -70,7 +73,7 @@ impl Intake {
     /// Creates an intake. Output that is large after compression is written to `blobs`; without a blob folder it stays
     /// in memory.
     pub const fn new(blobs: Option<BlobFolder>) -> Self {
-        Self { blobs, unkept_output: UnkeptOutput::Reject }
+        Self { blobs, blob: None, unkept_output: UnkeptOutput::Reject }
     }
 
     /// Accepts reports whose output is over the limit or cannot be written. The output is replaced with a
@@ -82,30 +85,17 @@ impl Intake {
         self
     }
 
+    /// Names the blob of a report. Reading a report with the same name again replaces the blob.
+    #[must_use]
+    pub fn named(mut self, name: &str) -> Self {
+        self.blob = Some(blob_name(name));
+        self
+    }
+
     /// Reads a report. The source is read to its end even if the report is rejected. `complete` can add fields to the
     /// report.
     pub fn read(
         &self,
-        source: impl Read,
-        complete: impl FnOnce(&mut Map<String, Value>),
-    ) -> Result<Report, Fault> {
-        self.read_named(None, source, complete)
-    }
-
-    /// Reads a report like [`Self::read`], with a name for its blob. Reading a report with the same name again replaces
-    /// the blob.
-    pub fn read_as(
-        &self,
-        name: &str,
-        source: impl Read,
-        complete: impl FnOnce(&mut Map<String, Value>),
-    ) -> Result<Report, Fault> {
-        self.read_named(Some(name), source, complete)
-    }
-
-    fn read_named(
-        &self,
-        name: Option<&str>,
         source: impl Read,
         complete: impl FnOnce(&mut Map<String, Value>),
     ) -> Result<Report, Fault> {
@@ -115,7 +105,7 @@ impl Intake {
             UnkeptOutput::Replace => usize::MAX,
         };
         let mut source = Counted { source, received: &received, limit };
-        let read = self.read_counted(name, &mut source, &received, complete);
+        let read = self.read_counted(&mut source, &received, complete);
         if read.is_err() {
             // Drain the source: the writer sends the whole report, whether or not it is accepted.
             let _ = io::copy(&mut source.source, &mut io::sink());
@@ -125,7 +115,6 @@ impl Intake {
 
     fn read_counted(
         &self,
-        name: Option<&str>,
         source: &mut impl Read,
         received: &Cell<usize>,
         complete: impl FnOnce(&mut Map<String, Value>),
@@ -138,8 +127,8 @@ impl Intake {
             complete(&mut fields);
             return Ok(Report { fields, output: None });
         }
-        let name = match name {
-            Some(name) => blob_name(name),
+        let name = match &self.blob {
+            Some(name) => name.clone(),
             None => blob_name(&format!("{:032x}", SystemEntropy.bits()?)),
         };
         let unwritable = |error| fault(ReadError::Sink(error));
@@ -147,7 +136,7 @@ impl Intake {
             .map(|packer| BufWriter::with_capacity(SINK_BYTES, packer));
         let sink = match (packer, self.unkept_output) {
             (Err(error), UnkeptOutput::Reject) => return Err(unwritable(error)),
-            (packer, policy) => OutputSink { packer, policy, received },
+            (packer, policy) => OutputSink { packer, policy, received, unpacked_bytes: 0 },
         };
         let mut large = read_large(Cursor::new(first).chain(source), sink).map_err(fault)?;
         complete(&mut large.fields);
@@ -155,16 +144,19 @@ impl Intake {
         let (tool_input, raw_bytes) = (large.tool_input.take(), large.output_bytes);
         let text = |name: &str| fields.get(name).and_then(Value::as_str).map(str::to_owned);
         let folder = text("root").or_else(|| text("cwd"));
-        let sealed = large.seal(folder.as_deref()).and_then(|sink| sink.packer);
-        let raw = match sealed.and_then(|packer| packer.into_inner()?.finish()) {
-            Ok(raw) => raw,
+        let sealed = large.seal(folder.as_deref()).and_then(|sink| {
+            let raw = sink.packer?.into_inner()?.finish()?;
+            Ok((raw, sink.unpacked_bytes))
+        });
+        let (raw, unpacked_bytes) = match sealed {
+            Ok(sealed) => sealed,
             Err(error) if self.unkept_output == UnkeptOutput::Replace => {
                 return Ok(without_output(fields, tool_input, received.get(), &error));
             }
             Err(error) => return Err(unwritable(error)),
         };
         let packed = Packed { raw, raw_bytes, files: files_of(&tool_input, folder.as_deref()) };
-        Ok(Report { fields, output: Some(LargeOutput { packed: Arc::new(packed) }) })
+        Ok(Report { fields, output: Some(LargeOutput { packed: Arc::new(packed), unpacked_bytes }) })
     }
 
     /// Returns a redacted report as one JSON document.
@@ -180,33 +172,7 @@ impl Intake {
         // The output is an object too. The fields are added before its closing brace, so that they take precedence over
         // members of the output with the same name.
         let fields = fields.replacen('{', ",", 1);
-        Ok(Box::new(AllButLast { source: raw, last: None }.chain(Cursor::new(fields))))
-    }
-}
-
-/// A reader that omits the last byte of its source.
-struct AllButLast<R> {
-    source: R,
-    last: Option<u8>,
-}
-
-impl<R: Read> Read for AllButLast<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        loop {
-            let read = self.source.read(buffer)?;
-            let Some(&last) = read.checked_sub(1).and_then(|last| buffer.get(last)) else { return Ok(0) };
-            if let Some(before) = self.last.replace(last) {
-                let bytes = buffer.get_mut(..read).unwrap_or_default();
-                bytes.rotate_right(1);
-                if let Some(first) = bytes.first_mut() {
-                    *first = before;
-                }
-                return Ok(read);
-            }
-            if read > 1 {
-                return Ok(read - 1);
-            }
-        }
+        Ok(Box::new(raw.take(output.unpacked_bytes.saturating_sub(1)).chain(Cursor::new(fields))))
     }
 }
 
@@ -231,6 +197,7 @@ struct OutputSink<'a> {
     packer: io::Result<BufWriter<RawPacker>>,
     policy: UnkeptOutput,
     received: &'a Cell<usize>,
+    unpacked_bytes: u64,
 }
 
 impl Write for OutputSink<'_> {
@@ -242,11 +209,15 @@ impl Write for OutputSink<'_> {
             packer.write(bytes)
         };
         match (written, self.policy) {
+            (Ok(count), _) => {
+                self.unpacked_bytes += count as u64;
+                Ok(count)
+            }
+            (Err(error), UnkeptOutput::Reject) => Err(error),
             (Err(error), UnkeptOutput::Replace) => {
                 self.packer = Err(error);
                 Ok(bytes.len())
             }
-            (written, _) => written,
         }
     }
 
@@ -329,21 +300,6 @@ mod tests {
                 };
                 assert_eq!(seen(&once), seen(&again));
             }
-        }
-    }
-
-    #[test]
-    fn all_but_last_omits_the_last_byte_for_any_buffer_size() {
-        for step in 1..5 {
-            let mut source = AllButLast { source: b"abcdefg".as_slice(), last: None };
-            let (mut all, mut buffer) = (Vec::new(), vec![0; step]);
-            loop {
-                match source.read(&mut buffer).unwrap() {
-                    0 => break,
-                    read => all.extend_from_slice(&buffer[..read]),
-                }
-            }
-            assert_eq!(all, b"abcdef");
         }
     }
 }

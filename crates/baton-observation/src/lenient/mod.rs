@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use self::reader::MAX_DEPTH;
 pub use self::reader::ReadError;
-pub(crate) use self::reader::{Visitor, read_to};
+pub(crate) use self::reader::{Container, Visitor, read_to};
 use self::tree::Tree;
 
 /// Error of the lenient parser.

@@ -17,18 +17,21 @@ const MAX_ESCAPE_BYTES: usize = r"\ud83d\ude00".len();
 /// Words that some writers use for values that JSON numbers cannot represent.
 const NON_FINITE: [&str; 3] = ["NaN", "Infinity", "-Infinity"];
 
+/// An object or a list.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Container {
+    Object,
+    List,
+}
+
 /// Receives the parts of a document in order.
 pub(crate) trait Visitor {
-    /// Called at the start of an object.
-    fn begin_object(&mut self) -> io::Result<()>;
-    /// Called with the name of the next member.
+    /// Called at the start of an object or list.
+    fn begin(&mut self, container: Container) -> io::Result<()>;
+    /// Called with the name of the next member of an object.
     fn name(&mut self, name: &str) -> io::Result<()>;
-    /// Called at the end of an object.
-    fn end_object(&mut self) -> io::Result<()>;
-    /// Called at the start of a list.
-    fn begin_array(&mut self) -> io::Result<()>;
-    /// Called at the end of a list.
-    fn end_array(&mut self) -> io::Result<()>;
+    /// Called at the end of an object or list.
+    fn end(&mut self, container: Container) -> io::Result<()>;
     /// Called with the next piece of a text.
     fn text(&mut self, piece: &str, is_last: bool) -> io::Result<()>;
     /// Called with a number, `true`, `false` or `null` as JSON.
@@ -46,7 +49,7 @@ pub enum ReadError {
     Source(io::Error),
     /// The visitor failed, for example because it cannot write.
     #[error("cannot store the input: {0}")]
-    Sink(io::Error),
+    Sink(#[from] io::Error),
 }
 
 /// Parses a whole document and passes its parts to `visitor`.
@@ -122,10 +125,10 @@ impl<R: Read> Reader<R> {
         match self.next_byte()? {
             Some(b'{' | b'[') if depth == MAX_DEPTH => {
                 self.skip_nested()?;
-                visitor.text(TOO_DEEP, true).map_err(ReadError::Sink)
+                Ok(visitor.text(TOO_DEEP, true)?)
             }
-            Some(b'{') => self.object(depth, visitor),
-            Some(b'[') => self.array(depth, visitor),
+            Some(b'{') => self.container(Container::Object, depth, visitor),
+            Some(b'[') => self.container(Container::List, depth, visitor),
             Some(b'"') => {
                 self.at += 1;
                 self.text(|piece, is_last| visitor.text(piece, is_last))
@@ -137,49 +140,48 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    fn object(&mut self, depth: usize, visitor: &mut impl Visitor) -> Result<(), ReadError> {
+    fn container(
+        &mut self,
+        container: Container,
+        depth: usize,
+        visitor: &mut impl Visitor,
+    ) -> Result<(), ReadError> {
+        let closing = if container == Container::Object { b'}' } else { b']' };
         self.at += 1;
-        visitor.begin_object().map_err(ReadError::Sink)?;
-        if self.next_byte()? == Some(b'}') {
+        visitor.begin(container)?;
+        let mut is_closed = self.next_byte()? == Some(closing);
+        if is_closed {
             self.at += 1;
-            return visitor.end_object().map_err(ReadError::Sink);
         }
-        loop {
-            if self.next_byte()? != Some(b'"') {
-                return Err(self.wrong("a name is expected"));
+        while !is_closed {
+            if container == Container::Object {
+                self.name(visitor)?;
             }
-            self.at += 1;
-            // A name that is longer than a piece is truncated to its first piece.
-            let mut name = None;
-            self.text(|piece, _| {
-                name.get_or_insert_with(|| piece.to_owned());
-                Ok(())
-            })?;
-            visitor.name(&name.unwrap_or_default()).map_err(ReadError::Sink)?;
-            if self.next_byte()? != Some(b':') {
-                return Err(self.wrong("`:` is expected"));
-            }
-            self.at += 1;
             self.value(depth + 1, visitor)?;
-            if self.ends(b'}')? {
-                return visitor.end_object().map_err(ReadError::Sink);
-            }
+            is_closed = self.ends(closing)?;
         }
+        Ok(visitor.end(container)?)
     }
 
-    fn array(&mut self, depth: usize, visitor: &mut impl Visitor) -> Result<(), ReadError> {
+    /// Parses the name of a member and the colon after it.
+    fn name(&mut self, visitor: &mut impl Visitor) -> Result<(), ReadError> {
+        self.expect(b'"', "a name is expected")?;
+        // A name that is longer than a piece is truncated to its first piece.
+        let mut name = None;
+        self.text(|piece, _| {
+            name.get_or_insert_with(|| piece.to_owned());
+            Ok(())
+        })?;
+        visitor.name(&name.unwrap_or_default())?;
+        self.expect(b':', "`:` is expected")
+    }
+
+    fn expect(&mut self, byte: u8, problem: &str) -> Result<(), ReadError> {
+        if self.next_byte()? != Some(byte) {
+            return Err(self.wrong(problem));
+        }
         self.at += 1;
-        visitor.begin_array().map_err(ReadError::Sink)?;
-        if self.next_byte()? == Some(b']') {
-            self.at += 1;
-            return visitor.end_array().map_err(ReadError::Sink);
-        }
-        loop {
-            self.value(depth + 1, visitor)?;
-            if self.ends(b']')? {
-                return visitor.end_array().map_err(ReadError::Sink);
-            }
-        }
+        Ok(())
     }
 
     /// Skips a comma or the end of a container. Returns true for the end.
@@ -234,7 +236,7 @@ impl<R: Read> Reader<R> {
             self.at += plain;
             if ends {
                 self.at += 1;
-                pass_on(&String::from_utf8_lossy(&text), true).map_err(ReadError::Sink)?;
+                pass_on(&String::from_utf8_lossy(&text), true)?;
                 self.text = text;
                 return Ok(());
             }
@@ -244,7 +246,7 @@ impl<R: Read> Reader<R> {
             if text.len() >= PIECE_BYTES {
                 let whole = complete(&text);
                 let piece = String::from_utf8_lossy(text.get(..whole).unwrap_or_default());
-                pass_on(&piece, false).map_err(ReadError::Sink)?;
+                pass_on(&piece, false)?;
                 text.drain(..whole);
             }
         }
@@ -272,7 +274,7 @@ impl<R: Read> Reader<R> {
         self.ensure("-Infinity".len())?;
         if let Some(word) = NON_FINITE.into_iter().find(|word| self.window().starts_with(word.as_bytes())) {
             self.at += word.len();
-            return visitor.text(word, true).map_err(ReadError::Sink);
+            return Ok(visitor.text(word, true)?);
         }
         let mut digits = String::new();
         let mut is_cut = false;
@@ -287,11 +289,11 @@ impl<R: Read> Reader<R> {
             self.at += 1;
         }
         if !is_cut && serde_json::from_str::<serde_json::Number>(&digits).is_ok() {
-            return visitor.literal(&digits).map_err(ReadError::Sink);
+            return Ok(visitor.literal(&digits)?);
         }
         // A number out of range is kept as text.
         if is_cut || digits.parse::<f64>().is_ok_and(f64::is_infinite) {
-            return visitor.text(&digits, true).map_err(ReadError::Sink);
+            return Ok(visitor.text(&digits, true)?);
         }
         Err(self.wrong("a number is no number"))
     }
@@ -302,7 +304,7 @@ impl<R: Read> Reader<R> {
             ["true", "false", "null"].into_iter().find(|word| self.window().starts_with(word.as_bytes()));
         let word = found.ok_or_else(|| self.wrong("a value is expected"))?;
         self.at += word.len();
-        visitor.literal(word).map_err(ReadError::Sink)
+        Ok(visitor.literal(word)?)
     }
 }
 

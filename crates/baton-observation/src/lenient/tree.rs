@@ -4,7 +4,7 @@ use std::io;
 
 use serde_json::{Map, Value};
 
-use super::reader::Visitor;
+use super::reader::{Container, Visitor};
 use crate::excerpt::Excerpt;
 
 /// Maximum size of each member of a bounded document in bytes.
@@ -14,7 +14,7 @@ const VALUE_COST: usize = 64;
 
 /// Builds a JSON value.
 pub(super) struct Tree {
-    root: Option<Value>,
+    root: Value,
     open: Vec<Open>,
     text: Excerpt,
     /// Remaining bytes for the current member of the document.
@@ -23,18 +23,14 @@ pub(super) struct Tree {
 }
 
 struct Open {
-    container: Container,
+    /// The object or list so far.
+    value: Value,
     /// Name of the next member.
     name: String,
     /// True if there was room for the container.
     is_kept: bool,
     /// Number of omitted items.
     left_out: usize,
-}
-
-enum Container {
-    Object(Map<String, Value>),
-    Array(Vec<Value>),
 }
 
 impl Tree {
@@ -49,22 +45,22 @@ impl Tree {
     }
 
     const fn with_room(text: Excerpt, room: usize) -> Self {
-        Self { root: None, open: Vec::new(), text, room, member_room: room }
+        Self { root: Value::Null, open: Vec::new(), text, room, member_room: room }
     }
 
     /// Returns the complete value.
     pub(super) fn into_root(self) -> Value {
-        self.root.unwrap_or_default()
+        self.root
     }
 
     fn add(&mut self, value: Value, is_kept: bool) {
         match self.open.last_mut() {
             Some(open) if !is_kept => open.left_out += 1,
-            Some(Open { container: Container::Object(members), name, .. }) => {
+            Some(Open { value: Value::Object(members), name, .. }) => {
                 members.insert(std::mem::take(name), value);
             }
-            Some(Open { container: Container::Array(items), .. }) => items.push(value),
-            None => self.root = Some(value),
+            Some(Open { value: Value::Array(items), .. }) => items.push(value),
+            _ => self.root = value,
         }
     }
 
@@ -74,31 +70,16 @@ impl Tree {
         self.room = self.room.saturating_sub(size + VALUE_COST);
         self.add(value, is_kept);
     }
-
-    fn begin(&mut self, container: Container) {
-        self.open.push(Open { container, name: String::new(), is_kept: self.room > 0, left_out: 0 });
-        self.room = self.room.saturating_sub(VALUE_COST);
-    }
-
-    fn close(&mut self) -> io::Result<()> {
-        let Some(Open { container, is_kept, left_out, .. }) = self.open.pop() else { return Ok(()) };
-        let value = match container {
-            Container::Object(members) => Value::Object(members),
-            Container::Array(mut items) => {
-                if left_out > 0 && is_kept {
-                    items.push(format!("[... {left_out} more items ...]").into());
-                }
-                Value::Array(items)
-            }
-        };
-        self.add(value, is_kept);
-        Ok(())
-    }
 }
 
 impl Visitor for Tree {
-    fn begin_object(&mut self) -> io::Result<()> {
-        self.begin(Container::Object(Map::new()));
+    fn begin(&mut self, container: Container) -> io::Result<()> {
+        let value = match container {
+            Container::Object => Value::Object(Map::new()),
+            Container::List => Value::Array(Vec::new()),
+        };
+        self.open.push(Open { value, name: String::new(), is_kept: self.room > 0, left_out: 0 });
+        self.room = self.room.saturating_sub(VALUE_COST);
         Ok(())
     }
 
@@ -113,17 +94,16 @@ impl Visitor for Tree {
         Ok(())
     }
 
-    fn end_object(&mut self) -> io::Result<()> {
-        self.close()
-    }
-
-    fn begin_array(&mut self) -> io::Result<()> {
-        self.begin(Container::Array(Vec::new()));
+    fn end(&mut self, _: Container) -> io::Result<()> {
+        let Some(Open { mut value, is_kept, left_out, .. }) = self.open.pop() else { return Ok(()) };
+        if let Value::Array(items) = &mut value
+            && left_out > 0
+            && is_kept
+        {
+            items.push(format!("[... {left_out} more items ...]").into());
+        }
+        self.add(value, is_kept);
         Ok(())
-    }
-
-    fn end_array(&mut self) -> io::Result<()> {
-        self.close()
     }
 
     fn text(&mut self, piece: &str, is_last: bool) -> io::Result<()> {

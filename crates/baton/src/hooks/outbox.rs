@@ -96,7 +96,7 @@ fn read(entry: &OutboxEntry, body: impl Read, intake: &Intake) -> Result<Report,
     if entry.write.operation != Hook::NAME {
         return Err(ReplayResult::Rejected(format!("it is for the operation {}", entry.write.operation)));
     }
-    let report = intake.read_as(&entry.name, body, |fields| {
+    let report = intake.clone().named(&entry.name).read(body, |fields| {
         fields.entry("reported_at").or_insert_with(|| entry.write.at.to_string().into());
     });
     report.map_err(|fault| match fault.code {
