@@ -80,6 +80,8 @@ impl From<ActorKeyId> for String {
 /// What a credential may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[derive(strum::EnumString, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 #[schemars(inline)]
 pub enum Access {
     /// Reads only.
@@ -90,16 +92,13 @@ pub enum Access {
 
 impl Access {
     /// Returns the stored and wire name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// Parses a wire name.
     pub fn from_wire(text: &str) -> Option<Self> {
-        [Self::Read, Self::Write].into_iter().find(|access| access.as_str() == text)
+        text.parse().ok()
     }
 }
 

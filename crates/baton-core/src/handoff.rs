@@ -30,6 +30,8 @@ pub const MAX_PAYLOAD_BYTES: usize = 800 * 1024;
 /// Author of a handoff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[derive(strum::EnumString, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 #[schemars(inline)]
 pub enum HandoffAuthor {
     /// An agent wrote the handoff.
@@ -40,16 +42,13 @@ pub enum HandoffAuthor {
 
 impl HandoffAuthor {
     /// Returns the stored and wire name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Agent => "agent",
-            Self::Hook => "hook",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// Parses a stored name.
     pub fn from_wire(text: &str) -> Option<Self> {
-        [Self::Agent, Self::Hook].into_iter().find(|author| author.as_str() == text)
+        text.parse().ok()
     }
 }
 

@@ -17,6 +17,8 @@ const MAX_FILE_BYTES: usize = 4_096;
 /// Kind of a note.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[derive(strum::EnumString, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 #[schemars(inline)]
 pub enum NoteKind {
     /// A decision and its reason.
@@ -37,19 +39,13 @@ impl NoteKind {
     pub const ALL: [Self; 5] = [Self::Decision, Self::Rejected, Self::Gotcha, Self::Todo, Self::Fact];
 
     /// Returns the stored and wire name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Decision => "decision",
-            Self::Rejected => "rejected",
-            Self::Gotcha => "gotcha",
-            Self::Todo => "todo",
-            Self::Fact => "fact",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// Parses a stored name.
     pub fn from_wire(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == text)
+        text.parse().ok()
     }
 }
 

@@ -17,6 +17,8 @@ use crate::time::Timestamp;
 /// Status of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[derive(strum::EnumString, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 #[schemars(inline)]
 pub enum SessionStatus {
     /// The session is running.
@@ -29,23 +31,21 @@ pub enum SessionStatus {
 
 impl SessionStatus {
     /// Returns the stored and wire name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Active => "active",
-            Self::Ended => "ended",
-            Self::Abandoned => "abandoned",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// Parses a wire name.
     pub fn from_wire(text: &str) -> Option<Self> {
-        [Self::Active, Self::Ended, Self::Abandoned].into_iter().find(|status| status.as_str() == text)
+        text.parse().ok()
     }
 }
 
 /// Reason for the end of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[derive(strum::EnumString, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 #[schemars(inline)]
 pub enum EndReason {
     /// The agent ended the session.
@@ -60,20 +60,13 @@ pub enum EndReason {
 
 impl EndReason {
     /// Returns the stored and wire name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Manual => "manual",
-            Self::Stale => "stale",
-            Self::Superseded => "superseded",
-            Self::Error => "error",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// Parses a wire name.
     pub fn from_wire(text: &str) -> Option<Self> {
-        [Self::Manual, Self::Stale, Self::Superseded, Self::Error]
-            .into_iter()
-            .find(|reason| reason.as_str() == text)
+        text.parse().ok()
     }
 }
 

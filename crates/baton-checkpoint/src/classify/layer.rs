@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 /// Importance of a value in a context. The most important layer is the smallest value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
+#[derive(strum::EnumString, strum::IntoStaticStr)]
+#[strum(serialize_all = "UPPERCASE")]
 #[schemars(inline)]
 pub enum Layer {
     /// Never shortened or omitted: goals, decisions, constraints.
@@ -23,18 +25,13 @@ impl Layer {
     pub const ALL: [Self; 4] = [Self::Critical, Self::Important, Self::Useful, Self::Ephemeral];
 
     /// Returns the stored and wire name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Critical => "CRITICAL",
-            Self::Important => "IMPORTANT",
-            Self::Useful => "USEFUL",
-            Self::Ephemeral => "EPHEMERAL",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// Parses a name.
     pub fn from_wire(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|layer| layer.as_str() == text)
+        text.parse().ok()
     }
 }
 

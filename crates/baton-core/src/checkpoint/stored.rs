@@ -72,6 +72,8 @@ pub struct Checkpoint {
 /// Status of a checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[derive(strum::EnumString, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 #[schemars(inline)]
 pub enum CheckpointStatus {
     /// The checkpoint can be loaded.
@@ -84,17 +86,13 @@ pub enum CheckpointStatus {
 
 impl CheckpointStatus {
     /// Returns the wire name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Active => "active",
-            Self::Archived => "archived",
-            Self::Corrupt => "corrupt",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// Parses a wire name.
     pub fn from_wire(text: &str) -> Option<Self> {
-        [Self::Active, Self::Archived, Self::Corrupt].into_iter().find(|status| status.as_str() == text)
+        text.parse().ok()
     }
 }
 

@@ -57,6 +57,8 @@ pub struct Provenance {
 /// Status of a queue item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::EnumString, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum QueueStatus {
     /// The item is pending.
     Raw,
@@ -73,18 +75,13 @@ impl QueueStatus {
     pub const ALL: [Self; 4] = [Self::Raw, Self::Processing, Self::Done, Self::Error];
 
     /// Returns the stored name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Raw => "raw",
-            Self::Processing => "processing",
-            Self::Done => "done",
-            Self::Error => "error",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// Parses a stored name.
     pub fn from_wire(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.as_str() == text)
+        text.parse().ok()
     }
 }
 

@@ -84,6 +84,8 @@ impl JsonSchema for TurnId {
 /// How a turn ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[derive(strum::EnumString, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 #[schemars(inline)]
 pub enum TurnStatus {
     /// The agent is working on it.
@@ -101,25 +103,14 @@ pub enum TurnStatus {
 }
 
 impl TurnStatus {
-    /// All statuses.
-    pub const ALL: [Self; 6] =
-        [Self::Open, Self::Done, Self::Failed, Self::Interrupted, Self::Unfinished, Self::Unknown];
-
     /// Returns the stored name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::Done => "done",
-            Self::Failed => "failed",
-            Self::Interrupted => "interrupted",
-            Self::Unfinished => "unfinished",
-            Self::Unknown => "unknown",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// Parses a stored name.
     pub fn from_wire(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.as_str() == text)
+        text.parse().ok()
     }
 }
 

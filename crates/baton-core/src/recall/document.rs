@@ -11,6 +11,8 @@ use crate::time::Timestamp;
 /// Kind of an item that search can find.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::EnumString, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum ItemKind {
     /// Request of a user and the agent's closing message.
     Turn,
@@ -30,32 +32,16 @@ pub enum ItemKind {
 
 impl ItemKind {
     /// All kinds.
-    pub const ALL: [Self; 7] = [
-        Self::Turn,
-        Self::Observation,
-        Self::Handoff,
-        Self::Summary,
-        Self::Checkpoint,
-        Self::Task,
-        Self::Note,
-    ];
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// Returns the name on the wire and in the store.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Turn => "turn",
-            Self::Observation => "observation",
-            Self::Handoff => "handoff",
-            Self::Summary => "summary",
-            Self::Checkpoint => "checkpoint",
-            Self::Task => "task",
-            Self::Note => "note",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// Parses a name.
     pub fn from_wire(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == text)
+        text.parse().ok()
     }
 }
 
@@ -173,7 +159,7 @@ mod tests {
 
     #[test]
     fn kinds_round_trip() {
-        for kind in ItemKind::ALL {
+        for kind in ItemKind::ALL.iter().copied() {
             assert_eq!(ItemKind::from_wire(kind.as_str()), Some(kind));
         }
         assert_eq!(ItemKind::from_wire("turns"), None);

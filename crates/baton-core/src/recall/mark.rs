@@ -10,6 +10,8 @@ use crate::time::Timestamp;
 /// Mark of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::EnumString, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum MarkKind {
     /// The item is wrong.
     Rejected,
@@ -21,17 +23,13 @@ pub enum MarkKind {
 
 impl MarkKind {
     /// Returns the name on the wire and in the store.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Rejected => "rejected",
-            Self::Superseded => "superseded",
-            Self::Pinned => "pinned",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// Parses a name.
     pub fn from_wire(text: &str) -> Option<Self> {
-        [Self::Rejected, Self::Superseded, Self::Pinned].into_iter().find(|kind| kind.as_str() == text)
+        text.parse().ok()
     }
 
     /// Returns true if marked items are not returned by search, timeline, lists and the context bundle.

@@ -10,6 +10,8 @@ use crate::time::Timestamp;
 /// Status of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::EnumString, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum TaskStatus {
     /// No role has started.
     Pending,
@@ -31,20 +33,13 @@ impl TaskStatus {
         [Self::Pending, Self::InProgress, Self::Waiting, Self::Blocked, Self::Done, Self::Completed];
 
     /// Returns the wire and stored name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::InProgress => "in_progress",
-            Self::Waiting => "waiting",
-            Self::Blocked => "blocked",
-            Self::Done => "done",
-            Self::Completed => "completed",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// Parses the wire and stored name.
     pub fn from_wire(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.as_str() == text)
+        text.parse().ok()
     }
 }
 

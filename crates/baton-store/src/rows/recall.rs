@@ -295,7 +295,7 @@ impl dyn Tx + '_ {
         }
         let mut changes = Changes::default();
         let mut known: HashMap<(ItemKind, String), Option<i64>> = HashMap::new();
-        for kind in ItemKind::ALL {
+        for kind in ItemKind::ALL.iter().copied() {
             let items: Vec<&str> =
                 latest.keys().filter(|(of, _)| *of == kind).map(|(_, item)| *item).collect();
             for old in stored(self, kind, &items)? {

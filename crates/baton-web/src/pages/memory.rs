@@ -59,7 +59,7 @@ fn form(query: &Query) -> Markup {
                     label for="kind" { "Kind" }
                     select id="kind" name="kind" {
                         option value="" { "Any" }
-                        @for kind in ItemKind::ALL {
+                        @for kind in ItemKind::ALL.iter().copied() {
                             option value=(kind.as_str()) selected[query.get("kind") == Some(kind.as_str())] { (kind.as_str()) }
                         }
                     }

@@ -1,8 +1,10 @@
 //! `baton queue …`
 
 use baton_app::observation::{ListQueue, PurgeQueue, QueueItemView, ReadQueueStats, RetryQueue};
+use baton_core::observation::QueueStatus;
 use baton_core::visible;
-use clap::{Args, Subcommand, ValueEnum};
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Subcommand};
 use serde::Serialize;
 use serde_json::json;
 
@@ -26,23 +28,9 @@ pub(crate) enum QueueCommand {
     Purge(PurgeArgs),
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Status {
-    Raw,
-    Processing,
-    Done,
-    Error,
-}
-
-impl Status {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Raw => "raw",
-            Self::Processing => "processing",
-            Self::Done => "done",
-            Self::Error => "error",
-        }
-    }
+/// Accepts the names of the statuses.
+fn statuses() -> PossibleValuesParser {
+    PossibleValuesParser::new(QueueStatus::ALL.map(QueueStatus::as_str))
 }
 
 #[derive(Debug, Args)]
@@ -51,8 +39,8 @@ pub(crate) struct ListArgs {
     #[arg(long, conflicts_with = "status")]
     errors: bool,
     /// Filter by status [default: raw]
-    #[arg(long, value_enum)]
-    status: Option<Status>,
+    #[arg(long, value_parser = statuses())]
+    status: Option<String>,
     /// Maximum number of items, 1 to 200 [default: 50]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     limit: Option<i64>,
@@ -86,8 +74,8 @@ pub(crate) fn run(command: &QueueCommand, backend: &Backend) -> Result<Answer, F
             )
         }),
         QueueCommand::List(args) => {
-            let status = if args.errors { Status::Error } else { args.status.unwrap_or(Status::Raw) };
-            let params = json!({ "status": status.as_str(), "limit": args.limit, "before": args.before });
+            let status = if args.errors { "error" } else { args.status.as_deref().unwrap_or("raw") };
+            let params = json!({ "status": status, "limit": args.limit, "before": args.before });
             backend.answer::<ListQueue>(&params, None, |found| {
                 let header = ["ITEM", "CAPTURED", "TOOL", "BYTES", "ATTEMPTS", "ERROR OR FILES"];
                 let mut lines = list_items(&found.items, describe, header, |item| {
@@ -102,7 +90,7 @@ pub(crate) fn run(command: &QueueCommand, backend: &Backend) -> Result<Answer, F
                     ]
                 });
                 if lines.is_empty() {
-                    lines.push(format!("no items with status {}", status.as_str()));
+                    lines.push(format!("no items with status {status}"));
                 }
                 if let Some(before) = found.next_before {
                     lines.push(format!("more: --before {before}"));
@@ -114,8 +102,8 @@ pub(crate) fn run(command: &QueueCommand, backend: &Backend) -> Result<Answer, F
             backend.answer::<RetryQueue>(args, None, |done| format!("{} items will be retried", done.retried))
         }
         QueueCommand::Purge(args) => {
-            let status = if args.errors { Status::Error } else { Status::Done };
-            let params = json!({ "status": status.as_str(), "older_than_hours": args.older_than });
+            let status = if args.errors { "error" } else { "done" };
+            let params = json!({ "status": status, "older_than_hours": args.older_than });
             backend.answer::<PurgeQueue>(&params, None, |done| {
                 let more = if done.more { "; more remain, run the command again" } else { "" };
                 format!("deleted {} items{more}", done.purged)
