@@ -8,7 +8,22 @@ use serde_json::Value;
 
 /// Returns the schema of the parameters of an operation.
 pub fn params_schema<T: JsonSchema>() -> Value {
-    schema_of::<T>(SchemaSettings::draft2020_12().for_deserialize())
+    let mut schema = schema_of::<T>(SchemaSettings::draft2020_12().for_deserialize());
+    state_defaults(&mut schema);
+    schema
+}
+
+/// States that optional parameters, and those of listed items, are null by default.
+fn state_defaults(schema: &mut Value) {
+    let required = schema.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
+    let Some(params) = schema.get_mut("properties").and_then(Value::as_object_mut) else { return };
+    for (name, param) in params {
+        let Value::Object(param) = param else { continue };
+        if !required.iter().any(|required| required == name) {
+            param.entry("default").or_insert(Value::Null);
+        }
+        param.get_mut("items").map(state_defaults);
+    }
 }
 
 /// Returns the schema of the output of an operation.

@@ -18,7 +18,6 @@ pub struct ListAgents;
 pub struct ListAgentsParams {
     /// Also start the MCP server as agents do, and ask Codex whether it trusts the hooks. Takes a few seconds.
     /// Defaults to false.
-    #[serde(default)]
     pub probe: Option<bool>,
 }
 

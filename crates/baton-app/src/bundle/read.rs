@@ -28,33 +28,24 @@ pub struct ReadContextParams {
     /// Repository as owner/name, for example acme/webshop.
     pub repo: Repo,
     /// Venture. Defaults to the configured venture.
-    #[serde(default)]
     pub venture: Option<Venture>,
     /// Track number, for example 2.
-    #[serde(default)]
     pub track: Option<Track>,
     /// Request of the user, for example "fix the login". Files and items that match it come first.
-    #[serde(default)]
     pub prompt: Option<String>,
     /// Current branch, for example `feature/login`. Work on the same branch comes first.
-    #[serde(default)]
     pub branch: Option<Label>,
     /// Maximum number of tokens, 200 to 100,000. Defaults to 2,000.
-    #[serde(default)]
     #[schemars(range(min = 200, max = 100_000))]
     pub max_tokens: Option<i64>,
     /// Program that receives the context, for example `claude-code` or `codex`. Its own limit applies as well.
-    #[serde(default)]
     pub client: Option<Label>,
     /// Agent that receives the context, for example `codex-2`. Its own sessions are not listed as other
     /// agents.
-    #[serde(default)]
     pub agent: Option<Agent>,
     /// Session that receives the context (`sess_…`).
-    #[serde(default)]
     pub session_id: Option<SessionId>,
     /// Live session whose work is included as if it had been handed over.
-    #[serde(default)]
     pub unrecorded_session: Option<SessionId>,
 }
 

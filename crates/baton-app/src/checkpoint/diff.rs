@@ -23,16 +23,13 @@ pub struct DiffCheckpoints;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DiffCheckpointsParams {
     /// Id of the earlier checkpoint (`ckpt_…`).
-    #[serde(default)]
     pub from: Option<CheckpointRef>,
     /// Id of the later checkpoint (`ckpt_…`).
-    #[serde(default)]
     pub to: Option<CheckpointRef>,
     /// Workflow whose last two checkpoints to compare. Use it instead of `from` and `to`.
     #[serde(default, alias = "workflowId")]
     pub session_id: Option<WorkflowId>,
     /// Venture of the workflow. Defaults to the configured venture.
-    #[serde(default)]
     pub venture: Option<Venture>,
 }
 

@@ -23,16 +23,13 @@ pub struct ExplainContext;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ExplainContextParams {
     /// Checkpoint id. Pass either this or `sessionId`.
-    #[serde(default)]
     pub checkpoint_id: Option<CheckpointRef>,
     /// Workflow whose latest checkpoint to explain. Pass either this or `checkpointId`.
     #[serde(default, alias = "workflowId")]
     pub session_id: Option<WorkflowId>,
     /// Explain only this key and the keys below it, for example `plan`.
-    #[serde(default)]
     pub context_key: Option<String>,
     /// Venture of the workflow. Defaults to the configured venture.
-    #[serde(default)]
     pub venture: Option<Venture>,
 }
 

@@ -25,15 +25,12 @@ pub struct ListCheckpointsParams {
     #[serde(alias = "workflowId")]
     pub session_id: WorkflowId,
     /// Maximum number of checkpoints, 1 to 100. Defaults to 20.
-    #[serde(default)]
     #[schemars(range(min = 1, max = 100))]
     pub limit: Option<i64>,
     /// Number of checkpoints to skip. Defaults to 0.
-    #[serde(default)]
     #[schemars(range(min = 0))]
     pub offset: Option<i64>,
     /// Venture of the workflow. Defaults to the configured venture.
-    #[serde(default)]
     pub venture: Option<Venture>,
 }
 

@@ -27,26 +27,21 @@ pub struct LoadCheckpoint;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct LoadCheckpointParams {
     /// Checkpoint id. Pass either this or `sessionId`.
-    #[serde(default)]
     pub checkpoint_id: Option<CheckpointRef>,
     /// Id of the workflow whose latest checkpoint to load. Pass either this or `checkpointId`.
     #[serde(default, alias = "workflowId")]
     pub session_id: Option<WorkflowId>,
     /// Maximum bytes of context as compact JSON, for example 20000. Critical values are returned in full, other
     /// values are shortened. Omit to load the full context.
-    #[serde(default)]
     #[schemars(range(min = 1))]
     pub max_bytes: Option<i64>,
     /// Maximum model tokens of context and omissions, for example 4000. Pass either this or `maxBytes`.
-    #[serde(default)]
     #[schemars(range(min = 1))]
     pub max_tokens: Option<i64>,
     /// How values are shortened to fit the budget: `basic` keeps long excerpts of few values, `aggressive` keeps
     /// short excerpts of many. Defaults to `standard`.
-    #[serde(default)]
     pub level: Option<Level>,
     /// Venture of the workflow. Defaults to the configured venture.
-    #[serde(default)]
     pub venture: Option<Venture>,
 }
 

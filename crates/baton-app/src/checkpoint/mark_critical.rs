@@ -34,7 +34,6 @@ pub struct MarkCriticalParams {
     #[schemars(length(min = 1, max = 1024))]
     pub context_key: String,
     /// Venture of the workflow. Defaults to the configured venture.
-    #[serde(default)]
     pub venture: Option<Venture>,
 }
 

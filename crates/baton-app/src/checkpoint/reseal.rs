@@ -21,7 +21,6 @@ pub struct ResealCheckpoints;
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ResealCheckpointsParams {
     /// `next` of the previous run.
-    #[serde(default)]
     pub after: Option<CheckpointId>,
 }
 

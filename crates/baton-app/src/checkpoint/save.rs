@@ -42,22 +42,16 @@ pub struct SaveCheckpointParams {
     #[schemars(with = "SavedContext")]
     pub context: Option<Arc<SavedContext>>,
     /// Name and tags. Named checkpoints are never deleted automatically.
-    #[serde(default)]
     pub metadata: Option<Labels>,
     /// Save even if nothing changed since the latest checkpoint. Defaults to false.
-    #[serde(default)]
     pub force: Option<bool>,
     /// Replace secrets with `[redacted:…]` instead of rejecting the request. Defaults to false.
-    #[serde(default)]
     pub redact_secrets: Option<bool>,
     /// Venture. Defaults to the configured venture.
-    #[serde(default)]
     pub venture: Option<Venture>,
     /// Repository as owner/name, for example acme/webshop.
-    #[serde(default)]
     pub repo: Option<Repo>,
     /// Id of your session (`sess_…`). It is stored with the checkpoint, and saving counts as a heartbeat.
-    #[serde(default)]
     pub agent_session_id: Option<SessionId>,
 }
 

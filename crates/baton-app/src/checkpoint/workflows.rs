@@ -20,20 +20,15 @@ pub struct ListWorkflows;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ListWorkflowsParams {
     /// Filter by repository, as owner/name.
-    #[serde(default)]
     pub repo: Option<Repo>,
     /// Filter by name: the `workflowId` of the context, or the name of the first checkpoint.
-    #[serde(default)]
     pub name: Option<String>,
     /// Venture to list. Defaults to the configured venture.
-    #[serde(default)]
     pub venture: Option<Venture>,
     /// Maximum number of workflows, 1 to 100. Defaults to 20.
-    #[serde(default)]
     #[schemars(range(min = 1, max = 100))]
     pub limit: Option<i64>,
     /// Number of workflows to skip. Defaults to 0.
-    #[serde(default)]
     #[schemars(range(min = 0))]
     pub offset: Option<i64>,
 }

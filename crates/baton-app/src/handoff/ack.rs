@@ -17,7 +17,6 @@ pub struct AckHandoff;
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct AckHandoffParams {
     /// Request schema version. Defaults to `1.0`.
-    #[serde(default)]
     pub schema_version: Option<String>,
     /// Handoff id (`ho_…`).
     pub handoff_id: HandoffId,

@@ -20,7 +20,6 @@ pub struct CreateHandoff;
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct CreateHandoffParams {
     /// Request schema version. Defaults to `1.0`.
-    #[serde(default)]
     pub schema_version: Option<String>,
     /// Id of your session, returned by `session_start`.
     pub session_id: SessionId,
@@ -28,7 +27,6 @@ pub struct CreateHandoffParams {
     #[schemars(schema_with = "handoff_schema")]
     pub handoff: Map<String, Value>,
     /// Replace secrets with `[redacted:…]` instead of rejecting the request. Defaults to false.
-    #[serde(default)]
     pub redact_secrets: Option<bool>,
 }
 

@@ -28,26 +28,19 @@ pub struct ListHandoffsParams {
     /// Venture to list, for example `acme`.
     pub venture: Venture,
     /// Filter by repository, as owner/name.
-    #[serde(default)]
     pub repo: Option<Repo>,
     /// Number of a track, or `none` for handoffs without a track.
-    #[serde(default)]
     pub track: Option<TrackFilter>,
     /// Filter by issue number, for example 185.
-    #[serde(default)]
     pub issue_number: Option<IssueNumber>,
     /// Filter by the agent that wrote the handoff, for example `claude-1`.
-    #[serde(default)]
     pub from_agent: Option<Agent>,
     /// Filter by the agent that the handoff is addressed to, for example `codex-2`.
-    #[serde(default)]
     pub to_agent: Option<Agent>,
     /// Maximum number of handoffs, 1 to 200. Defaults to 50.
-    #[serde(default)]
     #[schemars(range(min = 1, max = 200))]
     pub limit: Option<i64>,
     /// `next_cursor` of the previous page.
-    #[serde(default)]
     pub cursor: Option<String>,
 }
 
@@ -66,19 +59,14 @@ pub struct LatestHandoffParams {
     /// Venture to search, for example `acme`.
     pub venture: Venture,
     /// Filter by repository, as owner/name.
-    #[serde(default)]
     pub repo: Option<Repo>,
     /// Number of a track, or `none` for handoffs without a track.
-    #[serde(default)]
     pub track: Option<TrackFilter>,
     /// Filter by issue number, for example 185.
-    #[serde(default)]
     pub issue_number: Option<IssueNumber>,
     /// Filter by the agent that wrote the handoff, for example `claude-1`.
-    #[serde(default)]
     pub from_agent: Option<Agent>,
     /// Filter by the agent that the handoff is addressed to, for example `codex-2`.
-    #[serde(default)]
     pub to_agent: Option<Agent>,
 }
 

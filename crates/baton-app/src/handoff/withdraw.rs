@@ -16,7 +16,6 @@ pub struct WithdrawHandoff;
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct WithdrawHandoffParams {
     /// Request schema version. Defaults to `1.0`.
-    #[serde(default)]
     pub schema_version: Option<String>,
     /// Handoff id (`ho_…`).
     pub handoff_id: HandoffId,

@@ -24,7 +24,6 @@ pub struct Cleanup;
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct CleanupParams {
     /// Skip the run if any process cleaned up within this many seconds.
-    #[serde(default)]
     #[schemars(range(min = 0, max = 86400))]
     pub unless_within_seconds: Option<u32>,
 }

@@ -39,19 +39,15 @@ pub struct Forget;
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ForgetParams {
     /// Id of the item to delete, for example `turn_42`. Cannot be combined with filters.
-    #[serde(default)]
     pub id: Option<String>,
     /// Delete everything recorded in this session (`sess_…`).
     #[serde(default, alias = "session_id")]
     pub session: Option<SessionId>,
     /// Delete everything recorded in this repository, as owner/name, for example acme/webshop.
-    #[serde(default)]
     pub repo: Option<Repo>,
     /// Delete everything recorded before this time: a timestamp, or a duration before now such as `90d`.
-    #[serde(default)]
     pub before: Option<Since>,
     /// Venture of the filters; ignored with an id. Defaults to all ventures you have access to.
-    #[serde(default)]
     pub venture: Option<Venture>,
     /// Count only, delete nothing. Defaults to false.
     #[serde(default)]

@@ -21,16 +21,12 @@ pub struct ListMarks;
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ListMarksParams {
     /// Filter by venture. Defaults to all ventures you have access to.
-    #[serde(default)]
     pub venture: Option<Venture>,
     /// Filter by repository, as owner/name.
-    #[serde(default)]
     pub repo: Option<Repo>,
     /// Filter by mark: `rejected`, `superseded` or `pinned`.
-    #[serde(default)]
     pub mark: Option<MarkKind>,
     /// Maximum number of items, 1 to 200. Defaults to 50.
-    #[serde(default)]
     #[schemars(range(min = 1, max = 200))]
     pub limit: Option<i64>,
 }

@@ -22,29 +22,22 @@ pub struct CreateNote;
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct CreateNoteParams {
     /// Request schema version. Defaults to `1.0`.
-    #[serde(default)]
     pub schema_version: Option<String>,
     /// One fact, with its reason, for example: Cookies instead of tokens, because the proxy drops headers. At most 2,000
     /// characters.
     #[schemars(length(min = 1, max = 2000))]
     pub text: String,
     /// `decision`, `rejected` (an approach that was rejected), `gotcha` (a surprise), `todo` or `fact`. Defaults to `fact`.
-    #[serde(default)]
     pub kind: Option<NoteKind>,
     /// File that the note is about, for example `src/auth.rs`.
-    #[serde(default)]
     pub file: Option<String>,
     /// Id of your session. Defaults to your live session in the current checkout.
-    #[serde(default)]
     pub session_id: Option<SessionId>,
     /// Agent that records the note, for example `claude-1`. Defaults to the agent of the session.
-    #[serde(default)]
     pub agent: Option<Agent>,
     /// Venture of a note without a session. Defaults to the configured venture.
-    #[serde(default)]
     pub venture: Option<Venture>,
     /// Repository of a note without a session, as owner/name.
-    #[serde(default)]
     pub repo: Option<Repo>,
 }
 

@@ -21,23 +21,17 @@ pub struct ListNotes;
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ListNotesParams {
     /// Filter by venture. Defaults to all ventures you have access to.
-    #[serde(default)]
     pub venture: Option<Venture>,
     /// Filter by repository, as owner/name.
-    #[serde(default)]
     pub repo: Option<Repo>,
     /// Filter by session id.
-    #[serde(default)]
     pub session_id: Option<SessionId>,
     /// Filter by kind: `decision`, `rejected`, `gotcha`, `todo` or `fact`.
-    #[serde(default)]
     pub kind: Option<NoteKind>,
     /// Maximum number of notes, 1 to 200. Defaults to 50.
-    #[serde(default)]
     #[schemars(range(min = 1, max = 200))]
     pub limit: Option<i64>,
     /// `next_cursor` of the previous page.
-    #[serde(default)]
     pub cursor: Option<String>,
 }
 

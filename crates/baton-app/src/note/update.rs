@@ -18,19 +18,15 @@ pub struct UpdateNote;
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct UpdateNoteParams {
     /// Request schema version. Defaults to `1.0`.
-    #[serde(default)]
     pub schema_version: Option<String>,
     /// Note id (`note_…`).
     pub note_id: NoteId,
     /// New text of the note, at most 2,000 characters.
-    #[serde(default)]
     #[schemars(length(min = 1, max = 2000))]
     pub text: Option<String>,
     /// New kind: `decision`, `rejected`, `gotcha`, `todo` or `fact`.
-    #[serde(default)]
     pub kind: Option<NoteKind>,
     /// New file that the note is about, for example `src/auth.rs`.
-    #[serde(default)]
     pub file: Option<String>,
 }
 

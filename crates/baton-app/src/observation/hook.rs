@@ -44,99 +44,68 @@ pub struct HookParams {
     /// Reported event, for example `post-tool-use`.
     pub event: HookEvent,
     /// Chat id assigned by the client, for example `chat-7`. All reports of one chat belong to one session.
-    #[serde(default)]
     pub session_id: Option<ClientSessionId>,
     /// Working directory of the agent, for example `/home/ada/webshop/src`.
-    #[serde(default)]
     pub cwd: Option<String>,
     /// Root of the checkout. File paths are stored relative to it.
-    #[serde(default)]
     pub root: Option<String>,
     /// Path of the client's transcript file.
-    #[serde(default)]
     pub transcript_path: Option<String>,
     /// `post-tool-use`: name of the tool, for example `Bash`. Required.
-    #[serde(default)]
     pub tool_name: Option<String>,
     /// `post-tool-use`: input of the tool.
-    #[serde(default)]
     pub tool_input: Option<Value>,
     /// `post-tool-use`: output of the tool.
-    #[serde(default)]
     pub tool_response: Option<Value>,
     /// `post-tool-use`: error message of a failed tool, instead of an output.
-    #[serde(default)]
     pub error: Option<String>,
     /// `post-tool-use`: client's id of this tool use. A repeated id is ignored.
-    #[serde(default)]
     pub tool_use_id: Option<String>,
     /// SHA-256 of the current content of files that the input of the tool names, by path relative to `root`.
-    #[serde(default)]
     #[schemars(with = "Option<BTreeMap<String, String>>")]
     pub file_hashes: Option<BTreeMap<String, Sha256Hash>>,
     /// `user-prompt-submit`: prompt of the user. Required.
-    #[serde(default)]
     pub prompt: Option<String>,
     /// `session-start`: `startup`, `resume`, `clear`, `compact` or `fork`. A resumed chat gets no context again; a
     /// compacted one gets its own.
-    #[serde(default)]
     pub source: Option<String>,
     /// `session-start`: handoff whose work this chat continues, and which its first prompt contains. Set by `baton relay`.
-    #[serde(default)]
     pub handoff_id: Option<HandoffId>,
     /// `pre-compact`: trigger of the compaction.
-    #[serde(default)]
     pub trigger: Option<String>,
     /// `pre-compact`: user instructions for the compaction.
-    #[serde(default)]
     pub custom_instructions: Option<String>,
     /// `post-compact`: summary that replaces the compacted context.
-    #[serde(default)]
     pub compact_summary: Option<String>,
     /// `stop`, `subagent-stop`: closing message of the agent.
-    #[serde(default)]
     pub last_assistant_message: Option<String>,
     /// `subagent-stop`: client's id of the sub-agent.
-    #[serde(default)]
     pub agent_id: Option<String>,
     /// `subagent-stop`: kind of the sub-agent, for example `Explore`.
-    #[serde(default)]
     pub agent_type: Option<String>,
     /// Event name in the agent's protocol. `StopFailure` and `Interrupt` are reported as `stop`.
-    #[serde(default)]
     pub hook_event_name: Option<String>,
     /// `session-end`: reason for the end of the chat.
-    #[serde(default)]
     pub reason: Option<String>,
     /// `session-end`: local branches that are not merged into the main branch of the repository.
-    #[serde(default)]
     pub unmerged_branches: Option<Vec<String>>,
     /// Agent name. Defaults to a name derived from the client.
-    #[serde(default)]
     pub agent: Option<Agent>,
     /// Program that runs the agent, for example `claude-code` or `codex`.
-    #[serde(default)]
     pub client: Option<Label>,
     /// Venture. Defaults to the configured venture.
-    #[serde(default)]
     pub venture: Option<Venture>,
     /// Repository as owner/name. Defaults to `local/` and the folder name of `cwd`.
-    #[serde(default)]
     pub repo: Option<Repo>,
     /// Track number, for example 2.
-    #[serde(default)]
     pub track: Option<Track>,
     /// Git branch, for example `feature/login`.
-    #[serde(default)]
     pub branch: Option<Label>,
     /// Git commit, for example `9f3c2d1`.
-    #[serde(default)]
     pub commit_sha: Option<Label>,
     /// Host name of the machine, for example `build-3`.
-    #[serde(default)]
     pub host: Option<Label>,
     /// Time of the event. Defaults to the current time. Set it for reports that are sent late.
-    #[serde(default)]
     pub reported_at: Option<Timestamp>,
 }
 

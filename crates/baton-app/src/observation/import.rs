@@ -38,7 +38,6 @@ pub struct ImportObservations;
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ImportObservationsParams {
     /// Venture. Defaults to the configured venture.
-    #[serde(default)]
     pub venture: Option<Venture>,
     /// Repository of observations without one, as owner/name.
     pub repo: Repo,
@@ -54,26 +53,19 @@ pub struct ImportedObservation {
     /// What happened and why, in 1 to 3 sentences.
     pub summary: String,
     /// Further details, for example error messages or measured values.
-    #[serde(default)]
     pub detail: Option<String>,
     /// Changed files, as paths relative to the checkout, for example `src/auth.rs`.
-    #[serde(default)]
     pub files_touched: Option<Vec<String>>,
     /// Id in the other program. An observation of the same repository and session with a known id is skipped. Without
     /// an id, an observation with known content is skipped.
-    #[serde(default)]
     pub external_id: Option<String>,
     /// Repository as owner/name, for example acme/webshop.
-    #[serde(default)]
     pub repo: Option<Repo>,
     /// Session id in the other program. Observations with the same session id belong to one session.
-    #[serde(default)]
     pub session: Option<String>,
     /// Agent that worked. Defaults to `import`.
-    #[serde(default)]
     pub agent: Option<Agent>,
     /// Time of the work. Defaults to the current time.
-    #[serde(default)]
     pub created_at: Option<Timestamp>,
 }
 

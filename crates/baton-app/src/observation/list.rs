@@ -21,26 +21,19 @@ pub struct ListObservations;
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ListObservationsParams {
     /// Filter by venture. Defaults to all ventures you have access to.
-    #[serde(default)]
     pub venture: Option<Venture>,
     /// Filter by repository, as owner/name.
-    #[serde(default)]
     pub repo: Option<Repo>,
     /// Filter by session id.
-    #[serde(default)]
     pub session_id: Option<SessionId>,
     /// Filter by tool, for example `Bash` or `Edit`.
-    #[serde(default)]
     pub tool: Option<String>,
     /// Filter by file: a path or the end of a path, for example `store.rs` or `src/store.rs`.
-    #[serde(default)]
     pub file: Option<String>,
     /// Maximum number of observations, 1 to 200. Defaults to 50.
-    #[serde(default)]
     #[schemars(range(min = 1, max = 200))]
     pub limit: Option<i64>,
     /// `next_cursor` of the previous page.
-    #[serde(default)]
     pub cursor: Option<String>,
 }
 

@@ -38,13 +38,10 @@ pub struct ReadQueueStatsParams {}
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ListQueueParams {
     /// Filter by status. Defaults to `error`.
-    #[serde(default)]
     pub status: Option<QueueStatus>,
     /// Show items with an id lower than this: the `next_before` of the previous page.
-    #[serde(default)]
     pub before: Option<i64>,
     /// Maximum number of items, 1 to 200. Defaults to 50.
-    #[serde(default)]
     #[schemars(range(min = 1, max = 200))]
     pub limit: Option<i64>,
 }
@@ -111,7 +108,6 @@ impl From<QueueItem> for QueueItemView {
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct RetryQueueParams {
     /// Id of the item. Defaults to all failed items.
-    #[serde(default)]
     pub id: Option<i64>,
 }
 
@@ -127,10 +123,8 @@ pub struct RetryQueueOutput {
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PurgeQueueParams {
     /// `done` or `error`. Defaults to `done`.
-    #[serde(default)]
     pub status: Option<QueueStatus>,
     /// Delete only items that completed or failed at least this many hours ago. Defaults to all.
-    #[serde(default)]
     #[schemars(range(min = 0, max = 876_000))]
     pub older_than_hours: Option<u32>,
 }

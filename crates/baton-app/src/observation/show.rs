@@ -21,7 +21,6 @@ pub struct ShowObservationParams {
     /// Observation id (`obs_…`).
     pub observation_id: ObservationId,
     /// Include the raw tool input and output. Defaults to false.
-    #[serde(default)]
     pub raw: Option<bool>,
 }
 

@@ -26,7 +26,6 @@ pub struct SummarizeSessionParams {
     /// Session id (`sess_…`).
     pub session_id: SessionId,
     /// End the session after summarizing it. Defaults to true.
-    #[serde(default)]
     pub close: Option<bool>,
 }
 

@@ -41,24 +41,18 @@ pub struct ImportTranscriptParams {
     /// Program that recorded the chat, for example `claude-code` or `codex`.
     pub client: Label,
     /// Agent name. Defaults to a name derived from the client.
-    #[serde(default)]
     pub agent: Option<Agent>,
     /// Venture. Defaults to the configured venture.
-    #[serde(default)]
     pub venture: Option<Venture>,
     /// Repository as owner/name. Defaults to `local/` and the folder name of `cwd`.
-    #[serde(default)]
     pub repo: Option<Repo>,
     /// First working directory of the chat, for example `/home/ada/webshop`.
-    #[serde(default)]
     pub cwd: Option<String>,
     /// Branch at the start of the chat, for example `feature/login`.
-    #[serde(default)]
     pub branch: Option<Label>,
     /// Time of the first record of the chat.
     pub started_at: Timestamp,
     /// Progress in the transcript file after these reports.
-    #[serde(default)]
     pub progress: Option<TranscriptProgress>,
     /// Reports of requests, tool uses and closing messages, each with `reported_at`. Without reports, the call only
     /// returns the progress of earlier imports.

@@ -30,26 +30,19 @@ pub struct GetItems;
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct GetItemsParams {
     /// Item ids from search or timeline, separated by commas, at most 50. Example: `obs_01J…,turn_42`.
-    #[serde(default)]
     pub ids: Option<String>,
     /// Instead of ids: path of a file. Returns who worked on it and what was decided about it.
-    #[serde(default)]
     pub file: Option<String>,
     /// Instead of ids: a shell command. Returns earlier runs and their results.
-    #[serde(default)]
     pub command: Option<String>,
     /// Repository of the file or command, as owner/name.
-    #[serde(default)]
     pub repo: Option<Repo>,
     /// Venture of the file or command. Defaults to all ventures you have access to.
-    #[serde(default)]
     pub venture: Option<Venture>,
     /// SHA-256 hash of the current content of the file, to detect changes since it was recorded.
-    #[serde(default)]
     #[schemars(with = "Option<String>")]
     pub content_hash: Option<Sha256Hash>,
     /// Maximum number of sessions or runs, 1 to 100. Defaults to 10.
-    #[serde(default)]
     #[schemars(range(min = 1, max = 100))]
     pub limit: Option<i64>,
 }

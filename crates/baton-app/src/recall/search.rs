@@ -30,39 +30,29 @@ pub struct SearchParams {
     #[serde(rename = "q", alias = "query")]
     pub q: String,
     /// Maximum number of results, 1 to 100. Defaults to 10.
-    #[serde(default)]
     #[schemars(range(min = 1, max = 100))]
     pub limit: Option<i64>,
     /// Filter by venture. Defaults to all ventures you have access to.
-    #[serde(default)]
     pub venture: Option<Venture>,
     /// Filter by repository, as owner/name.
-    #[serde(default)]
     pub repo: Option<Repo>,
     /// Filter by branch.
-    #[serde(default)]
     pub branch: Option<String>,
     /// Branch you work on, for example `feature/login`. Items of this branch rank higher; items of other
     /// unmerged branches rank lower.
-    #[serde(default)]
     pub current_branch: Option<String>,
     /// Filter by session id.
     #[serde(default, alias = "session_id")]
     pub session: Option<SessionId>,
     /// Filter by agent, for example `claude-1`.
-    #[serde(default)]
     pub agent: Option<String>,
     /// Filter by kind.
-    #[serde(default)]
     pub kind: Option<ItemKind>,
     /// Filter by file: a path or the end of a path, for example `store.rs` or `src/store.rs`.
-    #[serde(default)]
     pub file: Option<String>,
     /// Earliest time: a timestamp, or a duration before now such as `7d`.
-    #[serde(default)]
     pub since: Option<Since>,
     /// Latest time: a timestamp, or a duration before now such as `1d`.
-    #[serde(default)]
     pub until: Option<Since>,
 }
 

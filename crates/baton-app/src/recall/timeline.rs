@@ -26,14 +26,11 @@ pub struct TimelineParams {
     /// Item id, for example `turn_42`. Lists the items before and after it in its session.
     pub id: String,
     /// Id of a later item. If given, lists the items from `id` to this one instead.
-    #[serde(default)]
     pub to: Option<String>,
     /// Maximum number of items before, and after; or in all with `to`. 1 to 200, defaults to 10.
-    #[serde(default)]
     #[schemars(range(min = 1, max = 200))]
     pub limit: Option<i64>,
     /// Filter by kind.
-    #[serde(default)]
     pub kind: Option<ItemKind>,
     /// If true, lists the items of all sessions of the repository instead of the session of the item only.
     /// Defaults to false.

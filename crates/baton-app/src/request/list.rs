@@ -19,30 +19,22 @@ pub struct ListRequests;
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ListRequestsParams {
     /// Status code (`404`), class (`4xx`), or `error` for every status from 400.
-    #[serde(default)]
     pub status: Option<StatusFilter>,
     /// Credential, as the 16 hex digits of `actor_key_id`.
-    #[serde(default)]
     #[schemars(with = "Option<String>", regex(pattern = "^[0-9a-f]{16}$"))]
     pub actor: Option<ActorKeyId>,
     /// Session that the request named, started or resumed (`sess_…`).
-    #[serde(default)]
     pub session_id: Option<SessionId>,
     /// Path of an HTTP request (`/heartbeat`), or operation of an MCP or CLI call (`session.heartbeat`). Compared exactly.
-    #[serde(default)]
     #[schemars(length(min = 1, max = 255))]
     pub endpoint: Option<String>,
     /// Earliest time: RFC 3339, or a duration before now such as `90s`, `15m`, `2h` or `7d`.
-    #[serde(default)]
     pub since: Option<Since>,
     /// List only records with an id higher than this, for example the highest id read so far.
-    #[serde(default)]
     pub after: Option<i64>,
     /// List only records with an id lower than this: `next_before` of the previous page.
-    #[serde(default)]
     pub before: Option<i64>,
     /// Maximum number of records, 1 to 200. Defaults to 50.
-    #[serde(default)]
     #[schemars(range(min = 1, max = 200))]
     pub limit: Option<i64>,
 }

@@ -23,10 +23,8 @@ pub struct SessionActivity;
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct SessionActivityParams {
     /// Venture. Defaults to all ventures you have access to.
-    #[serde(default)]
     pub venture: Option<Venture>,
     /// Number of days up to today (UTC), 1 to 1,000. Defaults to 371, which is 53 weeks.
-    #[serde(default)]
     #[schemars(range(min = 1, max = 1_000))]
     pub days: Option<i64>,
 }

@@ -23,7 +23,6 @@ pub struct EndSession;
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct EndSessionParams {
     /// Request schema version. Defaults to `1.0`.
-    #[serde(default)]
     pub schema_version: Option<String>,
     /// Session id returned by `session_start`.
     pub session_id: SessionId,
@@ -32,26 +31,19 @@ pub struct EndSessionParams {
     #[schemars(schema_with = "optional_handoff_schema")]
     pub handoff: Option<Map<String, Value>>,
     /// Summary of the handoff. Only without `handoff`.
-    #[serde(default)]
     pub summary: Option<String>,
     /// Status of the work, for example `blocked`. Only without `handoff`.
-    #[serde(default)]
     #[schemars(length(min = 1, max = 64))]
     pub status_label: Option<Label>,
     /// Agent that should take over. Only without `handoff`.
-    #[serde(default)]
     pub to_agent: Option<Agent>,
     /// All other fields of the handoff. Only without `handoff`.
-    #[serde(default)]
     pub payload: Option<Map<String, Value>>,
     /// Reason for the end. Defaults to `manual`.
-    #[serde(default)]
     pub end_reason: Option<EndReason>,
     /// Store the handoff but keep the session active; `end_reason` is then ignored. Defaults to false.
-    #[serde(default)]
     pub keep_session_open: Option<bool>,
     /// Replace secrets with `[redacted:…]` instead of rejecting the request. Defaults to false.
-    #[serde(default)]
     pub redact_secrets: Option<bool>,
 }
 

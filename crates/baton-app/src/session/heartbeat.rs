@@ -18,7 +18,6 @@ pub struct Heartbeat;
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct HeartbeatParams {
     /// Request schema version. Defaults to `1.0`.
-    #[serde(default)]
     pub schema_version: Option<String>,
     /// Session id returned by `session_start`.
     pub session_id: SessionId,

@@ -22,23 +22,17 @@ pub struct SessionHistory;
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct SessionHistoryParams {
     /// Filter by venture. Defaults to all ventures you have access to.
-    #[serde(default)]
     pub venture: Option<Venture>,
     /// Filter by repository, as owner/name.
-    #[serde(default)]
     pub repo: Option<Repo>,
     /// Filter by agent, for example `claude-1`.
-    #[serde(default)]
     pub agent: Option<Agent>,
     /// Filter by status: `active`, `ended` or `abandoned`.
-    #[serde(default)]
     pub status: Option<SessionStatus>,
     /// Maximum number of sessions, 1 to 200. Defaults to 50.
-    #[serde(default)]
     #[schemars(range(min = 1, max = 200))]
     pub limit: Option<i64>,
     /// `next_cursor` of the previous page.
-    #[serde(default)]
     pub cursor: Option<String>,
 }
 

@@ -21,23 +21,17 @@ pub struct ListSessions;
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ListSessionsParams {
     /// Filter by venture, for example `acme`.
-    #[serde(default)]
     pub venture: Option<Venture>,
     /// Filter by repository, as owner/name.
-    #[serde(default)]
     pub repo: Option<Repo>,
     /// Number of a track, or `none` for sessions without a track.
-    #[serde(default)]
     pub track: Option<TrackFilter>,
     /// Filter by agent, for example `claude-1`.
-    #[serde(default)]
     pub agent: Option<Agent>,
     /// Maximum number of sessions, 1 to 200. Defaults to 100.
-    #[serde(default)]
     #[schemars(range(min = 1, max = 200))]
     pub limit: Option<i64>,
     /// `next_cursor` of the previous page.
-    #[serde(default)]
     pub cursor: Option<String>,
 }
 

@@ -33,7 +33,6 @@ pub struct SessionOverview;
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct SessionOverviewParams {
     /// Venture. Defaults to all ventures you have access to.
-    #[serde(default)]
     pub venture: Option<Venture>,
 }
 

@@ -29,48 +29,35 @@ pub struct StartSession;
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct StartSessionParams {
     /// Request schema version. Defaults to `1.0`.
-    #[serde(default)]
     pub schema_version: Option<String>,
     /// Your agent name, for example `claude-1`. Use the same name in later sessions.
     pub agent: Agent,
     /// Program that runs the agent, for example `claude-code`.
-    #[serde(default)]
     pub client: Option<Label>,
     /// Version of the program that runs the agent, for example `2.1.0`.
-    #[serde(default)]
     pub client_version: Option<Label>,
     /// Chat id assigned by the client. Two chats in one repository are two sessions.
-    #[serde(default)]
     pub client_session_id: Option<ClientSessionId>,
     /// Host name of the machine, for example `build-3`.
-    #[serde(default)]
     pub host: Option<Label>,
     /// Venture, for example `acme`. Defaults to the configured venture.
-    #[serde(default)]
     pub venture: Option<Venture>,
     /// Repository as owner/name, for example acme/webshop.
     pub repo: Repo,
     /// Repository of the checkout that you work in. If `repo` is another one, `warning` asks about it.
-    #[serde(default)]
     pub checkout_repo: Option<Repo>,
     /// Number of a parallel line of work in the same repository. Sessions without a track are separate from all
     /// numbered tracks.
-    #[serde(default)]
     pub track: Option<Track>,
     /// Number of the issue you work on, for example 185.
-    #[serde(default)]
     pub issue_number: Option<IssueNumber>,
     /// Current branch, for example `feature/login`.
-    #[serde(default)]
     pub branch: Option<Label>,
     /// Current commit.
-    #[serde(default)]
     pub commit_sha: Option<Label>,
     /// Additional data to store with the session, as a JSON object, for example `{"ticket": "SHOP-12"}`.
-    #[serde(default)]
     pub meta: Option<Map<String, Value>>,
     /// Set to true to receive `context`: what a new chat should know about the repository, in at most 2,000 tokens.
-    #[serde(default)]
     pub include_context: Option<bool>,
 }
 

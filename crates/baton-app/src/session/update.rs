@@ -20,25 +20,19 @@ pub struct UpdateSession;
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct UpdateSessionParams {
     /// Request schema version. Defaults to `1.0`.
-    #[serde(default)]
     pub schema_version: Option<String>,
     /// Session id returned by `session_start`.
     pub session_id: SessionId,
     /// Current branch, for example `feature/logout`.
-    #[serde(default)]
     pub branch: Option<Label>,
     /// Current commit.
-    #[serde(default)]
     pub commit_sha: Option<Label>,
     /// Number of the issue you work on, for example 185.
-    #[serde(default)]
     pub issue_number: Option<IssueNumber>,
     /// Corrected repository as owner/name, for example acme/webshop. The handoffs and observations of the
     /// session move to it.
-    #[serde(default)]
     pub repo: Option<Repo>,
     /// JSON merge patch for the session's `meta`. `null` removes a key.
-    #[serde(default)]
     pub meta: Option<Map<String, Value>>,
 }
 

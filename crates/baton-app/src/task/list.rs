@@ -19,20 +19,15 @@ pub struct ListTasks;
 #[serde(deny_unknown_fields)]
 pub struct ListTasksParams {
     /// Filter by repository, as owner/name.
-    #[serde(default)]
     pub repo: Option<Repo>,
     /// Filter by status.
-    #[serde(default)]
     pub status: Option<TaskStatus>,
     /// Venture to list. Defaults to the configured venture.
-    #[serde(default)]
     pub venture: Option<Venture>,
     /// Maximum number of tasks, 1 to 100. Defaults to 20.
-    #[serde(default)]
     #[schemars(range(min = 1, max = 100))]
     pub limit: Option<i64>,
     /// Number of tasks to skip. Defaults to 0.
-    #[serde(default)]
     #[schemars(range(min = 0))]
     pub offset: Option<i64>,
 }

@@ -28,26 +28,21 @@ pub struct RecordTaskParams {
     #[schemars(length(min = 1, max = 4096))]
     pub checkout: String,
     /// Venture. Defaults to the configured venture.
-    #[serde(default)]
     pub venture: Option<Venture>,
     /// Repository as owner/name, for example acme/webshop.
-    #[serde(default)]
     pub repo: Option<Repo>,
     /// Title of the task, for example "Add passkey login".
     #[serde(default)]
     #[schemars(length(max = 4096))]
     pub title: String,
     /// Status of the task. Omit to remove the task from the index.
-    #[serde(default)]
     pub status: Option<TaskStatus>,
     /// Role that currently holds the task, for example `reviewer`; null if no role holds it.
-    #[serde(default)]
     pub holder: Option<Role>,
     /// Number of open drifts.
     #[serde(default)]
     pub open_drifts: u64,
     /// Time when the task files were last written. Defaults to the current time.
-    #[serde(default)]
     pub updated_at: Option<Timestamp>,
 }
 

@@ -25,11 +25,9 @@ pub struct CreateTokenParams {
     /// Allowed access.
     pub access: Access,
     /// Ventures the token can access. Defaults to all ventures.
-    #[serde(default)]
     #[schemars(length(min = 1))]
     pub ventures: Option<Vec<Venture>>,
     /// Days until the token expires. Defaults to no expiry.
-    #[serde(default)]
     #[schemars(range(min = 1, max = MAX_DAYS))]
     pub expires_in_days: Option<u32>,
 }

@@ -23,11 +23,9 @@ pub struct ListTurnsParams {
     /// Session id (`sess_…`).
     pub session_id: SessionId,
     /// Maximum number of turns, 1 to 200. Defaults to 20.
-    #[serde(default)]
     #[schemars(range(min = 1, max = 200))]
     pub limit: Option<i64>,
     /// List only turns before this one: `next_before` of the previous page, for example `turn_42`.
-    #[serde(default)]
     pub before: Option<TurnId>,
 }
 

@@ -28,10 +28,8 @@ pub struct AttachEvidenceParams {
     /// Path of the file, relative to the root of the checkout, for example `plan.md`.
     pub path: String,
     /// Lines to store as an excerpt, for example `10-24`. Defaults to the whole file.
-    #[serde(default)]
     pub lines: Option<String>,
     /// Actor to record. Defaults to the agent or user name.
-    #[serde(default)]
     pub actor: Option<String>,
     /// Store the text even if it appears to contain a secret (recorded in the audit log). Defaults to false.
     #[serde(default)]

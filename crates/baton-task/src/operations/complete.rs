@@ -27,7 +27,6 @@ pub struct CompleteTaskParams {
     #[serde(default)]
     pub force: bool,
     /// Actor to record. Defaults to the agent or user name.
-    #[serde(default)]
     pub actor: Option<String>,
 }
 

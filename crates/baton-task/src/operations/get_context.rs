@@ -31,7 +31,6 @@ pub struct GetContextParams {
     /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
     /// Return only the context of this role, for example `reviewer`. Defaults to the full context.
-    #[serde(default)]
     pub role: Option<Role>,
 }
 

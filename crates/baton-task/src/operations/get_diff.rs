@@ -35,7 +35,6 @@ pub struct GetDiffParams {
     /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
     /// Role whose last snapshot is used. Defaults to the role of the newest snapshot. Ignored for `drift`.
-    #[serde(default)]
     pub agent: Option<Role>,
     /// `from_base` for all changes so far, `incremental` for the changes of the role, `drift` for changes made outside
     /// the roles.

@@ -28,10 +28,8 @@ pub struct InitContextParams {
     /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
     /// Commit that changes are compared with. Defaults to HEAD.
-    #[serde(default)]
     pub base_commit: Option<String>,
     /// Actor to record. Defaults to the agent or user name.
-    #[serde(default)]
     pub actor: Option<String>,
     /// Truncate text above 2 KiB and refer to the task file. Defaults to false.
     #[serde(default)]

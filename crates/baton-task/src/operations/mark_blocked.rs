@@ -29,7 +29,6 @@ pub struct MarkBlockedParams {
     /// Problem that must be fixed, for example "No test covers logout". At most 4096 bytes.
     pub finding: String,
     /// Actor to record. Defaults to the agent or user name.
-    #[serde(default)]
     pub actor: Option<String>,
     /// Store the text even if it appears to contain a secret (recorded in the audit log). Defaults to false.
     #[serde(default)]

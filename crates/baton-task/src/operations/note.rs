@@ -31,7 +31,6 @@ pub struct WriteNoteParams {
     #[serde(default)]
     pub kind: NoteKind,
     /// Actor to record. Defaults to the agent or user name.
-    #[serde(default)]
     pub actor: Option<String>,
     /// Store the text even if it appears to contain a secret (recorded in the audit log). Defaults to false.
     #[serde(default)]

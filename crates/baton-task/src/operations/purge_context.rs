@@ -21,7 +21,6 @@ pub struct PurgeContextParams {
     /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
     /// Actor to record. Defaults to the agent or user name.
-    #[serde(default)]
     pub actor: Option<String>,
 }
 

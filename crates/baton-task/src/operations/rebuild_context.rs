@@ -25,7 +25,6 @@ pub struct RebuildContextParams {
     /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
     /// Actor to record. Defaults to the agent or user name.
-    #[serde(default)]
     pub actor: Option<String>,
     /// Truncate text above 2 KiB and refer to the task file. Defaults to false.
     #[serde(default)]

@@ -26,21 +26,17 @@ pub struct RecordQaParams {
     /// Role that ran the checks and holds the task, for example `implementer`.
     pub agent: Role,
     /// Path of the log, absolute or relative to the root of the checkout. Omit it to send `content`.
-    #[serde(default)]
     pub from: Option<String>,
     /// Text of the log, instead of `from`.
-    #[serde(default)]
     pub content: Option<String>,
     /// Exit code of the command that wrote the log: 0 is `passed`, any other is `failed`. If omitted, the status is
     /// derived from the log, and a log that cannot be parsed completely is `unknown`.
-    #[serde(default)]
     pub exit_code: Option<i32>,
     /// Record this as the baseline: the state before the first role's work. Later results are compared with it.
     /// Defaults to false.
     #[serde(default)]
     pub baseline: bool,
     /// Actor to record. Defaults to the agent or user name.
-    #[serde(default)]
     pub actor: Option<String>,
     /// Store the log even if it appears to contain a secret (recorded in the audit log). Defaults to false.
     #[serde(default)]

@@ -35,7 +35,6 @@ pub struct ResolveDriftParams {
     #[serde(default)]
     pub restore_all: bool,
     /// Actor to record for the resulting snapshot. Defaults to the agent or user name.
-    #[serde(default)]
     pub actor: Option<String>,
     /// Store the content even if it appears to contain a secret (recorded in the audit log). Defaults to
     /// false.

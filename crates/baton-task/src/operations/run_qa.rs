@@ -35,7 +35,6 @@ pub struct RunQaParams {
     #[serde(default)]
     pub baseline: bool,
     /// Actor to record. Defaults to the agent or user name.
-    #[serde(default)]
     pub actor: Option<String>,
     /// Store the logs even if they appear to contain a secret (recorded in the audit log). Defaults to false.
     #[serde(default)]

@@ -24,7 +24,6 @@ pub struct SnapshotWorktreeParams {
     /// Role whose work is recorded, for example `implementer`.
     pub agent: Role,
     /// Actor to record. Defaults to the agent or user name.
-    #[serde(default)]
     pub actor: Option<String>,
     /// Record a snapshot even if nothing differs from the base commit. Defaults to false.
     #[serde(default)]

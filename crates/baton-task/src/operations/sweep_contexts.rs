@@ -31,7 +31,6 @@ pub struct SweepContextsParams {
     #[serde(default)]
     pub all: bool,
     /// Actor to record. Defaults to the agent or user name.
-    #[serde(default)]
     pub actor: Option<String>,
 }
 

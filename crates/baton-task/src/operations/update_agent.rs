@@ -32,10 +32,8 @@ pub struct UpdateAgentParams {
     /// stops a role that has open findings.
     pub status: RoleStatus,
     /// Path of the QA log, relative to the root of the checkout, for example `qa.log`.
-    #[serde(default)]
     pub qa_log: Option<String>,
     /// Id of the session that works in this role (`sess_…`).
-    #[serde(default)]
     pub session_id: Option<ClientSessionId>,
     /// With `done`: finish without a snapshot, for example if the role changed nothing. The next role is verified
     /// against the last existing snapshot.
@@ -45,7 +43,6 @@ pub struct UpdateAgentParams {
     #[serde(default)]
     pub without_qa: bool,
     /// Actor to record. Defaults to the agent or user name.
-    #[serde(default)]
     pub actor: Option<String>,
     /// Store the text even if it appears to contain a secret (recorded in the audit log). Defaults to false.
     #[serde(default)]

@@ -29,7 +29,6 @@ pub struct VerifyWorktreeParams {
     #[serde(default)]
     pub full: bool,
     /// Actor to record. Defaults to the agent or user name.
-    #[serde(default)]
     pub actor: Option<String>,
 }
 
