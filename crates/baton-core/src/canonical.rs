@@ -8,13 +8,13 @@ use std::fmt;
 use std::io::{self, Read};
 use std::str::FromStr;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use crate::json::{plain_length, prepend_index, prepend_key};
+use crate::schema::inline_schema;
 
 /// Initial capacity of the text of a value.
 const INITIAL_BYTES: usize = 256;
@@ -265,23 +265,11 @@ impl From<Sha256Hash> for String {
     }
 }
 
-impl JsonSchema for Sha256Hash {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Sha256Hash".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": "string",
-            "pattern": "^[0-9a-f]{64}$",
-            "description": "A SHA-256 hash as 64 lowercase hexadecimal digits.",
-        })
-    }
-}
+inline_schema!(Sha256Hash, {
+    "type": "string",
+    "pattern": "^[0-9a-f]{64}$",
+    "description": "A SHA-256 hash as 64 lowercase hexadecimal digits.",
+});
 
 /// A canonical JSON text together with its hash; the two cannot disagree.
 #[derive(Clone, PartialEq, Eq)]

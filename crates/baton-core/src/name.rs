@@ -5,7 +5,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::canonical::Sha256Hash;
@@ -56,19 +55,9 @@ macro_rules! name {
             }
         }
 
-        impl JsonSchema for $name {
-            fn inline_schema() -> bool {
-                true
-            }
-            fn schema_name() -> std::borrow::Cow<'static, str> {
-                stringify!($name).into()
-            }
-            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                schemars::json_schema!({
-                    "type": "string", "pattern": $pattern, "minLength": 1, "maxLength": $max,
-                })
-            }
-        }
+        $crate::schema::inline_schema!($name, {
+            "type": "string", "pattern": $pattern, "minLength": 1, "maxLength": $max,
+        });
     };
 }
 
@@ -242,17 +231,7 @@ macro_rules! number {
             }
         }
 
-        impl JsonSchema for $name {
-            fn inline_schema() -> bool {
-                true
-            }
-            fn schema_name() -> std::borrow::Cow<'static, str> {
-                stringify!($name).into()
-            }
-            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                schemars::json_schema!({ "type": "integer", "minimum": 0, "maximum": Self::MAX })
-            }
-        }
+        $crate::schema::inline_schema!($name, { "type": "integer", "minimum": 0, "maximum": Self::MAX });
     };
 }
 

@@ -5,12 +5,12 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::actor::ActorKeyId;
 use crate::id::SessionId;
 use crate::name::CorrelationId;
+use crate::schema::inline_schema;
 use crate::time::Timestamp;
 
 /// One call in the request log.
@@ -123,17 +123,7 @@ impl From<StatusFilter> for String {
     }
 }
 
-impl JsonSchema for StatusFilter {
-    fn inline_schema() -> bool {
-        true
-    }
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "StatusFilter".into()
-    }
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({ "type": "string", "pattern": "^([1-5][0-9]{2}|[1-5]xx|error)$" })
-    }
-}
+inline_schema!(StatusFilter, { "type": "string", "pattern": "^([1-5][0-9]{2}|[1-5]xx|error)$" });
 
 /// The earliest time of a list: a point in time, or a duration before now (`90s`, `15m`, `2h`, `7d`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -199,17 +189,7 @@ impl From<Since> for String {
     }
 }
 
-impl JsonSchema for Since {
-    fn inline_schema() -> bool {
-        true
-    }
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Since".into()
-    }
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({ "type": "string" })
-    }
-}
+inline_schema!(Since, { "type": "string" });
 
 #[cfg(test)]
 mod tests {

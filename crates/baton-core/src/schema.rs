@@ -6,6 +6,24 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::Value;
 
+/// Implements `JsonSchema` for a type that is a text or number on the wire.
+macro_rules! inline_schema {
+    ($name:ident, $($schema:tt)+) => {
+        impl schemars::JsonSchema for $name {
+            fn inline_schema() -> bool {
+                true
+            }
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!($($schema)+)
+            }
+        }
+    };
+}
+pub(crate) use inline_schema;
+
 /// Returns the schema of the parameters of an operation.
 pub fn params_schema<T: JsonSchema>() -> Value {
     let mut schema = schema_of::<T>(SchemaSettings::draft2020_12().for_deserialize());

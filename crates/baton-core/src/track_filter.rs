@@ -3,11 +3,11 @@
 use std::fmt;
 use std::str::FromStr;
 
-use schemars::JsonSchema;
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde::ser::{Serialize, Serializer};
 
 use crate::name::Track;
+use crate::schema::inline_schema;
 
 const EXPECTED: &str = "a track number or \"none\"";
 
@@ -88,19 +88,9 @@ impl Visitor<'_> for TrackVisitor {
     }
 }
 
-impl JsonSchema for TrackFilter {
-    fn inline_schema() -> bool {
-        true
-    }
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "TrackFilter".into()
-    }
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({
-            "type": ["integer", "string"], "minimum": 0, "maximum": Track::MAX, "pattern": "^none$",
-        })
-    }
-}
+inline_schema!(TrackFilter, {
+    "type": ["integer", "string"], "minimum": 0, "maximum": Track::MAX, "pattern": "^none$",
+});
 
 #[cfg(test)]
 mod tests {

@@ -4,6 +4,6 @@ mod ids;
 mod series;
 mod stored;
 
-pub use ids::{CheckpointRef, WorkflowId, WorkflowIdError};
+pub use ids::{CheckpointRef, WorkflowId};
 pub use series::{Place, SERIES_LENGTH, needed_positions};
 pub use stored::{Checkpoint, CheckpointStatus, Labels, Workflow};

@@ -1,12 +1,12 @@
 //! Turns of a chat: a request of the user, and the closing message of the agent.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::schema::inline_schema;
 use crate::{SessionId, Timestamp};
 
 const PREFIX: &str = "turn_";
@@ -67,19 +67,7 @@ impl From<TurnId> for String {
     }
 }
 
-impl JsonSchema for TurnId {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "TurnId".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "pattern": "^turn_[0-9]{1,19}$" })
-    }
-}
+inline_schema!(TurnId, { "type": "string", "pattern": "^turn_[0-9]{1,19}$" });
 
 /// How a turn ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
