@@ -87,11 +87,8 @@ impl Operation for ReadContext {
         Ok((params, limits))
     }
 
-    fn run(
-        context: &Context<'_>,
-        tx: &mut dyn Tx,
-        (params, limits): &Self::Input,
-    ) -> Result<Self::Output, Fault> {
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, input: &Self::Input) -> Result<Self::Output, Fault> {
+        let (params, limits) = input;
         let venture = params.venture.clone().unwrap_or_else(|| context.settings.default_venture.clone());
         context.actor.require_venture(&venture)?;
         let session = params.session_id.map(|id| context.session(tx, id)).transpose()?;

@@ -85,11 +85,8 @@ impl Operation for DiffCheckpoints {
         Ok((params.pair()?, venture))
     }
 
-    fn run(
-        context: &Context<'_>,
-        tx: &mut dyn Tx,
-        (pair, venture): &Self::Input,
-    ) -> Result<Self::Output, Fault> {
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, input: &Self::Input) -> Result<Self::Output, Fault> {
+        let (pair, venture) = input;
         let pair = match pair {
             Pair::Named(from, to) => [
                 find(context, tx, None, &Wanted::Checkpoint(from.clone()))?,

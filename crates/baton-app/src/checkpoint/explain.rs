@@ -66,11 +66,8 @@ impl Operation for ExplainContext {
         Ok((params, wanted))
     }
 
-    fn run(
-        context: &Context<'_>,
-        tx: &mut dyn Tx,
-        (params, wanted): &Self::Input,
-    ) -> Result<Self::Output, Fault> {
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, input: &Self::Input) -> Result<Self::Output, Fault> {
+        let (params, wanted) = input;
         let checkpoint = find(context, tx, params.venture.as_ref(), wanted)?;
         let stored = read(context, tx, &checkpoint)?;
         let critical_keys = workflow(tx, &checkpoint.venture, &checkpoint.workflow_id)?.critical_keys;

@@ -98,11 +98,8 @@ impl Operation for ListWorkflows {
         Ok((params, window))
     }
 
-    fn run(
-        context: &Context<'_>,
-        tx: &mut dyn Tx,
-        (params, window): &Self::Input,
-    ) -> Result<Self::Output, Fault> {
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, input: &Self::Input) -> Result<Self::Output, Fault> {
+        let (params, window) = input;
         let filter = WorkflowFilter {
             venture: venture_of(context, params.venture.as_ref())?,
             repo: params.repo.clone(),

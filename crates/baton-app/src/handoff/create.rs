@@ -57,11 +57,8 @@ impl Operation for CreateHandoff {
         Ok((params, draft))
     }
 
-    fn run(
-        context: &Context<'_>,
-        tx: &mut dyn Tx,
-        (params, draft): &Self::Input,
-    ) -> Result<Self::Output, Fault> {
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, input: &Self::Input) -> Result<Self::Output, Fault> {
+        let (params, draft) = input;
         let mut session = context.lock_session(tx, params.session_id)?;
         session.beat(context.now)?;
         tx.beat_session(session.id, session.last_heartbeat_at)?;

@@ -90,11 +90,8 @@ impl Operation for ListHandoffs {
         Ok((params, page))
     }
 
-    fn run(
-        context: &Context<'_>,
-        tx: &mut dyn Tx,
-        (params, requested): &Self::Input,
-    ) -> Result<Self::Output, Fault> {
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, input: &Self::Input) -> Result<Self::Output, Fault> {
+        let (params, requested) = input;
         context.actor.require_venture(&params.venture)?;
         let filter = HandoffFilter {
             venture: params.venture.clone(),

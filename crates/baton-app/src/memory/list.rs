@@ -66,11 +66,8 @@ impl Operation for ListMarks {
         Ok((params, limit))
     }
 
-    fn run(
-        context: &Context<'_>,
-        tx: &mut dyn Tx,
-        (params, limit): &Self::Input,
-    ) -> Result<Self::Output, Fault> {
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, input: &Self::Input) -> Result<Self::Output, Fault> {
+        let (params, limit) = input;
         let filter = MarkFilter {
             ventures: context.readable_ventures(params.venture.as_ref())?,
             repo: params.repo.clone(),

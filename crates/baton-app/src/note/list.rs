@@ -58,11 +58,8 @@ impl Operation for ListNotes {
         Ok((params, page))
     }
 
-    fn run(
-        context: &Context<'_>,
-        tx: &mut dyn Tx,
-        (params, requested): &Self::Input,
-    ) -> Result<Self::Output, Fault> {
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, input: &Self::Input) -> Result<Self::Output, Fault> {
+        let (params, requested) = input;
         let filter = NoteFilter {
             ventures: context.readable_ventures(params.venture.as_ref())?,
             repo: params.repo.clone(),

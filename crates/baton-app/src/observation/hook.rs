@@ -193,11 +193,8 @@ impl Operation for Hook {
         Ok((params, HookWork { output, related }))
     }
 
-    fn run(
-        context: &Context<'_>,
-        tx: &mut dyn Tx,
-        (params, HookWork { output, related }): &Self::Input,
-    ) -> Result<Self::Output, Fault> {
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, input: &Self::Input) -> Result<Self::Output, Fault> {
+        let (params, HookWork { output, related }) = input;
         if params.event == HookEvent::PreToolUse
             && (!context.settings.observations.recall.before_edit || recall::edited_file(params).is_none())
         {

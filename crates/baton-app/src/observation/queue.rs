@@ -167,11 +167,8 @@ impl Operation for ListQueue {
         Ok((params, limit))
     }
 
-    fn run(
-        context: &Context<'_>,
-        tx: &mut dyn Tx,
-        (params, limit): &Self::Input,
-    ) -> Result<Self::Output, Fault> {
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, input: &Self::Input) -> Result<Self::Output, Fault> {
+        let (params, limit) = input;
         let limit = *limit;
         let status = params.status.unwrap_or(QueueStatus::Error);
         let mut found = tx.queue_items(status, params.before, limit + 1)?;

@@ -82,11 +82,8 @@ impl Operation for SummarizeSession {
         Ok((params, Some(made)))
     }
 
-    fn run(
-        context: &Context<'_>,
-        tx: &mut dyn Tx,
-        (params, made): &Self::Input,
-    ) -> Result<Self::Output, Fault> {
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, input: &Self::Input) -> Result<Self::Output, Fault> {
+        let (params, made) = input;
         let mut session = context.lock_session(tx, params.session_id)?;
         let Some(made) = made else {
             return Err(Fault::new(ErrorCode::Internal, "the summary was not prepared"));

@@ -117,11 +117,8 @@ impl Operation for ImportTranscript {
         Ok((params, prepared))
     }
 
-    fn run(
-        context: &Context<'_>,
-        tx: &mut dyn Tx,
-        (params, reports): &Self::Input,
-    ) -> Result<Self::Output, Fault> {
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, input: &Self::Input) -> Result<Self::Output, Fault> {
+        let (params, reports) = input;
         let venture = params.venture.clone().unwrap_or_else(|| context.settings.default_venture.clone());
         context.actor.require_venture(&venture)?;
         let origin =

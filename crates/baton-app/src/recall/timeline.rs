@@ -83,11 +83,8 @@ impl Operation for Timeline {
         Ok((params, limit))
     }
 
-    fn run(
-        context: &Context<'_>,
-        tx: &mut dyn Tx,
-        (params, limit): &Self::Input,
-    ) -> Result<Self::Output, Fault> {
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, input: &Self::Input) -> Result<Self::Output, Fault> {
+        let (params, limit) = input;
         let allowed = ventures(context, tx, None)?;
         let center = indexed(tx, &params.id, &allowed)?;
         let filter = RecallFilter {

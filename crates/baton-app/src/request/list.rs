@@ -137,11 +137,8 @@ impl Operation for ListRequests {
         Ok((params, limit))
     }
 
-    fn run(
-        context: &Context<'_>,
-        tx: &mut dyn Tx,
-        (params, limit): &Self::Input,
-    ) -> Result<Self::Output, Fault> {
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, input: &Self::Input) -> Result<Self::Output, Fault> {
+        let (params, limit) = input;
         let filter = RequestFilter {
             status: params.status,
             actor_key_id: params.actor.clone(),

@@ -65,11 +65,8 @@ impl Operation for SessionActivity {
         Ok((params, days))
     }
 
-    fn run(
-        context: &Context<'_>,
-        tx: &mut dyn Tx,
-        (params, days): &Self::Input,
-    ) -> Result<Self::Output, Fault> {
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, input: &Self::Input) -> Result<Self::Output, Fault> {
+        let (params, days) = input;
         let ventures = match (&params.venture, &context.actor.ventures) {
             (Some(venture), _) => {
                 context.actor.require_venture(venture)?;

@@ -80,11 +80,8 @@ impl Operation for EndSession {
         Ok((params, draft))
     }
 
-    fn run(
-        context: &Context<'_>,
-        tx: &mut dyn Tx,
-        (params, draft): &Self::Input,
-    ) -> Result<Self::Output, Fault> {
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, input: &Self::Input) -> Result<Self::Output, Fault> {
+        let (params, draft) = input;
         let mut session = context.lock_session(tx, params.session_id)?;
         let stored = tx.ending_handoff(session.id)?;
         let Some(draft) = draft else {

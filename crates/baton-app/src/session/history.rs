@@ -59,11 +59,8 @@ impl Operation for SessionHistory {
         Ok((params, page))
     }
 
-    fn run(
-        context: &Context<'_>,
-        tx: &mut dyn Tx,
-        (params, requested): &Self::Input,
-    ) -> Result<Self::Output, Fault> {
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, input: &Self::Input) -> Result<Self::Output, Fault> {
+        let (params, requested) = input;
         let filter = SessionFilter {
             venture: params.venture.clone(),
             ventures: context.readable_ventures(params.venture.as_ref())?,

@@ -53,11 +53,8 @@ impl Operation for ListTasks {
         Ok((params, window))
     }
 
-    fn run(
-        context: &Context<'_>,
-        tx: &mut dyn Tx,
-        (params, window): &Self::Input,
-    ) -> Result<Self::Output, Fault> {
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, input: &Self::Input) -> Result<Self::Output, Fault> {
+        let (params, window) = input;
         let venture = params.venture.as_ref().unwrap_or(&context.settings.default_venture).clone();
         context.actor.require_venture(&venture)?;
         let filter = TaskFilter {

@@ -52,11 +52,8 @@ impl Operation for ListTurns {
         Ok((params, limit))
     }
 
-    fn run(
-        context: &Context<'_>,
-        tx: &mut dyn Tx,
-        (params, limit): &Self::Input,
-    ) -> Result<Self::Output, Fault> {
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, input: &Self::Input) -> Result<Self::Output, Fault> {
+        let (params, limit) = input;
         let session = context.session(tx, params.session_id)?;
         let mut found = tx.turns(session.id, params.before, limit + 1)?;
         let has_more = found.len() > *limit as usize;
