@@ -5,7 +5,7 @@ use std::io::{IsTerminal, stdout};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use baton_app::{Clock, SystemClock};
+use baton_app::{Clock, Pagination, SystemClock};
 use baton_core::{Timestamp, one_line};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -93,6 +93,14 @@ pub(crate) fn list_items<T, const N: usize>(
         }
         _ => items.iter().map(line).collect(),
     }
+}
+
+/// Joins the lines of a list and says how to continue it.
+pub(crate) fn page_text(mut lines: Vec<String>, pagination: &Pagination) -> String {
+    if let Some(cursor) = &pagination.next_cursor {
+        lines.push(format!("more: --cursor {cursor}"));
+    }
+    lines.join("\n")
 }
 
 /// Aligns the columns of rows and shortens them to a width. The first column, the id, is never shortened. On a terminal

@@ -5,6 +5,7 @@ use baton_app::handoff::{
 };
 use baton_core::{HandoffFields, TrackFilter};
 use clap::{Args, Subcommand};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::backend::Backend;
@@ -12,7 +13,7 @@ use crate::config::Config;
 use crate::exit::Exit;
 use crate::live_session::session_id;
 use crate::output::{Answer, Failure};
-use crate::terminal::{at, list_items, when};
+use crate::terminal::{at, list_items, page_text, when};
 use crate::verbs::handoff_args::HandoffArgs;
 use crate::verbs::session::KeyArgs;
 
@@ -45,10 +46,11 @@ pub(crate) enum HandoffCommand {
     Withdraw(WithdrawArgs),
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct FilterArgs {
     /// Venture to search [default: session.venture]
     #[arg(long)]
+    #[serde(skip)]
     venture: Option<String>,
     /// Filter by repository
     #[arg(long, value_name = "OWNER/NAME")]
@@ -69,14 +71,7 @@ pub(crate) struct FilterArgs {
 
 impl FilterArgs {
     fn params(&self, config: &Config) -> Value {
-        let filter = json!({
-            "repo": self.repo,
-            "track": self.track,
-            "issue_number": self.issue_number,
-            "from_agent": self.from_agent,
-            "to_agent": self.to_agent,
-        });
-        config.with_venture(self.venture.as_deref(), filter)
+        config.with_venture(self.venture.as_deref(), json!(self))
     }
 }
 
@@ -92,7 +87,7 @@ pub(crate) struct ListArgs {
     cursor: Option<String>,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct ShowArgs {
     /// Handoff id (ho_…)
     handoff_id: String,
@@ -137,8 +132,7 @@ pub(crate) fn run(command: &HandoffCommand, config: &Config, backend: &Backend) 
         }
         HandoffCommand::List(args) => list(args, config, backend),
         HandoffCommand::Show(args) => {
-            let params = json!({ "handoff_id": args.handoff_id });
-            backend.answer::<ShowHandoff>(&params, None, |output| describe(&output.handoff))
+            backend.answer::<ShowHandoff>(args, None, |output| describe(&output.handoff))
         }
         HandoffCommand::Create(args) => {
             let params = json!({ "session_id": session_id(args.session_id.as_deref(), config, backend)?,
@@ -167,7 +161,7 @@ fn list(args: &ListArgs, config: &Config, backend: &Backend) -> Result<Answer, F
             return "no handoffs".into();
         }
         let header = ["HANDOFF", "AGENT", "REPOSITORY", "WRITTEN", "STATUS", "SUMMARY"];
-        let mut lines = list_items(&output.handoffs, line, header, |handoff| {
+        let lines = list_items(&output.handoffs, line, header, |handoff| {
             [
                 handoff.id.to_string(),
                 handoff.from_agent.to_string(),
@@ -177,10 +171,7 @@ fn list(args: &ListArgs, config: &Config, backend: &Backend) -> Result<Answer, F
                 handoff.summary.clone(),
             ]
         });
-        if let Some(cursor) = &output.pagination.next_cursor {
-            lines.push(format!("more: --cursor {cursor}"));
-        }
-        lines.join("\n")
+        page_text(lines, &output.pagination)
     })
 }
 

@@ -8,6 +8,7 @@ use baton_app::recall::MarkView;
 use baton_core::visible;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
+use serde::Serialize;
 use serde_json::json;
 
 use crate::backend::Backend;
@@ -50,15 +51,16 @@ pub(crate) enum MemoryCommand {
     Forget(ForgetArgs),
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct MarkArgs {
     /// Item id, for example turn_42
     id: String,
     #[command(flatten)]
+    #[serde(skip)]
     key: KeyArgs,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct SupersedeArgs {
     /// Item id, for example turn_42
     id: String,
@@ -66,10 +68,11 @@ pub(crate) struct SupersedeArgs {
     #[arg(long, value_name = "ID")]
     by: String,
     #[command(flatten)]
+    #[serde(skip)]
     key: KeyArgs,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct ListArgs {
     /// Filter by venture [default: all ventures]
     #[arg(long)]
@@ -85,7 +88,7 @@ pub(crate) struct ListArgs {
     limit: Option<i64>,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct ForgetArgs {
     /// Item id, for example turn_42
     id: Option<String>,
@@ -108,28 +111,17 @@ pub(crate) struct ForgetArgs {
 
 pub(crate) fn run(command: &MemoryCommand, backend: &Backend) -> Result<Answer, Failure> {
     match command {
-        MemoryCommand::Reject(args) => {
-            backend.answer::<RejectItem>(&json!({ "id": args.id }), args.key.get(), marked)
-        }
-        MemoryCommand::Supersede(args) => {
-            let params = json!({ "id": args.id, "by": args.by });
-            backend.answer::<SupersedeItem>(&params, args.key.get(), marked)
-        }
-        MemoryCommand::Pin(args) => {
-            backend.answer::<PinItem>(&json!({ "id": args.id }), args.key.get(), marked)
-        }
-        MemoryCommand::Restore(args) => {
-            backend.answer::<RestoreItem>(&json!({ "id": args.id }), args.key.get(), marked)
-        }
+        MemoryCommand::Reject(args) => backend.answer::<RejectItem>(args, args.key.get(), marked),
+        MemoryCommand::Supersede(args) => backend.answer::<SupersedeItem>(args, args.key.get(), marked),
+        MemoryCommand::Pin(args) => backend.answer::<PinItem>(args, args.key.get(), marked),
+        MemoryCommand::Restore(args) => backend.answer::<RestoreItem>(args, args.key.get(), marked),
         MemoryCommand::List(args) => list(args, backend),
         MemoryCommand::Forget(args) => forget(args, backend),
     }
 }
 
 fn list(args: &ListArgs, backend: &Backend) -> Result<Answer, Failure> {
-    let params =
-        json!({ "venture": args.venture, "repo": args.repo, "mark": args.mark, "limit": args.limit });
-    backend.answer::<ListMarks>(&params, None, |output| {
+    backend.answer::<ListMarks>(args, None, |output| {
         if output.items.is_empty() {
             return "no marked items".into();
         }
@@ -146,13 +138,9 @@ fn list(args: &ListArgs, backend: &Backend) -> Result<Answer, Failure> {
 
 /// Deletes in batches until nothing matches any more.
 fn forget(args: &ForgetArgs, backend: &Backend) -> Result<Answer, Failure> {
-    let params = json!({
-        "id": args.id, "session": args.session, "repo": args.repo, "before": args.before,
-        "venture": args.venture, "dry_run": args.dry_run,
-    });
     let mut total = ForgetOutput::default();
     loop {
-        let (batch, _) = backend.call::<Forget>(&params, None)?;
+        let (batch, _) = backend.call::<Forget>(args, None)?;
         add(&mut total.forgotten, &batch.forgotten);
         total.dry_run = batch.dry_run;
         if !batch.more {

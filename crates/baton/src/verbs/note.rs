@@ -4,6 +4,7 @@ use baton_app::note::{CreateNote, DeleteNote, ListNotes, NoteView, ShowNote, Upd
 use baton_core::{NoteKind, visible};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
+use serde::Serialize;
 use serde_json::json;
 
 use crate::backend::Backend;
@@ -12,7 +13,7 @@ use crate::config::Config;
 use crate::exit::Exit;
 use crate::live_session::live_session;
 use crate::output::{Answer, Failure};
-use crate::terminal::{list_items, when};
+use crate::terminal::{list_items, page_text, when};
 use crate::verbs::session::KeyArgs;
 
 pub(crate) const NOTE_EXAMPLES: &str = "\
@@ -76,7 +77,7 @@ struct CreateArgs {
     key: KeyArgs,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 struct ListArgs {
     /// Filter by venture [default: all]
     #[arg(long)]
@@ -98,13 +99,13 @@ struct ListArgs {
     cursor: Option<String>,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 struct IdArgs {
     /// Note id (note_…)
     note_id: String,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 struct EditArgs {
     /// Note id (note_…)
     note_id: String,
@@ -118,6 +119,7 @@ struct EditArgs {
     #[arg(long, value_name = "PATH")]
     file: Option<String>,
     #[command(flatten)]
+    #[serde(skip)]
     key: KeyArgs,
 }
 
@@ -133,15 +135,9 @@ pub(crate) fn run(args: &NoteArgs, config: &Config, backend: &Backend) -> Result
     match &args.command {
         None => create(&args.note, config, backend),
         Some(NoteCommand::List(args)) => list(args, backend),
-        Some(NoteCommand::Show(args)) => {
-            let params = json!({ "note_id": args.note_id });
-            backend.answer::<ShowNote>(&params, None, |output| line(&output.note))
-        }
+        Some(NoteCommand::Show(args)) => backend.answer::<ShowNote>(args, None, |output| line(&output.note)),
         Some(NoteCommand::Edit(args)) => {
-            let params = json!({
-                "note_id": args.note_id, "text": args.text, "kind": args.kind, "file": args.file,
-            });
-            backend.answer::<UpdateNote>(&params, args.key.get(), |output| line(&output.note))
+            backend.answer::<UpdateNote>(args, args.key.get(), |output| line(&output.note))
         }
         Some(NoteCommand::Delete(args)) => {
             let params = json!({ "note_id": args.note_id });
@@ -198,16 +194,12 @@ fn live_session_if_available(
 }
 
 fn list(args: &ListArgs, backend: &Backend) -> Result<Answer, Failure> {
-    let params = json!({
-        "venture": args.venture, "repo": args.repo, "session_id": args.session_id, "kind": args.kind,
-        "limit": args.limit, "cursor": args.cursor,
-    });
-    backend.answer::<ListNotes>(&params, None, |output| {
+    backend.answer::<ListNotes>(args, None, |output| {
         if output.notes.is_empty() {
             return "no notes".into();
         }
         let header = ["NOTE", "REPOSITORY", "KIND", "RECORDED", "TEXT"];
-        let mut lines = list_items(&output.notes, line, header, |note| {
+        let lines = list_items(&output.notes, line, header, |note| {
             [
                 note.id.to_string(),
                 note.repo.to_string(),
@@ -216,10 +208,7 @@ fn list(args: &ListArgs, backend: &Backend) -> Result<Answer, Failure> {
                 note.text.clone(),
             ]
         });
-        if let Some(cursor) = &output.pagination.next_cursor {
-            lines.push(format!("more: --cursor {cursor}"));
-        }
-        lines.join("\n")
+        page_text(lines, &output.pagination)
     })
 }
 

@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::backend::Backend;
 use crate::checkout::find_root;
 use crate::output::{Answer, Failure};
-use crate::terminal::{list_items, when};
+use crate::terminal::{list_items, page_text, when};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ObservationCommand {
@@ -84,10 +84,7 @@ pub(crate) fn run(command: &ObservationCommand, backend: &Backend) -> Result<Ans
             if lines.is_empty() {
                 lines.push("no observations; baton queue stats shows pending items".into());
             }
-            if let Some(cursor) = &found.pagination.next_cursor {
-                lines.push(format!("more: --cursor {cursor}"));
-            }
-            lines.join("\n")
+            page_text(lines, &found.pagination)
         }),
         ObservationCommand::Show(args) => backend.answer::<ShowObservation>(args, None, |shown| {
             let mut text = describe(&shown.observation);

@@ -8,6 +8,7 @@ use baton_app::recall::{
 use baton_core::{Sha256Hash, counted, visible};
 use baton_git::Repository;
 use clap::Args;
+use serde::Serialize;
 use serde_json::json;
 
 use crate::backend::Backend;
@@ -64,7 +65,7 @@ pub(crate) struct SearchArgs {
     until: Option<String>,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct TimelineArgs {
     /// Item id, for example turn_42
     id: String,
@@ -142,11 +143,7 @@ pub(crate) fn search(args: &SearchArgs, backend: &Backend) -> Result<Answer, Fai
 }
 
 pub(crate) fn timeline(args: &TimelineArgs, backend: &Backend) -> Result<Answer, Failure> {
-    let params = json!({
-        "id": args.id, "to": args.to, "limit": args.limit, "kind": args.kind,
-        "all_sessions": args.all_sessions,
-    });
-    backend.answer::<Timeline>(&params, None, |found| {
+    backend.answer::<Timeline>(args, None, |found| {
         let header = ["ITEM", "TIME", "TOKENS", "TITLE"];
         let lines = list_items(&found.items, entry_line, header, |entry| {
             [

@@ -7,6 +7,7 @@ use baton_app::session::{
 };
 use baton_core::{Fault, HandoffFields, TrackFilter};
 use clap::{Args, Subcommand};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::backend::Backend;
@@ -15,7 +16,7 @@ use crate::config::Config;
 use crate::exit::Exit;
 use crate::live_session::{client_here, live_session, session_id};
 use crate::output::{Answer, Failure};
-use crate::terminal::{at, before, list_items, when};
+use crate::terminal::{at, before, list_items, page_text, when};
 use crate::verbs::handoff_args::HandoffArgs;
 
 const START_EXAMPLES: &str = "\
@@ -192,7 +193,7 @@ pub(crate) struct EndArgs {
     key: KeyArgs,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct ListArgs {
     /// Filter by venture [default: session.venture, unless --repo or --agent is given]
     #[arg(long)]
@@ -214,7 +215,7 @@ pub(crate) struct ListArgs {
     cursor: Option<String>,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct HistoryArgs {
     /// Filter by venture [default: all]
     #[arg(long)]
@@ -236,7 +237,7 @@ pub(crate) struct HistoryArgs {
     cursor: Option<String>,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct ActivityArgs {
     /// Venture to count [default: all]
     #[arg(long)]
@@ -246,7 +247,7 @@ pub(crate) struct ActivityArgs {
     days: Option<i64>,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct OverviewArgs {
     /// Venture to show [default: all]
     #[arg(long)]
@@ -271,21 +272,14 @@ pub(crate) fn run(command: SessionCommand, config: &Config, backend: &Backend) -
         SessionCommand::End(args) => end(&args, config, backend),
         SessionCommand::List(args) => list(&args, config, backend),
         SessionCommand::History(args) => history(&args, backend),
-        SessionCommand::Overview(args) => {
-            let params = json!({ "venture": args.venture });
-            backend.answer::<SessionOverview>(&params, None, describe_overview)
-        }
-        SessionCommand::Activity(args) => backend.answer::<SessionActivity>(
-            &json!({ "venture": args.venture, "days": args.days }),
-            None,
-            |output| {
-                let describe = |day: &ActiveDay| {
-                    format!("{}  {:>6} sessions  {:>6} turns", day.day, day.sessions, day.turns)
-                };
-                let days: Vec<String> = output.days.iter().map(describe).collect();
-                if days.is_empty() { "no sessions".to_owned() } else { days.join("\n") }
-            },
-        ),
+        SessionCommand::Overview(args) => backend.answer::<SessionOverview>(&args, None, describe_overview),
+        SessionCommand::Activity(args) => backend.answer::<SessionActivity>(&args, None, |output| {
+            let describe = |day: &ActiveDay| {
+                format!("{}  {:>6} sessions  {:>6} turns", day.day, day.sessions, day.turns)
+            };
+            let days: Vec<String> = output.days.iter().map(describe).collect();
+            if days.is_empty() { "no sessions".to_owned() } else { days.join("\n") }
+        }),
         SessionCommand::Show(args) => show(&args, config, backend),
     }
 }
@@ -441,14 +435,7 @@ fn describe_end(output: &EndSessionOutput) -> String {
 }
 
 fn list(args: &ListArgs, config: &Config, backend: &Backend) -> Result<Answer, Failure> {
-    let mut params = json!({
-        "venture": args.venture,
-        "repo": args.repo,
-        "track": args.track,
-        "agent": args.agent,
-        "limit": args.limit,
-        "cursor": args.cursor,
-    });
+    let mut params = json!(args);
     if args.venture.is_none() && args.repo.is_none() && args.agent.is_none() {
         params = config.with_venture(None, params);
     }
@@ -457,7 +444,7 @@ fn list(args: &ListArgs, config: &Config, backend: &Backend) -> Result<Answer, F
             return "no active sessions".into();
         }
         let header = ["SESSION", "AGENT", "REPOSITORY", "BRANCH", "HEARTBEAT"];
-        let mut lines = list_items(&output.sessions, describe_session, header, |session| {
+        let lines = list_items(&output.sessions, describe_session, header, |session| {
             [
                 session.id.to_string(),
                 session.agent.to_string(),
@@ -466,10 +453,7 @@ fn list(args: &ListArgs, config: &Config, backend: &Backend) -> Result<Answer, F
                 when(session.last_heartbeat_at),
             ]
         });
-        if let Some(cursor) = &output.pagination.next_cursor {
-            lines.push(format!("more: --cursor {cursor}"));
-        }
-        lines.join("\n")
+        page_text(lines, &output.pagination)
     })
 }
 
@@ -487,22 +471,14 @@ fn describe_session(session: &SessionView) -> String {
 }
 
 fn history(args: &HistoryArgs, backend: &Backend) -> Result<Answer, Failure> {
-    let params = json!({
-        "venture": args.venture,
-        "repo": args.repo,
-        "agent": args.agent,
-        "status": args.status,
-        "limit": args.limit,
-        "cursor": args.cursor,
-    });
-    backend.answer::<SessionHistory>(&params, None, |output| {
+    backend.answer::<SessionHistory>(args, None, |output| {
         if output.sessions.is_empty() {
             return "no sessions".into();
         }
         let describe =
             |session: &SessionView| format!("{}  {}", describe_session(session), session.status.as_str());
         let header = ["SESSION", "AGENT", "REPOSITORY", "STATUS", "STARTED"];
-        let mut lines = list_items(&output.sessions, describe, header, |session| {
+        let lines = list_items(&output.sessions, describe, header, |session| {
             [
                 session.id.to_string(),
                 session.agent.to_string(),
@@ -511,10 +487,7 @@ fn history(args: &HistoryArgs, backend: &Backend) -> Result<Answer, Failure> {
                 when(session.created_at),
             ]
         });
-        if let Some(cursor) = &output.pagination.next_cursor {
-            lines.push(format!("more: --cursor {cursor}"));
-        }
-        lines.join("\n")
+        page_text(lines, &output.pagination)
     })
 }
 
