@@ -142,22 +142,56 @@ pub fn is_reading(title: &str) -> bool {
         || title.starts_with("Check on task")
 }
 
-/// Returns true if the title says that something failed.
+/// Returns true if the title says that something failed. Quoted text, such as a commit message, says nothing about it.
 pub fn is_failure(title: &str) -> bool {
+    let title = without_quotes(title);
     title.match_indices(": ").any(|(at, separator)| starts_with_failure(&title[at + separator.len()..]))
 }
 
+/// Removes the text between single quotes. An apostrophe within a word is no quote.
+fn without_quotes(title: &str) -> String {
+    let mut kept = String::with_capacity(title.len());
+    let mut rest = title;
+    while let Some((before, quoted)) = rest.split_once(" '") {
+        let is_end = |(at, _): &(usize, &str)| {
+            quoted.get(at + 1..).is_some_and(|after| after.is_empty() || after.starts_with([' ', ':', ',']))
+        };
+        let Some((end, _)) = quoted.match_indices('\'').find(is_end) else { break };
+        kept.push_str(before);
+        rest = quoted.get(end + 1..).unwrap_or_default();
+    }
+    kept + rest
+}
+
 fn starts_with_failure(outcome: &str) -> bool {
-    const STARTS: [&str; 6] =
-        ["failed", "merge conflict", "error:", "not found", "timed out", "not formatted"];
+    const STARTS: [&str; 14] = [
+        "failed",
+        "merge conflict",
+        "error:",
+        "error[",
+        "fatal:",
+        "panic:",
+        "traceback ",
+        "--- fail",
+        "fail\t",
+        "npm err",
+        "conflict (",
+        "not found",
+        "timed out",
+        "not formatted",
+    ];
     const COUNTED: [&str; 9] =
         ["failed", "error", "errors", "issue", "issues", "problem", "problems", "merge", "failures"];
     let outcome = outcome.to_ascii_lowercase();
+    // In a part of the output: `at least 2 failed`.
+    let outcome = outcome.strip_prefix("at least ").unwrap_or(&outcome);
     let mut words = outcome.split([' ', ',']);
     let count = words.next().and_then(|word| word.parse::<u64>().ok());
     let word = words.next().unwrap_or_default();
-    // As in `2 of 5 failed`.
-    let counted = if word == "of" { words.nth(1).unwrap_or_default() } else { word };
+    // As in `2 of 5 failed`, `1 package failed` and `2 of 5 packages failed`.
+    let noun = if word == "of" { words.nth(1).unwrap_or_default() } else { word };
+    let counted =
+        if matches!(noun, "package" | "packages") { words.next().unwrap_or_default() } else { noun };
     let has_exit_code = outcome.strip_prefix("exit ").is_some_and(|code| {
         let code = code.trim_start_matches("code").trim_start_matches([':', ' ']);
         !code.starts_with('0')
@@ -229,23 +263,33 @@ mod tests {
     fn recognizes_failures_by_the_start_of_the_outcome() {
         for failed in [
             "Run go test: 2 of 5 failed",
+            "Run go test: at least 2 failed",
+            "Run go test: 2 of 5 packages failed",
+            "Run go test: at least 1 package failed",
+            "Run make: fatal: no rule",
+            "Run go test: --- FAIL: TestLogin",
             "Run ls: exit code 2",
             "Run go vet: exit 1, x.go:3: undefined",
             "Run npm run lint: 3 issues",
             "Run gofmt -l src: not formatted",
             "Merge main: merge conflict in a.go",
             "Read src/a.rs: failed, File does not exist",
+            "Search for 'a: b' in src: failed, can't read 'c'",
         ] {
             assert!(is_failure(failed), "{failed}");
         }
         for fine in [
             "Run cargo test: 14 passed",
             "Run cargo test: 0 failed",
+            "Run go test: at least 9 passed",
+            "Run go test: at least 3 packages ok",
             "Run npm run lint: no issues",
             "Run true: exit 0",
             "Edit error.rs",
             "Read failed.rs",
             "Reply to review: The error was fixed",
+            "Commit 'fix: failed logins don't count'",
+            "Search for 'x: error: y' in src: 3 hits",
         ] {
             assert!(!is_failure(fine), "{fine}");
         }
