@@ -40,7 +40,7 @@ pub(crate) fn automatic_content(
         return Ok(None);
     }
     let summary = summary_now(settings, &input)?;
-    let goal = input.session.requests().next();
+    let goal = input.session.goal();
     let document = json!({
         "goal": goal.as_deref().map(|goal| cut_with_notice(goal, MAX_GOAL_CHARS, "turn_list")),
         "work_completed": completed_work(&input, session),
@@ -52,7 +52,7 @@ pub(crate) fn automatic_content(
         "key_files": summary.key_files,
         "key_decisions": summary.key_decisions,
         "last_prompt": input.session.requests().next_back(),
-        "outcome": input.session.turns.iter().rev().find_map(|turn| turn.closing.as_deref()),
+        "outcome": input.session.outcome(),
         "observations": input.observations(),
         "queued_tool_uses": input.pending.len(),
     });

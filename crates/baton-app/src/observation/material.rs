@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use baton_core::observation::{Digest, Observation, Provenance, SessionMaterial, SessionSummary, Turn};
+use baton_core::observation::{
+    Digest, Observation, Provenance, SessionMaterial, SessionSummary, Turn, TurnText,
+};
 use baton_core::{Fault, Note, ObservationId, SessionId, Timestamp};
 use baton_observation::redact_summary;
 use baton_store::{NewSummary, NoteFilter, ObservationFilter, Page, QueueItem, StoredSummary, Tx};
@@ -84,9 +86,14 @@ pub(super) fn read_summary_input(tx: &mut dyn Tx, session: SessionId) -> Result<
     let has_newer_texts =
         turns.iter().any(|turn| turn.closing.is_some() && turn.ended_at.is_some_and(is_newer))
             || notes.iter().any(|note| is_newer(note.updated_at.unwrap_or(note.created_at)));
+    let changed_at: Vec<Timestamp> = observations
+        .iter()
+        .filter(|observation| !observation.compressed.files_touched.is_empty())
+        .map(|observation| observation.captured_at)
+        .collect();
     Ok(SummaryInput {
         session: SessionMaterial {
-            turns: turns.into_iter().rev().map(Into::into).collect(),
+            turns: turn_texts(turns, &changed_at),
             digests: observations.into_iter().rev().map(digest).collect(),
             notes: notes.into_iter().rev().collect(),
             pending: Vec::new(),
@@ -96,6 +103,21 @@ pub(super) fn read_summary_input(tx: &mut dyn Tx, session: SessionId) -> Result<
         pending: tx.open_queue_items(session, MAX_PENDING)?,
         has_newer_texts,
     })
+}
+
+/// Returns the texts of turns, oldest first. A change belongs to the last turn that started before it.
+fn turn_texts(newest_first: Vec<Turn>, changed_at: &[Timestamp]) -> Vec<TurnText> {
+    let mut until: Option<Timestamp> = None;
+    let mut texts: Vec<TurnText> = Vec::with_capacity(newest_first.len());
+    for turn in newest_first {
+        let started_at = turn.started_at;
+        let is_inside = |at: &Timestamp| *at >= started_at && until.is_none_or(|until| *at < until);
+        let has_changes = changed_at.iter().any(is_inside);
+        texts.push(TurnText { has_changes, ..turn.into() });
+        until = Some(started_at);
+    }
+    texts.reverse();
+    texts
 }
 
 fn digest(observation: Observation) -> Digest {

@@ -132,6 +132,24 @@ fn summary_and_handoff_have_the_closing_words_of_the_last_turn() {
 }
 
 #[test]
+fn handoff_has_no_outcome_if_the_last_request_was_not_finished() {
+    for stage in Stage::each() {
+        stage.hooked("user-prompt-submit", json!({ "prompt": "Make the import faster please" }));
+        stage.hooked("post-tool-use", edit("src/a.rs"));
+        stage.work();
+        stage.hooked("stop", json!({ "last_assistant_message": "It takes 3 ms now." }));
+        stage.hooked("user-prompt-submit", json!({ "prompt": "Now remove the old import" }));
+        stage.hooked("session-end", json!({}));
+        let handoff = ok(&stage.call("handoff.latest", json!({ "venture": "v", "repo": "o/r" })));
+        let payload = &handoff["handoff"]["payload"];
+        assert_eq!(
+            (&payload["outcome"], &payload["goal"]),
+            (&Value::Null, &json!("Make the import faster please"))
+        );
+    }
+}
+
+#[test]
 fn unknown_turns_and_pages_are_handled() {
     for stage in Stage::each() {
         for number in 0..5 {

@@ -32,6 +32,14 @@ pub fn user_request(prompt: &str) -> Option<String> {
     is_request.then_some(request)
 }
 
+/// Returns true if a request describes a task: it is neither a short question nor a few words that refer to what was said
+/// before.
+pub fn is_task(request: &str) -> bool {
+    let words = request.split_whitespace().count();
+    let is_command = request.starts_with('/') && words > 1;
+    words >= 10 || words >= 5 && !request.trim_end().ends_with('?') || is_command
+}
+
 /// Returns true if a prompt is the note of Claude Code that the user interrupted the agent.
 pub fn is_interruption(prompt: &str) -> bool {
     prompt.trim_start().starts_with(INTERRUPTION)

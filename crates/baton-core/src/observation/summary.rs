@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::compressed::FunctionChange;
-use super::request::user_request;
+use super::request::{is_task, user_request};
 use super::turn::{Turn, TurnStatus};
 use crate::note::{Note, NoteKind};
 
@@ -41,11 +41,24 @@ pub struct TurnText {
     pub closing: Option<String>,
     /// How the turn ended.
     pub status: TurnStatus,
+    /// Whether files are known to have been changed in it.
+    pub has_changes: bool,
+}
+
+/// Closing message of Claude Code after a command such as `/exit`.
+const NO_RESPONSE: &str = "No response requested.";
+
+impl TurnText {
+    /// Returns the closing message, unless it only says that there is none.
+    pub fn answer(&self) -> Option<&str> {
+        self.closing.as_deref().filter(|words| words.trim() != NO_RESPONSE)
+    }
 }
 
 impl From<Turn> for TurnText {
     fn from(turn: Turn) -> Self {
-        Self { prompt: turn.prompt, closing: turn.closing.or(turn.compact_summary), status: turn.status }
+        let Turn { prompt, closing, compact_summary, status, .. } = turn;
+        Self { prompt, closing: closing.or(compact_summary), status, has_changes: false }
     }
 }
 
@@ -62,9 +75,31 @@ impl SessionMaterial {
         self.notes.iter().filter(move |note| note.kind == kind)
     }
 
-    /// Returns the requests of the user, oldest first.
+    /// Returns the requests of the user, oldest first. A command without arguments that left no closing message and was
+    /// followed by another request, for example `/ide`, is not one.
     pub fn requests(&self) -> impl DoubleEndedIterator<Item = String> {
-        self.turns.iter().filter_map(|turn| user_request(&turn.prompt))
+        let asked = |turn: &TurnText| Some((user_request(&turn.prompt)?, turn.closing.is_some()));
+        let requests: Vec<(String, bool)> = self.turns.iter().filter_map(asked).collect();
+        let last = requests.len().saturating_sub(1);
+        let is_request = move |(at, (request, is_answered)): &(usize, (String, bool))| {
+            let is_bare = request.starts_with('/') && !request.contains(char::is_whitespace);
+            *is_answered || *at == last || !is_bare
+        };
+        requests.into_iter().enumerate().filter(is_request).map(|(_, (request, _))| request)
+    }
+
+    /// Returns the closing message of the last request. `None` if the agent did not finish it.
+    pub fn outcome(&self) -> Option<&str> {
+        let is_last = |turn: &&TurnText| turn.answer().is_some() || user_request(&turn.prompt).is_some();
+        self.turns.iter().rev().find(is_last)?.answer()
+    }
+
+    /// Returns the goal of the session: the first request, and the first that describes a task if it is another.
+    pub fn goal(&self) -> Option<String> {
+        let mut requests = self.requests();
+        let first = requests.next()?;
+        let task = if is_task(&first) { None } else { requests.find(|request| is_task(request)) };
+        Some(task.map_or(first.clone(), |task| format!("{first}\n{task}")))
     }
 }
 
@@ -81,4 +116,44 @@ pub struct Digest {
     pub files_touched: Vec<String>,
     /// Changed functions.
     pub functions_changed: Vec<FunctionChange>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(turns: &[(&str, Option<&str>)]) -> SessionMaterial {
+        let turn = |(prompt, closing): &(&str, Option<&str>)| TurnText {
+            prompt: (*prompt).to_owned(),
+            closing: closing.map(str::to_owned),
+            status: TurnStatus::Done,
+            has_changes: false,
+        };
+        SessionMaterial { turns: turns.iter().map(turn).collect(), ..SessionMaterial::default() }
+    }
+
+    #[test]
+    fn commands_that_did_nothing_are_no_requests() {
+        let session = asked(&[("/ide", None), ("/review", Some("Done.")), ("Fix the login page", None)]);
+        assert_eq!(session.requests().collect::<Vec<_>>(), ["/review", "Fix the login page"]);
+        assert_eq!(asked(&[("/review", None)]).requests().collect::<Vec<_>>(), ["/review"]);
+    }
+
+    #[test]
+    fn the_outcome_is_the_one_of_the_last_request() {
+        let exit = ("<command-name>/exit</command-name>", Some("No response requested."));
+        assert_eq!(asked(&[("Fix it", Some("Fixed.")), exit]).outcome(), Some("Fixed."));
+        let stopped =
+            [("Fix it", Some("Fixed.")), ("Now test it", None), ("[Request interrupted by user]", None)];
+        assert_eq!(asked(&stopped).outcome(), None);
+    }
+
+    #[test]
+    fn the_goal_contains_the_first_task() {
+        let task = "Add a command that lists all sessions";
+        assert_eq!(asked(&[(task, None), ("Now test it", None)]).goal().as_deref(), Some(task));
+        let session = asked(&[("/brainstorm", Some("What about?")), (task, None)]);
+        assert_eq!(session.goal().unwrap(), format!("/brainstorm\n{task}"));
+        assert_eq!(asked(&[]).goal(), None);
+    }
 }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use baton_core::NoteKind;
 use baton_core::observation::{
-    Digest, FunctionAction, SessionMaterial, SessionSummary, TurnStatus, TurnText, is_interruption,
+    Digest, FunctionAction, SessionMaterial, SessionSummary, TurnStatus, TurnText, is_interruption, is_task,
     user_request,
 };
 use baton_observation::{CheckKind, check, commit_message, is_failure, is_reading_tool, may_include};
@@ -31,8 +31,10 @@ const MAX_OUTCOME_CHARS: usize = 450;
 /// Maximum length of one earlier closing message, and the minimum worth quoting.
 const MAX_EARLIER_CHARS: usize = 180;
 const MIN_EARLIER_CHARS: usize = 40;
-/// Closing message of Claude Code after a command such as `/exit`.
-const NO_RESPONSE: &str = "No response requested.";
+/// Maximum length of a request between the first and the last.
+const MAX_LATER_CHARS: usize = 100;
+/// Maximum length of the question at the end of a closing message.
+const MAX_QUESTION_CHARS: usize = 140;
 
 /// Creates the summary of a session: goal, outcome, commits, checks, changes, and outcomes of earlier turns.
 pub(super) fn summarize(material: &SessionMaterial) -> SessionSummary {
@@ -44,7 +46,8 @@ pub(super) fn summarize(material: &SessionMaterial) -> SessionSummary {
     let mut results: Vec<String> = goal(material).into_iter().collect();
     results.extend(outcome.or_else(|| ending(&material.digests)));
     results.extend(commits(&material.digests));
-    results.extend(checks(&material.digests));
+    let mentions_failure = closings(&turns).next().is_some_and(|words| words.to_lowercase().contains("fail"));
+    results.extend(checks(&material.digests, mentions_failure));
     results.extend(open_work::describe(&material.digests));
     results.extend(notes(material));
     if !material.pending.is_empty() {
@@ -67,24 +70,32 @@ pub(super) fn summarize(material: &SessionMaterial) -> SessionSummary {
     }
 }
 
-/// Describes the first request of the user, with the one after it if the first is only a short question, and the last
-/// one if it is another.
+/// Describes the first request of the user, with the one after it if the first is only a short question, the starts of
+/// later ones, and the last one.
 fn goal(material: &SessionMaterial) -> Option<String> {
     let requests: Vec<String> = material.requests().collect();
-    let is_task = |request: &&String| {
-        let words = request.split_whitespace().count();
-        let is_command = request.starts_with('/') && words > 1;
-        words >= 10 || words >= 5 && !request.trim_end().ends_with('?') || is_command
-    };
     let first = requests.first()?;
-    let task = requests.iter().find(is_task).filter(|task| *task != first);
+    let task = requests.iter().find(|request| is_task(request)).filter(|task| *task != first);
     let last = requests.last().filter(|last| *last != first && Some(*last) != task);
     let quoted = |prompt: &str, chars| format!("\"{}\"", one_line(prompt, chars).trim_end_matches('.'));
     let mut goal = format!("Asked to: {}", quoted(first, if last.is_some() { 180 } else { 220 }));
-    for (label, request) in [("then", task), ("last", last)] {
-        if let Some(request) = request {
-            goal.push_str(&format!("; {label}: {}", quoted(request, 140)));
+    if let Some(task) = task {
+        goal.push_str(&format!("; then: {}", quoted(task, 140)));
+    }
+    let is_between =
+        |request: &&String| *request != first && Some(*request) != task && Some(*request) != last;
+    let mut between: Vec<String> = Vec::new();
+    for request in requests.iter().filter(|request| is_task(request)).filter(is_between) {
+        let request = quoted(request, MAX_LATER_CHARS);
+        if !between.contains(&request) {
+            between.push(request);
         }
+    }
+    if !between.is_empty() {
+        goal.push_str(&format!("; later: {}", join_within(&between, MAX_LATER_CHARS * 2 + 20)));
+    }
+    if let Some(last) = last {
+        goal.push_str(&format!("; last: {}", quoted(last, 140)));
     }
     Some(goal + ".")
 }
@@ -104,7 +115,7 @@ fn notes(material: &SessionMaterial) -> Option<String> {
 
 /// Whether a turn is work of the agent. Commands such as `/exit` and the texts of programs are recorded as turns too.
 fn is_work(turn: &TurnText) -> bool {
-    let is_answered = turn.closing.as_deref().is_some_and(|words| words.trim() != NO_RESPONSE);
+    let is_answered = turn.answer().is_some();
     let is_continued = turn.prompt.starts_with("This session is being continued");
     is_answered || turn.prompt.is_empty() || is_continued || user_request(&turn.prompt).is_some()
 }
@@ -126,12 +137,77 @@ fn outcome(all: &[TurnText], turns: &[&TurnText]) -> Option<String> {
     };
     let is_conclusion = last.closing.is_some() && !is_interrupted && !announces(words);
     let whose = if is_conclusion { "The agent concluded" } else { "The agent last said" };
-    Some(format!("{ended}{whose}: \"{}\"", one_line(words, MAX_OUTCOME_CHARS)))
+    Some(format!("{ended}{whose}: \"{}\"", closing_words(words)))
+}
+
+/// Returns the start of a closing message without introductory words, and the question to the user at its end.
+fn closing_words(words: &str) -> String {
+    let words = without_introduction(words);
+    let start = one_line(&words, MAX_OUTCOME_CHARS);
+    if !start.ends_with('…') {
+        return start;
+    }
+    let paragraph = words.trim_end().rsplit('\n').next().unwrap_or_default().trim();
+    let from = paragraph.rfind(['.', '!', ':']).map_or(0, |at| at + 1);
+    let question = paragraph.get(from..).unwrap_or_default().trim();
+    if !question.ends_with('?') || question.chars().count() > MAX_QUESTION_CHARS {
+        return start;
+    }
+    let room = MAX_OUTCOME_CHARS.saturating_sub(question.chars().count() + 1);
+    format!("{} {question}", one_line(&words, room))
+}
+
+/// Removes what only introduces the rest of a closing message: an exclamation, the announcement of a summary, and a heading
+/// that says nothing else.
+fn without_introduction(words: &str) -> String {
+    const EXCLAMATIONS: [&str; 5] = ["Perfect!", "Great!", "Excellent!", "Perfect.", "Great."];
+    let is_heading = |line: &str| {
+        let text = line.trim_start_matches('#').trim_matches(['*', ':', ' ']).to_lowercase();
+        let is_marked =
+            line.starts_with('#') || line.starts_with("**") && line.trim_end_matches(':').ends_with("**");
+        is_marked && text.split_whitespace().count() <= 4 && text.contains("summary")
+    };
+    let is_announcement = |sentence: &str| {
+        let sentence = sentence.to_lowercase();
+        sentence.ends_with(':')
+            && ["let me ", "now let me ", "here's ", "here is "]
+                .iter()
+                .any(|start| sentence.starts_with(start))
+    };
+    let mut lines: Vec<String> = Vec::new();
+    for line in words.trim().lines() {
+        let mut bare = line.trim();
+        if lines.is_empty() {
+            let rest = EXCLAMATIONS.iter().find_map(|word| bare.strip_prefix(word)).map(str::trim_start);
+            bare = rest.unwrap_or(bare);
+        }
+        // Later lines are quoted as they are.
+        if lines.len() > 1 {
+            lines.push(bare.to_owned());
+            continue;
+        }
+        if !bare.chars().any(char::is_alphanumeric) || is_heading(bare) {
+            continue;
+        }
+        let (before, last) = bare.rsplit_once(". ").unwrap_or(("", bare));
+        match (is_announcement(last), before) {
+            (false, _) => lines.push(bare.to_owned()),
+            (true, "") => {}
+            (true, before) => lines.push(format!("{before}.")),
+        }
+    }
+    let text = lines.join("\n").trim().to_owned();
+    if text.is_empty() { words.trim().to_owned() } else { text }
 }
 
 /// Returns the closing messages, latest first.
 fn closings<'a>(turns: &[&'a TurnText]) -> impl Iterator<Item = &'a str> {
-    turns.iter().rev().filter_map(|turn| turn.closing.as_deref()).filter(|words| words.trim() != NO_RESPONSE)
+    answered(turns).filter_map(TurnText::answer)
+}
+
+/// Returns the turns with a closing message, latest first.
+fn answered<'a>(turns: &[&'a TurnText]) -> impl Iterator<Item = &'a TurnText> {
+    turns.iter().rev().copied().filter(|turn| turn.answer().is_some())
 }
 
 /// Whether the agent only says what it is about to do.
@@ -143,13 +219,17 @@ fn announces(words: &str) -> bool {
     is_start || words.trim_end().ends_with(':')
 }
 
-/// Quotes the starts of the closing messages of earlier turns, latest first, as many as there is room for.
+/// Quotes the starts of the closing messages of earlier turns, as many as there is room for: turns that changed something
+/// before turns that only answered a question, latest first.
 fn earlier_outcomes(turns: &[&TurnText], room: usize) -> Option<String> {
-    let closings = closings(turns).skip(1);
+    let mut earlier: Vec<&TurnText> = answered(turns).skip(1).collect();
+    earlier.sort_by_key(|turn| !turn.has_changes);
+    let closings = earlier.into_iter().filter_map(TurnText::answer);
     let mut quoted: Vec<String> = Vec::new();
     let mut used = "Before that:".len();
     for words in closings.filter(|words| !announces(words)) {
-        let start = one_line(words, MAX_EARLIER_CHARS.min(room.saturating_sub(used + 3)));
+        let start =
+            one_line(&without_introduction(words), MAX_EARLIER_CHARS.min(room.saturating_sub(used + 3)));
         let quote = format!("\"{start}\"");
         if start.chars().count() < MIN_EARLIER_CHARS || quoted.contains(&quote) {
             continue;
@@ -234,9 +314,11 @@ fn commits(digests: &[Digest]) -> Option<String> {
 }
 
 /// Lists the latest result of each kind of check, failed ones first. A failure and a result before the last edits are left
-/// out if a later command with several steps succeeded, because it may have repeated the check.
-fn checks(digests: &[Digest]) -> Option<String> {
+/// out if a later command with several steps succeeded, because it may have repeated the check. If the agent mentions a
+/// failure, adds the last check that failed and was not run again, even if another check of its kind passed later.
+fn checks(digests: &[Digest], mentions_failure: bool) -> Option<String> {
     let mut latest: Vec<(CheckKind, &str, bool)> = Vec::new();
+    let mut open_failure: Option<&str> = None;
     let mut was_edited = false;
     let mut passed: Vec<&str> = Vec::new();
     for digest in digests.iter().rev() {
@@ -245,6 +327,13 @@ fn checks(digests: &[Digest]) -> Option<String> {
             let is_repeated = || passed.iter().any(|command| may_include(command, check.kind));
             let is_latest = latest.iter().all(|(kind, ..)| *kind != check.kind)
                 && !((has_failed || was_edited) && is_repeated());
+            let was_run_again =
+                || passed.iter().any(|command| *command == check.command || command.contains(" more"));
+            let has_passed_later =
+                || latest.iter().any(|(kind, title, _)| *kind == check.kind && !is_failure(title));
+            if has_failed && mentions_failure && has_passed_later() && !was_run_again() {
+                open_failure = open_failure.or(Some(&digest.title));
+            }
             if !has_failed {
                 passed.push(check.command);
             }
@@ -263,7 +352,8 @@ fn checks(digests: &[Digest]) -> Option<String> {
         let age = if *was_edited { " (before the last edits)" } else { "" };
         format!("\"{}\"{age}", one_line(title, 120))
     };
-    let lines: Vec<String> = latest.iter().map(line).collect();
+    let open_failure = open_failure.map(|title| format!("\"{}\" (not run again)", one_line(title, 120)));
+    let lines: Vec<String> = open_failure.into_iter().chain(latest.iter().map(line)).collect();
     (!lines.is_empty()).then(|| format!("Latest checks: {}.", lines.join(", ")))
 }
 
@@ -282,7 +372,7 @@ fn last_titles(digests: &[Digest], count: usize) -> Vec<&str> {
     digests.iter().rev().map(|digest| digest.title.as_str()).take(count).collect()
 }
 
-/// Ranks files by the number of changes, latest first among equals.
+/// Ranks files by the number of changes, latest first among equals. Files outside the repository are last.
 fn ranked_files<'a>(files: impl Iterator<Item = &'a str>) -> Vec<(&'a str, usize)> {
     let mut ranked: Vec<(&str, usize)> = Vec::new();
     let mut places = HashMap::new();
@@ -296,7 +386,8 @@ fn ranked_files<'a>(files: impl Iterator<Item = &'a str>) -> Vec<(&'a str, usize
         }
     }
     ranked.reverse();
-    ranked.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    // Files outside the repository, such as plans in the home folder, come last.
+    ranked.sort_by_key(|(file, count)| (file.starts_with(['/', '~']), std::cmp::Reverse(*count)));
     ranked
 }
 

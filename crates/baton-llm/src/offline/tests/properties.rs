@@ -192,7 +192,7 @@ fn check(tool_use: &ToolUse) {
     assert!(!observation.summary.trim().is_empty());
     assert!(observation.summary.chars().count() <= MAX_SUMMARY_CHARS);
     let detail = observation.detail.as_deref().unwrap_or_default();
-    assert!(detail.len() <= 7_600, "{}", detail.len());
+    assert!(detail.len() <= 7_900, "{}", detail.len());
     let escapes =
         |text: &str| text.chars().any(|letter| letter.is_control() && letter != '\n' && letter != '\t');
     assert!(
@@ -245,6 +245,7 @@ proptest! {
             prompt: prompt.clone(),
             closing: prompts.last().cloned(),
             status: TurnStatus::Done,
+            has_changes: false,
         };
         let turns = prompts.iter().map(turn).collect();
         let summary = Offline.summarize(&SessionMaterial { turns, digests, ..SessionMaterial::default() }).unwrap().summary;

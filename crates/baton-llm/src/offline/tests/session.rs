@@ -23,7 +23,8 @@ fn digest(tool: &str, title: &str, files: &[&str], functions: &[(&str, FunctionA
 }
 
 fn turn(prompt: &str, closing: Option<&str>) -> TurnText {
-    TurnText { prompt: prompt.to_owned(), closing: closing.map(str::to_owned), status: TurnStatus::Done }
+    let closing = closing.map(str::to_owned);
+    TurnText { prompt: prompt.to_owned(), closing, status: TurnStatus::Done, has_changes: false }
 }
 
 fn summarize(material: &SessionMaterial) -> SessionSummary {
@@ -103,6 +104,86 @@ fn summary_of_a_long_session_is_bounded_and_contains_its_end() {
     assert_eq!((summary.key_files.len(), summary.key_files[0].as_str()), (10, "src/main.rs"));
     assert_eq!(summary.key_decisions.len(), 10);
     assert_eq!(summary.key_decisions.last().unwrap(), "\"Round 299?\" User chose: yes.");
+}
+
+#[test]
+fn summary_names_the_requests_between_the_first_and_the_last() {
+    let turns = vec![
+        turn("Update the outdated comment in the parser", Some("Updated.")),
+        turn("Use a separate output function for each kind of agent", Some("Both have one now.")),
+        turn("why?", Some("They differ.")),
+        turn("ignore that error", Some("Done.")),
+    ];
+    let summary = summarize(&SessionMaterial { turns, ..SessionMaterial::default() }).summary;
+    assert!(
+        summary.starts_with(
+            "Asked to: \"Update the outdated comment in the parser\"; later: \"Use a separate output function for each kind of agent\"; last: \"ignore that error\"."
+        ),
+        "{summary}"
+    );
+}
+
+#[test]
+fn quoted_closing_begins_with_its_content_and_ends_with_its_question() {
+    let of = |closing: &str| {
+        let turns = vec![turn("Fix the login", Some(closing))];
+        summarize(&SessionMaterial { turns, ..SessionMaterial::default() }).summary
+    };
+    let filled = of(
+        "Perfect! All tests pass. Let me create a summary of what was done:\n\n## Summary\n\nThe login works again.",
+    );
+    assert!(filled.ends_with("concluded: \"All tests pass. The login works again.\""), "{filled}");
+    let long = "The cookie expires too early on some machines. ".repeat(20);
+    let asks = of(&format!("{long}\n\nThere are two ways. Which approach would you prefer?"));
+    assert!(asks.ends_with("… Which approach would you prefer?\""), "{asks}");
+    let later = of("---\n\nThe push works.\n\nIt is late.\n\nHere's the timeline:\n\n1. Commit");
+    assert!(
+        later.ends_with("concluded: \"The push works. It is late. Here's the timeline: 1. Commit\""),
+        "{later}"
+    );
+    let only = of("## Summary");
+    assert!(only.ends_with("concluded: \"## Summary\""), "{only}");
+}
+
+#[test]
+fn earlier_outcomes_of_turns_with_changes_come_first() {
+    let long = |words: &str| format!("{words} {}", "and so on for a while ".repeat(9));
+    let mut turns: Vec<TurnText> =
+        (0..9).map(|number| turn("What about it?", Some(&long(&format!("Answer {number}"))))).collect();
+    turns[0].has_changes = true;
+    let summary = summarize(&SessionMaterial { turns, ..SessionMaterial::default() }).summary;
+    assert!(summary.contains("Before that: \"Answer 0 "), "{summary}");
+}
+
+#[test]
+fn a_failed_check_that_was_not_run_again_is_named_if_the_agent_mentions_a_failure() {
+    let of = |closing: &str, titles: &[&str]| {
+        let turns = vec![turn("Fix the tests", Some(closing))];
+        let digests = titles.iter().map(|title| digest("Bash", title, &[], &[])).collect();
+        summarize(&SessionMaterial { turns, digests, ..SessionMaterial::default() }).summary
+    };
+    let titles = ["Run go test ./integration: at least 1 failed", "Run mise run test: 14 packages ok"];
+    let failed = of("Integration tests are still failing.", &titles);
+    assert!(
+        failed.contains(
+            "Latest checks: \"Run go test ./integration: at least 1 failed\" (not run again), \"Run mise run test: 14 packages ok\"."
+        ),
+        "{failed}"
+    );
+    assert!(!of("All is well.", &titles).contains("not run again"));
+    let repeated = [titles[0], "Run go test ./integration: 3 passed"];
+    assert!(!of("Nothing fails now.", &repeated).contains("not run again"));
+}
+
+#[test]
+fn files_outside_the_repository_are_named_last() {
+    let digests = vec![
+        digest("Write", "Write plan", &["/home/dev/.claude/plans/plan.md"], &[]),
+        digest("Edit", "Edit plan", &["/home/dev/.claude/plans/plan.md"], &[]),
+        digest("Edit", "Modify load in src/a.rs", &["src/a.rs"], &[]),
+    ];
+    let summary = summarize(&SessionMaterial { digests, ..SessionMaterial::default() });
+    assert_eq!(summary.key_files, ["src/a.rs", "/home/dev/.claude/plans/plan.md"]);
 }
 
 #[test]
@@ -262,7 +343,12 @@ fn the_goal_is_a_request_of_the_user() {
     let command = "<command-message>review</command-message>\n<command-name>/review</command-name>\n\
                    <command-args>the open pull request</command-args>";
     assert!(of(&[command]).contains("Asked to: \"/review the open pull request\"."), "{}", of(&[command]));
-    let bare = of(&["/brainstorm", "I would like to add hooks for the end of a session"]);
+    let turns = vec![
+        turn("/ide", None),
+        turn("/brainstorm", Some("What would you like to add?")),
+        turn("I would like to add hooks for the end of a session", None),
+    ];
+    let bare = summarize(&SessionMaterial { turns, ..SessionMaterial::default() }).summary;
     assert!(bare.starts_with("Asked to: \"/brainstorm\"; then: \"I would like to add hooks"), "{bare}");
 }
 
