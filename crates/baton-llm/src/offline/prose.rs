@@ -2,19 +2,35 @@
 //! its sections: conclusions first, then the beginning of every section, then the rest in order.
 
 use super::facts::{Detail, names, paths};
-use super::text::{first_sentence, shorten};
+use super::text::{first_sentence, one_line, shorten};
 
 /// Detail size of an observation that is mainly such a text.
-pub(super) const PROSE_BYTES: usize = 7_600;
+pub(super) const PROSE_BYTES: usize = 7_900;
 
 /// Longest and shortest limit of a paragraph when the text does not fit.
 const MAX_PARAGRAPH: usize = 600;
 const MIN_PARAGRAPH: usize = 160;
+/// A sentence that is shorter, in characters, often needs the next one: "All of it is done."
+const SHORT_SENTENCE: usize = 50;
 /// How many blocks of a text are read.
 const MAX_BLOCKS: usize = 2_000;
 
 /// Words of headings and labels of what a text concludes.
-const CONCLUSIONS: &[&str] = &["verdict", "root cause", "conclusion", "summary", "bottom line", "answer"];
+const CONCLUSIONS: &[&str] = &[
+    "verdict",
+    "root cause",
+    "conclusion",
+    "summary",
+    "bottom line",
+    "answer",
+    "key finding",
+    "key insight",
+    "key point",
+];
+
+/// Words of headings of sections that a gist leaves out: praise, and lists of places.
+const UNIMPORTANT: &[&str] =
+    &["strength", "went well", "done well", "positive", "praise", "location", "reference", "key files"];
 
 /// Words of headings above conclusions, decisions and goals.
 const CONCLUSIVE: &[&str] = &[
@@ -63,13 +79,15 @@ struct Block {
     text: String,
     /// Index of the heading above it; its own index for a heading.
     section: Option<usize>,
+    /// Index of the heading of the section that contains the section of a heading.
+    parent: Option<usize>,
 }
 
 impl Block {
     fn states_something(&self) -> bool {
         matches!(self.kind, Kind::Paragraph | Kind::Item)
             && self.text.split_whitespace().count() > 5
-            && !self.text.ends_with(':')
+            && (!self.text.ends_with(':') || self.text.contains(". "))
     }
 }
 
@@ -102,30 +120,60 @@ pub(super) fn fill(text: &str, cwd: Option<&str>, detail: &mut Detail) {
 /// text has no statement.
 pub(super) fn gist(text: &str, characters: usize) -> String {
     let blocks = blocks(text);
-    let states = |block: &&Block| block.states_something() && !announces(&block.text);
+    let states = |block: &&Block| is_statement(&blocks, block);
     let opening = blocks.iter().take_while(|block| matches!(block.kind, Kind::Heading | Kind::Paragraph));
     let opening = opening.filter(|block| block.kind == Kind::Paragraph).find(states);
     let concluded = conclusion(&blocks, CONCLUSIONS).or_else(|| conclusion(&blocks, CONCLUSIVE));
-    let Some(first) = opening.or_else(|| blocks.iter().find(states)).or(blocks.first()) else {
+    let any = || blocks.iter().find(|block| block.states_something() && !announces(&block.text));
+    let Some(first) = opening.or_else(|| blocks.iter().find(states)).or_else(any).or(blocks.first()) else {
         return String::new();
     };
     let Some(concluded) = concluded.filter(|block| block.text != first.text) else {
-        return first_sentence(bare(&first.text), characters);
+        return first_sentences(bare(&first.text), characters);
     };
-    let lead = first_sentence(bare(&first.text), characters * 3 / 5);
+    let mut lead = first_sentences(bare(&first.text), characters * 3 / 5);
+    if !lead.ends_with(['.', '!', '?', '…', ':']) {
+        lead.push('.');
+    }
     let room = characters.saturating_sub(lead.chars().count() + 1);
     format!("{lead} {}", first_sentence(bare(&concluded.text), room))
+}
+
+/// Returns the first sentence of a paragraph, and the second if the first is short.
+fn first_sentences(text: &str, characters: usize) -> String {
+    let first = first_sentence(text, characters);
+    let rest = one_line(text, characters * 3);
+    let rest = rest.strip_prefix(first.as_str()).unwrap_or_default().trim();
+    let room = characters.saturating_sub(first.chars().count() + 1);
+    if first.chars().count() >= SHORT_SENTENCE
+        || rest.is_empty()
+        || rest.ends_with(':')
+        || room < SHORT_SENTENCE
+    {
+        return first;
+    }
+    format!("{first} {}", first_sentence(rest, room))
 }
 
 /// Returns the first statement of the last section with one of these words in its heading, or the last statement with
 /// such a label. Reports conclude at their end.
 fn conclusion<'a>(blocks: &'a [Block], words: &[&str]) -> Option<&'a Block> {
-    let states = |block: &&Block| block.states_something() && !announces(&block.text);
+    let states = |block: &&Block| is_statement(blocks, block);
     let last = blocks.iter().rev().find(|block| states(block) && concludes(blocks, block, words))?;
     if label(&last.text).is_some_and(|label| has_word(label, words)) {
         return Some(last);
     }
     blocks.iter().find(|block| states(block) && block.section == last.section)
+}
+
+/// Whether a block may stand for a text: neither an announcement nor praise nor a list of places.
+fn is_statement(blocks: &[Block], block: &Block) -> bool {
+    let is_unimportant = || {
+        headings_of(blocks, block)
+            .filter_map(|at| blocks.get(at))
+            .any(|heading| has_word(&heading.text, UNIMPORTANT))
+    };
+    block.states_something() && !announces(&block.text) && !is_unimportant()
 }
 
 /// The first heading of a text without its marks, or its first line.
@@ -172,15 +220,22 @@ fn announces(text: &str) -> bool {
 
 /// Whether a block is below a heading with one of these words, or begins with such a label: `**Goal:**`, `Verdict:`.
 fn concludes(blocks: &[Block], block: &Block, words: &[&str]) -> bool {
-    let heading = block.section.and_then(|at| blocks.get(at)).map(|heading| heading.text.as_str());
-    [label(&block.text), heading].into_iter().flatten().any(|text| has_word(text, words))
+    let nearest = block.section.and_then(|at| blocks.get(at));
+    // A line in bold is a part of the section that it is in.
+    let outer = nearest.filter(|heading| heading.text.starts_with("**")).and_then(|heading| heading.parent);
+    let headings = nearest.into_iter().chain(outer.and_then(|at| blocks.get(at)));
+    let texts = headings.map(|heading| heading.text.as_str()).chain(label(&block.text));
+    texts.into_iter().any(|text| has_word(text, words))
 }
 
 /// The label at the start of a paragraph or list item.
 fn label(text: &str) -> Option<&str> {
     let text = bare(text);
     let label = match text.strip_prefix("**") {
-        Some(rest) => rest.split_once("**")?.0,
+        Some(rest) => {
+            let (label, after) = rest.split_once("**")?;
+            (label.ends_with(':') || after.starts_with(':')).then_some(label)?
+        }
         None => text.split_once(": ")?.0,
     };
     (label.split_whitespace().count() <= 4).then_some(label)
@@ -194,13 +249,18 @@ fn has_word(text: &str, words: &[&str]) -> bool {
 fn blocks(text: &str) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
     let mut section = None;
+    // The open headings with their levels.
+    let mut above: Vec<(usize, usize)> = Vec::new();
     let mut is_fenced = false;
     let mut is_open = false;
-    for line in text.lines() {
+    // The fields before a document, between two lines `---`, are a block each.
+    let mut is_front = text.trim_start().starts_with("---\n");
+    for (number, line) in text.trim_start().lines().enumerate() {
         let bare = line.trim();
         if blocks.len() >= MAX_BLOCKS {
             break;
         }
+        is_front &= number == 0 || bare != "---";
         if bare.starts_with("```") {
             is_fenced = !is_fenced;
             is_open = false;
@@ -213,21 +273,39 @@ fn blocks(text: &str) -> Vec<Block> {
         }
         let kind = kind_of(bare, is_fenced);
         match blocks.last_mut() {
-            Some(last) if is_open && kind == Kind::Paragraph => {
+            Some(last) if is_open && kind == Kind::Paragraph && !is_front => {
                 last.text.push(' ');
                 last.text.push_str(bare);
             }
             _ if bare.is_empty() => {}
             _ => {
+                let mut parent = None;
                 if kind == Kind::Heading {
                     section = Some(blocks.len());
+                    let level = heading_level(bare);
+                    above.retain(|(_, other)| *other < level);
+                    parent = above.last().map(|(at, _)| *at);
+                    above.push((blocks.len(), level));
                 }
-                blocks.push(Block { kind, text: bare.to_owned(), section });
+                blocks.push(Block { kind, text: bare.to_owned(), section, parent });
             }
         }
         is_open = matches!(kind, Kind::Paragraph | Kind::Item);
     }
     blocks
+}
+
+/// Returns the level of a heading. A line in bold is below all headings.
+fn heading_level(line: &str) -> usize {
+    match line.bytes().take_while(|byte| *byte == b'#').count() {
+        0 => usize::MAX,
+        level => level,
+    }
+}
+
+/// Returns the indexes of the headings above a block, the nearest first.
+fn headings_of<'a>(blocks: &'a [Block], block: &Block) -> impl Iterator<Item = usize> + 'a {
+    std::iter::successors(block.section, |at| blocks.get(*at)?.parent)
 }
 
 fn kind_of(line: &str, is_fenced: bool) -> Kind {
@@ -262,7 +340,10 @@ fn choose(blocks: &[Block], bytes: usize) -> Vec<(usize, String)> {
             if is_first {
                 seen = Some(block.section);
             }
+            // "Perfect! Let me create a report."
+            let is_filler = index == 0 && announces(&block.text) && blocks.len() > 1;
             let is_wanted = block.kind != Kind::Heading
+                && !is_filler
                 && match pass {
                     0 => block.kind.is_text() && (index == 0 || concludes(blocks, block, CONCLUSIVE)),
                     1 => block.kind.is_text() && is_first,
@@ -272,12 +353,16 @@ fn choose(blocks: &[Block], bytes: usize) -> Vec<(usize, String)> {
             if !is_wanted || is_chosen.get(index).copied().unwrap_or(true) {
                 continue;
             }
-            // The heading comes with the first block below it.
-            let heading = block.section.filter(|at| !is_chosen.get(*at).copied().unwrap_or(true));
-            let needed = cost(block) + heading.and_then(|at| blocks.get(at)).map_or(0, cost);
+            // All headings above come with the first block below them: a point of criticism must not appear below
+            // "Strengths".
+            let headings: Vec<usize> = headings_of(blocks, block)
+                .filter(|at| !is_chosen.get(*at).copied().unwrap_or(true))
+                .collect();
+            let needed =
+                cost(block) + headings.iter().filter_map(|at| blocks.get(*at)).map(cost).sum::<usize>();
             if needed <= room {
                 room -= needed;
-                for at in heading.into_iter().chain([index]) {
+                for at in headings.into_iter().chain([index]) {
                     if let Some(chosen) = is_chosen.get_mut(at) {
                         *chosen = true;
                     }
@@ -322,11 +407,36 @@ mod tests {
     }
 
     #[test]
+    fn points_stay_below_all_their_headings() {
+        let words = "Words about the code that were written in this place of the review. ".repeat(3);
+        let issues: String =
+            (1..6).map(|n| format!("**{n}. Point {n}**\n\n{words}\n\n{words}\n\n")).collect();
+        let text = format!(
+            "Perfect! Let me write it.\n\n### Strengths\n\n{words}\n\n### Issues\n\n#### Critical\n\n{issues}"
+        );
+        let kept = filled(&text, 1_200);
+        assert!(kept.contains("### Issues\n#### Critical\n**1. Point 1**"), "{kept}");
+        assert!(!kept.contains("Perfect!"), "{kept}");
+    }
+
+    #[test]
+    fn the_gist_leaves_out_praise_and_lists_of_places() {
+        let review = "### Strengths\n\n1. The helper is clean and easy to read for all.\n\n### Issues\n\n1. The lock is held during the call of the server.\n\n### File Locations Summary\n\n- The lock of the server is in src/lock.rs\n";
+        assert_eq!(gist(review, 200), "The lock is held during the call of the server.");
+        let document = "---\nname: find-code\ndescription: Search for related code before writing new code.\n---\n\n# Find code\n\n- **Recommendations** - what to use of the code that exists\n";
+        assert_eq!(gist(document, 200), "description: Search for related code before writing new code.");
+    }
+
+    #[test]
     fn the_gist_is_a_statement_and_not_a_list_number() {
         let report = "Perfect! I have everything now, here we go.\n\n### Issues\n\n1. **`save` drops the error** of the second write.\n";
         assert_eq!(gist(report, 200), "**`save` drops the error** of the second write.");
         let long = "Great, I have it all.\n\n## Summary: how hooks are handled\n\n- **When**: a session starts in the morning\n\n### Risks\n\nTwo hooks can write the same file.\n";
         assert_eq!(gist(long, 200), "**When**: a session starts in the morning");
+        let plan = "# Plan\n\nAll of it is done. This plan adds tests of the version to the store.\n";
+        assert_eq!(gist(plan, 200), "All of it is done. This plan adds tests of the version to the store.");
+        let opened = "## Logging\n\nThe package writes JSON lines to one file. Key functions:\n\n- `init` starts it all for a session\n";
+        assert_eq!(gist(opened, 200), "The package writes JSON lines to one file.");
         let labelled = "## Review of the login page\n\nThe page was read from top to bottom.\n\n**Verdict:** two errors must be fixed before release.\n\n## Files\n\n- src/login.rs holds the whole page\n";
         assert_eq!(
             gist(labelled, 200),
