@@ -87,6 +87,8 @@ struct Changed<'a> {
     replaced: Option<Replaced>,
     /// The whole text of a document that was written, not edited.
     document: Option<&'a str>,
+    /// The heading of a plan that was edited.
+    plan: Option<String>,
 }
 
 impl Changed<'_> {
@@ -144,7 +146,9 @@ fn one_file(call: &Call<'_>) -> Option<Draft> {
     file.path = path;
     let changes = confirmed(changes, &file);
     let document = whole.filter(|_| pairs.is_empty() && is_prose(path));
-    Some(describe(call, &[Changed { path: shown, patch: file, line, changes, replaced, document }]))
+    let is_plan = is_prose(path) && path.to_ascii_lowercase().contains("plan");
+    let plan = original.filter(|_| is_plan).and_then(prose::heading);
+    Some(describe(call, &[Changed { path: shown, patch: file, line, changes, replaced, document, plan }]))
 }
 
 type Input<'a, 'b> = &'b dyn Fn(&[&str]) -> Option<&'a str>;
@@ -215,6 +219,7 @@ fn from_codex(call: &Call<'_>, text: &str) -> Option<Draft> {
             changes: confirmed(code::compare(patch.path, &patch.before, &patch.after), &patch),
             replaced: Replaced::identifier(&patch),
             document: None,
+            plan: None,
             patch,
         })
         .collect();
@@ -305,6 +310,9 @@ fn title_of(file: &Changed<'_>) -> String {
         return title(&format!("Delete file {path}"), None);
     }
     match (new.is_empty(), modified.is_empty(), deleted.is_empty()) {
+        (true, true, true) if let Some(plan) = &file.plan => {
+            title(&format!("Edit plan '{}' in {path}", one_line(plan, 60)), Some(&line_counts(file)))
+        }
         (true, true, true) => {
             let place = subject_of(file).map(|subject| format!(" ({subject})")).unwrap_or_default();
             title(&format!("Edit {path}{place}"), Some(&line_counts(file)))
@@ -400,8 +408,8 @@ fn sentence(file: &Changed<'_>) -> String {
     sentence
 }
 
-/// Returns what a document says, or the longest comment in the new lines of code, which often states the reason.
-/// Consecutive comment lines are one comment.
+/// Returns what a document says, or the longest comment in the new lines of code, which often states the reason, or the
+/// first comment of a new file. Consecutive comment lines are one comment.
 fn reason(file: &Changed<'_>) -> Option<String> {
     if is_prose(&file.path) {
         let gist = prose::gist(&file.patch.added.join("\n"), 200);
@@ -438,8 +446,16 @@ fn reason(file: &Changed<'_>) -> Option<String> {
         let is_torn = first.starts_with(|letter: char| letter.is_lowercase()) && !is_name(first);
         comment.split_whitespace().count() >= 4 && !is_torn
     };
-    let best = comments.iter().filter(is_whole).max_by_key(|comment| comment.len())?;
-    Some(first_sentence(best, 200).trim_end_matches('.').to_owned())
+    let is_notice = |comment: &&String| {
+        ["Copyright", "SPDX", "Licensed", "License"].iter().any(|start| comment.starts_with(start))
+    };
+    let mut whole = comments.iter().filter(|comment| is_whole(comment) && !is_notice(comment));
+    // A new file begins with what it is for.
+    let best = match file.patch.file_action {
+        FileAction::Created => whole.next(),
+        _ => whole.max_by_key(|comment| comment.len()),
+    };
+    Some(first_sentence(best?, 200).trim_end_matches('.').to_owned())
 }
 
 /// Adds the changed lines. For a large change, adds as many lines of both sides as fit, definitions first,
@@ -488,7 +504,7 @@ fn choose(lines: &[String], side: &[usize], mut room: usize) -> Vec<usize> {
 }
 
 /// Returns true for a line that is useful without its context: a definition or a reason.
-fn is_informative(line: &str) -> bool {
+pub(super) fn is_informative(line: &str) -> bool {
     const STARTS: &[&str] = &[
         "func ",
         "fn ",

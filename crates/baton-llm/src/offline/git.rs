@@ -77,10 +77,13 @@ pub(super) fn step_result(step: &Step, line: &CommandLine, output: &str) -> Opti
             })
         }
         "push" if rest.is_empty() => result("Push current branch".to_owned(), pushed(output)),
-        "push" => result(
-            format!("Push {}", join_within(rest, 50)).replace("Push origin,", "Push to origin"),
-            pushed(output),
-        ),
+        "push" => {
+            let done = match rest {
+                [remote, branch] => format!("Push to {} {}", one_line(remote, 40), one_line(branch, 60)),
+                _ => format!("Push {}", join_within(rest, 50)),
+            };
+            result(done, pushed(output))
+        }
         "add" if rest.is_empty() || *rest == ["."] => result("Stage all changes".to_owned(), None),
         "add" => result(format!("Stage {}", join_within(rest, 70)), None),
         "checkout" | "switch" if step.words.iter().any(|word| word == "--") => {

@@ -11,7 +11,7 @@ use super::compressor::Draft;
 use super::facts::{Detail, MAX_DETAIL_LINE, names};
 use super::language::{Kind, Language};
 use super::skeleton::WHOLE_BYTES;
-use super::text::{clean, counted, file_name, join_within, one_line, shorten, size_in_words};
+use super::text::{clean, counted, file_name, first_sentence, join_within, one_line, shorten, size_in_words};
 use super::title::title;
 use super::{patch, prose, shell, structure};
 
@@ -127,8 +127,11 @@ pub(super) fn describe(call: &Call<'_>, view: &View<'_>) -> Draft {
         done.push_str(&format!(" {range}"));
     }
     let heads = headings(view);
+    // What begins near the end of a part is not what the part is about.
+    let is_subject = |symbol: &&Symbol| range.is_none() || symbol.line * 2 <= view.lines() + 1;
     let conflicts = view.content.lines().filter(|line| line.starts_with("<<<<<<< ")).count();
-    let outcome = match symbols.iter().find(|symbol| symbol.kind != Kind::Constant).or(symbols.first()) {
+    let first = symbols.iter().find(|symbol| symbol.kind != Kind::Constant).or(symbols.first());
+    let outcome = match first.filter(is_subject) {
         _ if conflicts > 0 => Some(format!("{} not resolved", counted(conflicts, "merge conflict"))),
         Some(symbol) if view.is_simplified() => Some(format!("{} and others", symbol.qualified(&view.path))),
         Some(symbol) if symbols.len() == 1 => Some(symbol.qualified(&view.path)),
@@ -163,7 +166,38 @@ fn summary(view: &View<'_>, symbols: &[Symbol], range: Option<&str>) -> String {
             .filter(|(kind, _)| count(*kind) > 0 && !view.is_simplified())
             .map(|(kind, noun)| counted(count(kind), noun))
             .collect();
-    if counts.is_empty() { format!("{seen}.") } else { format!("{seen}: {}.", counts.join(", ")) }
+    let seen = if counts.is_empty() { format!("{seen}.") } else { format!("{seen}: {}.", counts.join(", ")) };
+    match opening_comment(view.content).filter(|_| view.start <= 1 && !is_prose(&view.path)) {
+        Some(comment) => format!("{seen} Says: \"{comment}\"."),
+        None => seen,
+    }
+}
+
+/// Returns the first sentence of the comment at the start of a source file or script, which says what it is for.
+fn opening_comment(content: &str) -> Option<String> {
+    let lines = content.lines().map(str::trim).skip_while(|line| line.is_empty() || line.starts_with("#!"));
+    let mut words: Vec<&str> = Vec::new();
+    for line in lines.take(20) {
+        let marks = ["//!", "///", "//", "/**", "/*", "\"\"\"", "# "];
+        let text = match marks.iter().find_map(|mark| line.strip_prefix(mark)) {
+            Some(text) => text,
+            // The lines inside a block comment.
+            None if !words.is_empty() => line.strip_prefix("* ").unwrap_or_default(),
+            None => return None,
+        };
+        let text = text.trim_end_matches("*/").trim_end_matches("\"\"\"").trim();
+        if text.is_empty() && !words.is_empty() {
+            break;
+        }
+        words.extend(Some(text).filter(|text| !text.is_empty()));
+    }
+    let comment = words.join(" ");
+    let is_notice =
+        ["Copyright", "SPDX", "Licensed", "License", "nolint", "eslint", "-*-", "@", "go:build", "+build"]
+            .iter()
+            .any(|start| comment.starts_with(start));
+    let is_sentence = comment.split_whitespace().count() >= 4 && !is_notice;
+    is_sentence.then(|| first_sentence(&comment, 160).trim_end_matches('.').to_owned())
 }
 
 /// The lines if they are few. Otherwise types with their methods and functions, and the values of constants; then lines of
@@ -172,7 +206,7 @@ fn code_detail(view: &View<'_>, source: &str, symbols: &[Symbol], detail: &mut D
     if symbols.is_empty() || view.content.len() <= detail.left() {
         return text_excerpt(view.content, detail);
     }
-    let whole = detail.reserve(detail.left() * 11 / 20);
+    let whole = detail.reserve(detail.left() * 2 / 5);
     let place = |symbol: &Symbol| format!("{}:{}", symbol.name, symbol.line + view.start - 1);
     let of = |kind: Kind| symbols.iter().filter(move |symbol| symbol.kind == kind);
     detail.list("Types", of(Kind::Type).map(place));
@@ -198,11 +232,12 @@ fn code_detail(view: &View<'_>, source: &str, symbols: &[Symbol], detail: &mut D
     if !is_large {
         return excerpt(view.content, detail);
     }
-    let whole = detail.reserve(detail.left() * 5 / 6);
-    if is_part {
+    let whole = detail.reserve(detail.left() / 3);
+    let comments = if is_part { comments(view.content) } else { documentation(view.content) };
+    if is_part && comments.len() < MIN_COMMENTS {
         excerpt(view.content, detail);
     } else {
-        detail.lines(documentation(view.content));
+        detail.lines(comments);
     }
     detail.restore(whole);
     // The names make a large file searchable.
@@ -211,17 +246,28 @@ fn code_detail(view: &View<'_>, source: &str, symbols: &[Symbol], detail: &mut D
 
 /// Returns the first lines of the comments that document definitions.
 fn documentation(source: &str) -> Vec<&str> {
-    let is_comment = |line: &str| {
+    first_comment_lines(source, |line| {
         let bare = line.trim_start();
         bare.starts_with("/// ")
             || line.starts_with("// ")
             || bare.starts_with("# ")
             || bare.starts_with("\"\"\"")
-    };
+    })
+}
+
+/// Returns the first lines of all comments, also of those inside functions.
+fn comments(source: &str) -> Vec<&str> {
+    first_comment_lines(source, |line| {
+        let bare = line.trim_start();
+        ["// ", "/// ", "# ", "\"\"\""].iter().any(|mark| bare.starts_with(mark))
+    })
+}
+
+fn first_comment_lines(source: &str, is_comment: impl Fn(&str) -> bool) -> Vec<&str> {
     let mut is_first = true;
     let mut lines = Vec::new();
     for line in source.lines() {
-        if is_comment(line) && is_first && line.split_whitespace().count() > 4 {
+        if is_comment(line) && is_first && line.split_whitespace().count() > 3 {
             lines.push(line.trim());
         }
         is_first = !is_comment(line);
@@ -264,8 +310,13 @@ fn excerpt(text: &str, detail: &mut Detail) {
     if lines.iter().map(|(_, line)| line.len() + 1).sum::<usize>() <= detail.left() {
         return detail.lines(lines.iter().map(|(_, line)| line));
     }
-    let has_words = |(_, line): &&(usize, String)| line.chars().any(char::is_alphanumeric);
-    let lines: Vec<&(usize, String)> = lines.iter().filter(has_words).collect();
+    // Between `import (` and `)`.
+    let mut is_inside = false;
+    let is_shown = |(_, line): &&(usize, String)| {
+        is_inside = (is_inside || line == "import (") && line != ")";
+        !is_inside && !is_import(line) && line.chars().any(char::is_alphanumeric)
+    };
+    let lines: Vec<&(usize, String)> = lines.iter().filter(is_shown).collect();
     let parts = (detail.left() / EXCERPT_BYTES).clamp(1, MAX_EXCERPTS);
     let share = (detail.left() / parts).saturating_sub(24);
     for part in 0..parts {
@@ -284,6 +335,15 @@ fn excerpt(text: &str, detail: &mut Detail) {
             detail.line(&format!("[{} left out]", counted(next - first, "line")));
         }
     }
+}
+
+/// Whether a line of code only imports something or names the package.
+fn is_import(line: &str) -> bool {
+    let starts_with = |starts: &[&str]| starts.iter().any(|start| line.starts_with(start));
+    let is_statement = starts_with(&["use ", "import ", "using "]) && line.ends_with(';');
+    let is_python = line.starts_with("from ") && line.contains(" import ");
+    let is_short = starts_with(&["package ", "import ", "#include "]) && line.split_whitespace().count() == 2;
+    is_statement || is_python || is_short
 }
 
 /// Adds the text, or its headings and parts of it.

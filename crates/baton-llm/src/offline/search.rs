@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::call::Call;
 use super::compressor::Draft;
+use super::edit::is_informative;
 use super::facts::Detail;
 use super::text::{counted, join_within, one_line, relative};
 use super::title::title;
@@ -31,6 +32,8 @@ pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
 struct FileHits<'a> {
     path: &'a str,
     hits: Vec<(Option<usize>, &'a str)>,
+    /// Lines around the hits: those before the first hit, and the others.
+    before: Vec<&'a str>,
     context: Vec<&'a str>,
 }
 
@@ -218,17 +221,30 @@ fn fill_hits(files: Vec<FileHits<'_>>, detail: &mut Detail) {
     if shown < count {
         detail.line(&format!("[{} of {count} hits left out]", count - shown));
     } else if is_whole || count <= 8 {
-        // The lines around the hits come after the hits.
-        let around = files.iter().flat_map(|file| &file.context).filter(|line| !line.trim().is_empty());
+        // The lines around the hits come after the hits. What follows a hit says more than what is far before it.
+        let around = files.iter().flat_map(|file| &file.context);
+        let around = around.chain(files.iter().flat_map(|file| &file.before));
+        let around = around.filter(|line| !line.trim().is_empty());
         detail.lines(around.map(|line| format!("| {}", line.trim_end())));
     } else {
         // Only the places of the hits are listed so far.
-        let text = |file: &FileHits<'_>, (line, text): &(Option<usize>, &str)| {
-            let line = line.map(|line| format!(":{line}")).unwrap_or_default();
-            format!("{}{line}: {}", super::text::file_name(file.path), one_line(text, 110))
-        };
-        detail.lines(files.iter().flat_map(|file| file.hits.iter().map(move |hit| text(file, hit))));
+        detail.lines(different_hits(&files));
     }
+}
+
+/// Returns the hits with different texts, definitions first. Lines that use a name often repeat each other.
+fn different_hits(files: &[FileHits<'_>]) -> Vec<String> {
+    let mut seen = HashSet::new();
+    let mut hits: Vec<(bool, String)> = Vec::new();
+    for file in files {
+        for (line, text) in file.hits.iter().filter(|(_, text)| seen.insert(text.trim())) {
+            let line = line.map(|line| format!(":{line}")).unwrap_or_default();
+            let hit = format!("{}{line}: {}", super::text::file_name(file.path), one_line(text, 110));
+            hits.push((is_informative(text.trim()), hit));
+        }
+    }
+    hits.sort_by_key(|(is_definition, _)| !is_definition);
+    hits.into_iter().map(|(_, hit)| hit).collect()
 }
 
 /// Groups the output of a search by file.
@@ -271,6 +287,7 @@ fn hits<'a>(output: &'a str, cwd: Option<&str>, search: &Search<'a>) -> Vec<File
         });
         let Some(file) = files.get_mut(at) else { continue };
         match context {
+            Some((_, text)) if file.hits.is_empty() => file.before.push(text),
             Some((_, text)) => file.context.push(text),
             None => file.hits.push((hit.line, hit.text)),
         }
@@ -425,7 +442,7 @@ mod tests {
             (files[0].path, files[0].hits.as_slice()),
             ("a/x-1-b.go", [(Some(12), "\thit()")].as_slice())
         );
-        assert_eq!(files[0].context, ["before"]);
+        assert_eq!(files[0].before, ["before"]);
         assert_eq!(found("7:let x\n8-ctx\n", Some("a.rs"), true)[0].hits, [(Some(7), "let x")]);
         assert!(found("No matches found", None, false).is_empty());
         let log = found("a.log:{\"time\":\"16:49:46\"}\n", None, false);

@@ -21,6 +21,10 @@ use super::verdict::Verdict;
 /// The output of a search up to this size is kept as it is.
 const SHOWN_BYTES: usize = 700;
 
+/// Maximum number of lines of an output whose last line states the result, and of words of it in a title.
+const MAX_REPORT_LINES: usize = 6;
+const MAX_RESULT_WORDS: usize = 6;
+
 /// Detail size of a diff that is not large.
 const DIFF_BYTES: usize = 2_000;
 
@@ -240,9 +244,8 @@ fn result(report: &Report<'_>) -> Option<String> {
     if let Some(failure) = failure {
         return Some(one_line(failure, 48));
     }
-    let mut lines = run.output.lines().map(str::trim).filter(|line| !line.is_empty());
-    let first = lines.next();
-    let others = lines.count();
+    let lines: Vec<&str> = run.output.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let first = lines.first().copied();
     let checks = line.main_steps().iter().any(|step| step.purpose() >= Purpose::Check);
     match (first, ending) {
         (Some(_), _) if line.main_steps().iter().any(|step| step.prints_only_faults()) => {
@@ -254,9 +257,21 @@ fn result(report: &Report<'_>) -> Option<String> {
             let is_quiet_success = *ending == Ending::Succeeded && !only_inspects;
             Some(if is_quiet_success { "done" } else { "no output" }.to_owned())
         }),
-        (Some(first), _) if others == 0 && first.chars().count() <= 60 => Some(first.to_owned()),
-        (Some(_), _) => structure::outcome(&run.output).or_else(|| Some(counted(others + 1, "line"))),
+        (Some(first), _) if lines.len() == 1 && first.chars().count() <= 60 => Some(first.to_owned()),
+        (Some(_), _) => structure::outcome(&run.output)
+            .or_else(|| last_words(&lines).filter(|_| !only_inspects && !checks))
+            .or_else(|| Some(counted(lines.len(), "line"))),
     }
+}
+
+/// Returns the start of the last line of a short output, which states the result of most commands.
+fn last_words(lines: &[&str]) -> Option<String> {
+    let last = lines.last().filter(|_| lines.len() <= MAX_REPORT_LINES)?;
+    let words: Vec<&str> = last.split_whitespace().take(MAX_RESULT_WORDS + 1).collect();
+    let is_statement = words.len() > 2 && words.iter().any(|word| word.chars().all(char::is_alphabetic));
+    let is_cut = words.len() > MAX_RESULT_WORDS;
+    let start = words.get(..MAX_RESULT_WORDS.min(words.len()))?.join(" ");
+    is_statement.then(|| if is_cut { format!("{start}…") } else { start })
 }
 
 fn phrase(steps: &[&Step], run: &Run) -> String {

@@ -534,3 +534,109 @@ fn edit_of_a_document_quotes_the_document() {
         seen.summary
     );
 }
+
+fn read_go(content: &str, start: usize, total: usize) -> baton_core::observation::CompressedObservation {
+    let path = "/home/dev/app/src/hooks.go";
+    let lines = content.lines().count();
+    observe(
+        "Read",
+        json!({ "file_path": path, "offset": start, "limit": lines }),
+        json!({ "type": "text", "file": { "filePath": path, "content": content, "numLines": lines, "startLine": start, "totalLines": total } }),
+    )
+}
+
+#[test]
+fn part_of_a_function_is_not_named_after_what_follows_it() {
+    let steps: String =
+        (0..80).map(|n| format!("\t// Write the summary of step {n} to disk\n\tif err := write({n}); err != nil {{\n\t\treturn err\n\t}}\n")).collect();
+    let seen = read_go(
+        &format!("{steps}\treturn nil\n}}\n\nfunc handlePostTodo() error {{\n\treturn nil\n}}\n"),
+        400,
+        1_000,
+    );
+    assert_eq!(seen.title, "Read src/hooks.go lines 400-725");
+    assert!(detail(&seen).contains("// Write the summary of step 0 to disk"), "{}", detail(&seen));
+}
+
+#[test]
+fn file_is_described_by_the_comment_at_its_start() {
+    let source = "// Package hooks runs the hooks of all agents.\n// It has no state.\npackage hooks\n\nfunc Run() {}\n";
+    let seen = read_go(source, 1, 5);
+    assert_eq!(
+        seen.summary,
+        "Read all 5 lines of src/hooks.go: 1 function. Says: \"Package hooks runs the hooks of all agents\"."
+    );
+    let seen = read_go("// Copyright 2026 The authors of this file\npackage hooks\n\nfunc Run() {}\n", 1, 4);
+    assert_eq!(seen.summary, "Read all 4 lines of src/hooks.go: 1 function.");
+}
+
+#[test]
+fn new_file_quotes_its_first_comment() {
+    let content = "# Imports checkpoints of merged forks.\n#\n# How it works, step by step:\n#   1. Find the trailers of all commits that were merged\n#   2. Fetch the branch\nname: import\n";
+    let seen = observe(
+        "Write",
+        json!({ "file_path": "/home/dev/app/.github/import.yml", "content": content }),
+        json!({ "type": "create", "filePath": "/home/dev/app/.github/import.yml", "content": content, "structuredPatch": [] }),
+    );
+    assert!(seen.summary.ends_with("Says: \"Imports checkpoints of merged forks\"."), "{}", seen.summary);
+}
+
+#[test]
+fn different_hits_and_definitions_are_shown_first() {
+    let uses: String = (1..40)
+        .map(|n| format!("src/a_test.go:{n}:\tif err := strategy.EnsureSetup(); err != nil {{\n"))
+        .collect();
+    let content = format!(
+        "{uses}src/a.go:7:func (s *Auto) EnsureSetup() error {{\nsrc/b.go:9:\t// EnsureSetup is called once\n"
+    );
+    let seen = observe(
+        "Grep",
+        json!({ "pattern": "EnsureSetup", "output_mode": "content" }),
+        json!({ "mode": "content", "content": content, "numLines": 41 }),
+    );
+    let text = detail(&seen);
+    let definition = text.find("a.go:7: func (s *Auto) EnsureSetup() error {");
+    let usage = text.find("a_test.go:1: if err");
+    assert!(definition.is_some() && definition < usage, "{text}");
+    assert!(text.contains("b.go:9: // EnsureSetup is called once"), "{text}");
+    assert_eq!(text.matches("strategy.EnsureSetup()").count(), 1, "{text}");
+}
+
+#[test]
+fn edited_plan_is_titled_by_its_heading() {
+    let path = "/home/dev/.claude/plans/snacking-raccoon.md";
+    let seen = observe(
+        "Edit",
+        json!({ "file_path": path, "old_string": "by hand", "new_string": "with a unit test" }),
+        json!({ "filePath": path, "originalFile": "# Plan: Keep unknown hooks\n\nCheck it by hand\n" }),
+    );
+    assert_eq!(
+        seen.title,
+        "Edit plan 'Keep unknown hooks' in /home/dev/.claude/plans/snacking-raccoon.md: +1 -1 lines"
+    );
+}
+
+#[test]
+fn lines_after_a_hit_are_shown_before_lines_far_above_it() {
+    let above: String = (1..80).map(|n| format!("{n}-\timported line number {n} of the file\n")).collect();
+    let seen = observe(
+        "Grep",
+        json!({ "pattern": "TestAgent", "path": "/home/dev/app/a_test.go", "output_mode": "content", "-C": 80 }),
+        json!({ "mode": "content", "content": format!("{above}80:func TestAgent(t *testing.T) {{\n81-\tstore := newStore(t)\n"), "numLines": 81 }),
+    );
+    assert!(
+        detail(&seen).contains("80: func TestAgent(t *testing.T) {\n| \tstore := newStore(t)"),
+        "{}",
+        detail(&seen)
+    );
+}
+
+#[test]
+fn imports_are_left_out_of_a_part_of_a_file() {
+    let imports = "package hooks\n\nimport (\n\t\"os\"\n\t\"example.com/app/paths\"\n)\n\n";
+    let steps: String =
+        (0..60).map(|n| format!("\tstore.Write({n}, \"the summary of the step\")\n")).collect();
+    let seen = read_go(&format!("{imports}func Save() {{\n{steps}}}\n"), 1, 900);
+    assert!(!detail(&seen).contains("example.com/app/paths"), "{}", detail(&seen));
+    assert!(detail(&seen).contains("store.Write(0, "), "{}", detail(&seen));
+}

@@ -426,3 +426,28 @@ fn filtered_commits_are_not_called_all() {
     let diff = "diff --git a/a.go b/a.go\n--- a/a.go\n+++ b/a.go\n@@ -1 +1 @@\n-a\n+b\n";
     assert_eq!(bash("git show HEAD --format= -- src/a.go", diff).title, "Show commit HEAD: 1 file, +1 -1");
 }
+
+#[test]
+fn short_output_states_the_result_in_the_title() {
+    let switched = bash(
+        "gh pr checkout 68",
+        "branch 'usage' set up to track 'origin/usage'.\nFrom github.com:acme/shop\nSwitched to a new branch 'usage'\n",
+    );
+    assert_eq!(switched.title, "Run gh pr checkout 68: Switched to a new branch 'usage'");
+    let reset = bash(
+        "git reset --hard origin/main",
+        "HEAD is now at 5da67d1 fix: handle all status codes and use the robust format\n",
+    );
+    assert_eq!(reset.title, "Run git reset origin/main: HEAD is now at 5da67d1 fix:…");
+    let listed = bash("./list", &"one\n".repeat(9));
+    assert_eq!(listed.title, "Run command list: 9 lines");
+}
+
+#[test]
+fn pushed_branch_is_named() {
+    let push = bash(
+        "git push -u origin alex/ent-259-fix-deferred-condense-attribution",
+        "To github.com:acme/shop.git\n * [new branch]      alex/ent-259-fix-deferred-condense-attribution -> alex/ent-259-fix-deferred-condense-attribution\n",
+    );
+    assert_eq!(push.title, "Push to origin alex/ent-259-fix-deferred-condense-attribution: new branch");
+}
