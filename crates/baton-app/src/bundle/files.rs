@@ -6,6 +6,7 @@ use std::collections::hash_map::Entry;
 use baton_core::observation::{Observation, Turn};
 use baton_core::recall::{ItemKind, Nearby};
 use baton_core::{Fault, Session, SessionId};
+use baton_observation::is_reading;
 use baton_store::{ObservationFilter, Page, RecallFilter, Tx};
 
 use super::file_scores::{FileScores, MatchKind, RecentUse};
@@ -17,8 +18,9 @@ use crate::recall::{Find, Loader, RankedDocument, rank_documents};
 const MAX_OBSERVATIONS: u32 = 1_000;
 /// Maximum number of items that match the request whose files are ranked.
 const MAX_MATCHES: usize = 200;
-/// Maximum number of those items that are lines.
+/// Maximum number of those items that are lines, and that are looked at for them.
 const MAX_RELATED: usize = 8;
+const MAX_LOADED: usize = 24;
 /// Lowest score of such a line, as a share of the best score.
 const RELATED_SCORE: f64 = 0.3;
 /// Maximum number of files.
@@ -43,7 +45,8 @@ pub(super) fn add(
     let mut scores = FileScores::default();
     add_matches(tx, request, &observations, &mut scores, parts)?;
     add_recent(tx, request, &observations, &mut scores)?;
-    for (path, id) in scores.rank(request.prompt).into_iter().take(MAX_FILES) {
+    let ranked = scores.rank(request.prompt).into_iter().filter(|(path, _)| !is_settings_file(path));
+    for (path, id) in ranked.take(MAX_FILES) {
         parts.lines.push(BundleLine { section: Section::Files, id, text: path });
     }
     Ok(())
@@ -86,11 +89,17 @@ fn add_matches(
     }
     let mut loader = Loader::default();
     let lowest = found.first().map_or(0.0, |best| best.score * RELATED_SCORE);
+    let mut number = 0;
     for RankedDocument { document, .. } in
-        found.iter().take(MAX_RELATED).filter(|found| found.score >= lowest)
+        found.iter().take(MAX_LOADED).take_while(|found| found.score >= lowest)
     {
         let Some(item) = loader.load(tx, document.kind, &document.item)? else { continue };
-        if !parts.lines.iter().any(|line| line.text.contains(&item.title) || line.id == item.id) {
+        // The names of files that were only read or searched are in the list of files.
+        let is_reading = document.kind == ItemKind::Observation && is_reading(&item.title);
+        let is_known =
+            || parts.lines.iter().any(|line| line.text.contains(&item.title) || line.id == item.id);
+        if number < MAX_RELATED && !is_reading && !is_known() {
+            number += 1;
             parts.lines.push(BundleLine { section: Section::Related, id: item.id, text: item.title });
         }
     }
@@ -134,6 +143,14 @@ fn is_file(path: &str) -> bool {
     path.rsplit('/').next().is_some_and(|name| name.contains('.'))
 }
 
+/// Returns true for a file in a hidden folder of a home folder: plans, skills and settings of programs.
+fn is_settings_file(path: &str) -> bool {
+    let inside = ["/home/", "/Users/"].iter().find_map(|start| path.strip_prefix(start));
+    let inside = inside.and_then(|path| path.split_once('/')).map(|(_, path)| path);
+    let inside = inside.or_else(|| path.strip_prefix("/root/")).or_else(|| path.strip_prefix("~/"));
+    inside.is_some_and(|path| path.starts_with('.'))
+}
+
 /// Finds the turn in which a tool was used.
 #[derive(Default)]
 struct TurnFinder {
@@ -149,5 +166,22 @@ impl TurnFinder {
         };
         let turn = turns.iter().find(|turn| turn.started_at <= observation.captured_at);
         Ok(turn.map_or_else(|| observation.id.to_string(), |turn| turn.id.to_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_programs_in_a_home_folder_are_recognized() {
+        for path in
+            ["/home/dev/.claude/plans/plan.md", "/Users/dev/.codex/a.toml", "/root/.config/a", "~/.vimrc"]
+        {
+            assert!(is_settings_file(path), "{path}");
+        }
+        for path in [".github/ci.yml", "/home/dev/app/.env", "/srv/.data/a", "src/a.rs"] {
+            assert!(!is_settings_file(path), "{path}");
+        }
     }
 }

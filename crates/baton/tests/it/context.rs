@@ -86,6 +86,26 @@ fn a_request_selects_the_files_and_items_of_the_context() {
 }
 
 #[test]
+fn related_items_are_not_reads_and_searches() {
+    for hooked in Hooked::each() {
+        work(&hooked, "Round the invoice totals", "src/invoice.rs");
+        let search = json!({
+            "tool_name": "Grep", "tool_use_id": "search",
+            "tool_input": { "pattern": "invoice totals", "output_mode": "content" },
+            "tool_response": { "mode": "content", "content": "src/invoice.rs:1:// invoice totals", "numLines": 1 },
+        });
+        hooked.hook("post-tool-use", &hooked.claude("PostToolUse", search));
+        hooked.work();
+        let context =
+            hooked.data(&["context", "--repo", "local/shop", "--prompt", "Are the invoice totals right?"]);
+        let text = context["context"].as_str().unwrap();
+        let (_, related) = text.split_once("Related:\n").unwrap_or_else(|| panic!("{text}"));
+        assert!(related.contains("Round the invoice totals"), "{text}");
+        assert!(!related.contains("Search for 'invoice totals'"), "{text}");
+    }
+}
+
+#[test]
 fn a_resumed_chat_gets_nothing_and_a_compacted_chat_gets_its_own_context() {
     for hooked in Hooked::each() {
         work(&hooked, "Fix the login of the shop", "src/login.rs");
