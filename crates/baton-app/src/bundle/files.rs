@@ -18,8 +18,9 @@ use crate::recall::{Find, Loader, RankedDocument, rank_documents};
 const MAX_OBSERVATIONS: u32 = 1_000;
 /// Maximum number of items that match the request whose files are ranked.
 const MAX_MATCHES: usize = 200;
-/// Maximum number of those items that are lines, and that are looked at for them.
+/// Maximum number of those items that are lines.
 const MAX_RELATED: usize = 8;
+/// Maximum number of those items that are read to find the lines.
 const MAX_LOADED: usize = 24;
 /// Lowest score of such a line, as a share of the best score.
 const RELATED_SCORE: f64 = 0.3;
@@ -93,12 +94,15 @@ fn add_matches(
     for RankedDocument { document, .. } in
         found.iter().take(MAX_LOADED).take_while(|found| found.score >= lowest)
     {
-        let Some(item) = loader.load(tx, document.kind, &document.item)? else { continue };
+        if number == MAX_RELATED {
+            break;
+        }
+        let Some(item) = loader.load_indexed(tx, document)? else { continue };
         // The names of files that were only read or searched are in the list of files.
         let is_reading = document.kind == ItemKind::Observation && is_reading(&item.title);
         let is_known =
             || parts.lines.iter().any(|line| line.text.contains(&item.title) || line.id == item.id);
-        if number < MAX_RELATED && !is_reading && !is_known() {
+        if !is_reading && !is_known() {
             number += 1;
             parts.lines.push(BundleLine { section: Section::Related, id: item.id, text: item.title });
         }

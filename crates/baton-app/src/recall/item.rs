@@ -118,7 +118,7 @@ impl Loader {
     }
 
     /// Reads the item of a document. What the index knows about it is not read again.
-    pub(super) fn load_indexed(
+    pub(crate) fn load_indexed(
         &mut self,
         tx: &mut dyn Tx,
         document: &Document,
