@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use baton_core::cut_with_ellipsis;
 use similar::TextDiff;
 
 use super::agent::{Agent, Place};
@@ -10,6 +11,9 @@ use super::target::{Content, Target};
 use super::user_file::{Replacement, read, replace_all, resolve};
 use crate::exit::Exit;
 use crate::output::Failure;
+
+/// Maximum length of a line of a shown difference in characters.
+const MAX_LINE_CHARS: usize = 200;
 
 /// What happens to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -199,8 +203,10 @@ pub(crate) fn apply(mut changes: Vec<Change>, records: &Records) -> Result<(), F
     Ok(())
 }
 
+/// Shows the difference. A file may be one long line.
 fn diff(old: &str, new: &str) -> String {
-    TextDiff::from_lines(old, new).unified_diff().context_radius(2).to_string()
+    let text = TextDiff::from_lines(old, new).unified_diff().context_radius(2).to_string();
+    text.lines().map(|line| cut_with_ellipsis(line, MAX_LINE_CHARS) + "\n").collect()
 }
 
 fn uneditable(path: &std::path::Path, problem: &str) -> Failure {

@@ -227,6 +227,10 @@ fn large_files_are_edited_and_modes_are_kept() {
     assert_eq!(path.metadata().unwrap().mode() & 0o777, 0o600);
     ok(&home, &["cursor", "--remove"]);
     assert_eq!(fs::read_to_string(&path).unwrap(), content);
+
+    write(&home, ".cursor/mcp.json", &format!("{{ \"history\": \"{}\" }}", "x".repeat(5_000_000)));
+    let shown = ok(&home, &["cursor"]);
+    assert!(shown.contains("\"history\"") && shown.len() < 10_000, "{} bytes are shown", shown.len());
 }
 
 #[test]
