@@ -85,9 +85,16 @@ fn goal(material: &SessionMaterial) -> Option<String> {
     let is_between =
         |request: &&String| *request != first && Some(*request) != task && Some(*request) != last;
     let mut between: Vec<String> = Vec::new();
+    let mut seen: Vec<String> = [Some(first), task, last]
+        .into_iter()
+        .flatten()
+        .map(|request| quoted(request, MAX_LATER_CHARS))
+        .collect();
     for request in requests.iter().filter(|request| is_task(request)).filter(is_between) {
         let request = quoted(request, MAX_LATER_CHARS);
-        if !between.contains(&request) {
+        // A plan that is sent again begins with the same words.
+        if !seen.contains(&request) {
+            seen.push(request.clone());
             between.push(request);
         }
     }
@@ -169,10 +176,11 @@ fn without_introduction(words: &str) -> String {
     };
     let is_announcement = |sentence: &str| {
         let sentence = sentence.to_lowercase();
+        let starts = ["let me ", "now let me ", "here's ", "here is "];
+        // Not "Here's the description of the pull request:", which says what follows.
         sentence.ends_with(':')
-            && ["let me ", "now let me ", "here's ", "here is "]
-                .iter()
-                .any(|start| sentence.starts_with(start))
+            && starts.iter().any(|start| sentence.starts_with(start))
+            && ["summary", "what was", "what i ", "what changed"].iter().any(|words| sentence.contains(words))
     };
     let mut lines: Vec<String> = Vec::new();
     for line in words.trim().lines() {

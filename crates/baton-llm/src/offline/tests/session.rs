@@ -124,6 +124,18 @@ fn summary_names_the_requests_between_the_first_and_the_last() {
 }
 
 #[test]
+fn request_that_is_sent_again_is_named_once() {
+    let plan = format!("Implement the following plan: {}", "keep the unknown hooks ".repeat(9));
+    let turns = vec![
+        turn(&plan, Some("Half of it is done.")),
+        turn(&format!("{plan} and the last step"), Some("Done.")),
+        turn("thanks", Some("You are welcome.")),
+    ];
+    let summary = summarize(&SessionMaterial { turns, ..SessionMaterial::default() }).summary;
+    assert!(!summary.contains("; later:"), "{summary}");
+}
+
+#[test]
 fn quoted_closing_begins_with_its_content_and_ends_with_its_question() {
     let of = |closing: &str| {
         let turns = vec![turn("Fix the login", Some(closing))];
@@ -141,6 +153,8 @@ fn quoted_closing_begins_with_its_content_and_ends_with_its_question() {
         later.ends_with("concluded: \"The push works. It is late. Here's the timeline: 1. Commit\""),
         "{later}"
     );
+    let described = of("Here's the PR description:\n\nAdds a switch.");
+    assert!(described.ends_with("concluded: \"Here's the PR description: Adds a switch.\""), "{described}");
     let only = of("## Summary");
     assert!(only.ends_with("concluded: \"## Summary\""), "{only}");
 }
