@@ -297,6 +297,12 @@ fn title_of(file: &Changed<'_>) -> String {
         let noun = if file.path.to_ascii_lowercase().contains("plan") { "plan " } else { "" };
         return title(&format!("Write {noun}'{}' to {path}", one_line(&heading, 70)), None);
     }
+    let conflicts = |lines: &[&str]| lines.iter().filter(|line| line.starts_with("<<<<<<< ")).count();
+    let resolved = conflicts(&file.patch.removed).saturating_sub(conflicts(&file.patch.added));
+    if resolved > 0 {
+        let done = format!("Resolve {} in {path}", counted(resolved, "merge conflict"));
+        return title(&done, Some(&line_counts(file)));
+    }
     if file.patch.file_action == FileAction::Created {
         return match new.as_slice() {
             [] => title(&format!("Create {path}"), Some(&counted(file.patch.added.len(), "line"))),

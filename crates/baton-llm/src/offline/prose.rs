@@ -87,7 +87,7 @@ impl Block {
     fn states_something(&self) -> bool {
         matches!(self.kind, Kind::Paragraph | Kind::Item)
             && self.text.split_whitespace().count() > 5
-            && (!self.text.ends_with(':') || self.text.contains(". "))
+            && (!self.text.trim_end_matches('*').ends_with(':') || self.text.contains(". "))
     }
 }
 
@@ -312,8 +312,9 @@ fn kind_of(line: &str, is_fenced: bool) -> Kind {
     let digits = line.bytes().take_while(u8::is_ascii_digit).count();
     let is_numbered =
         digits > 0 && line.get(digits..).is_some_and(|rest| rest.starts_with(". ") || rest.starts_with(") "));
-    // A line in bold is a heading of its own, with or without text after it.
-    let is_bold = line.starts_with("**") && line.trim_end_matches(':').ends_with("**");
+    // A line in bold is a heading of its own, with or without text after it, unless it is a sentence.
+    let is_bold =
+        line.starts_with("**") && line.trim_end_matches(':').ends_with("**") && !line.ends_with(".**");
     if is_fenced {
         Kind::Code
     } else if line.starts_with('#') && line.trim_start_matches('#').starts_with(' ') || is_bold {
@@ -437,6 +438,8 @@ mod tests {
         assert_eq!(gist(plan, 200), "All of it is done. This plan adds tests of the version to the store.");
         let opened = "## Logging\n\nThe package writes JSON lines to one file. Key functions:\n\n- `init` starts it all for a session\n";
         assert_eq!(gist(opened, 200), "The package writes JSON lines to one file.");
+        let bold = "## Answers\n\n### 1. Which part does it return?\n\n**It returns the part of the checkpoint only.**\n\n- Calls `read` with the id of the checkpoint\n- **It is then written by:**\n";
+        assert_eq!(gist(bold, 200), "**It returns the part of the checkpoint only.**");
         let labelled = "## Review of the login page\n\nThe page was read from top to bottom.\n\n**Verdict:** two errors must be fixed before release.\n\n## Files\n\n- src/login.rs holds the whole page\n";
         assert_eq!(
             gist(labelled, 200),

@@ -640,3 +640,15 @@ fn imports_are_left_out_of_a_part_of_a_file() {
     assert!(!detail(&seen).contains("example.com/app/paths"), "{}", detail(&seen));
     assert!(detail(&seen).contains("store.Write(0, "), "{}", detail(&seen));
 }
+
+#[test]
+fn removed_conflict_markers_are_a_resolved_conflict() {
+    let old =
+        "<<<<<<< HEAD\n// Lists the old branch.\n=======\n// Lists the new branch.\n>>>>>>> 3999d95 (fix)\n";
+    let seen = observe(
+        "Edit",
+        json!({ "file_path": "/home/dev/app/a.go", "old_string": old, "new_string": "// Lists the new branch.\n" }),
+        json!({ "filePath": "/home/dev/app/a.go" }),
+    );
+    assert!(seen.title.starts_with("Resolve 1 merge conflict in a.go: "), "{}", seen.title);
+}
