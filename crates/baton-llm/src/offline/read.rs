@@ -206,7 +206,7 @@ fn code_detail(view: &View<'_>, source: &str, symbols: &[Symbol], detail: &mut D
     if symbols.is_empty() || view.content.len() <= detail.left() {
         return text_excerpt(view.content, detail);
     }
-    let whole = detail.reserve(detail.left() * 2 / 5);
+    let whole = detail.reserve(detail.left() * 11 / 20);
     let place = |symbol: &Symbol| format!("{}:{}", symbol.name, symbol.line + view.start - 1);
     let of = |kind: Kind| symbols.iter().filter(move |symbol| symbol.kind == kind);
     detail.list("Types", of(Kind::Type).map(place));
@@ -232,7 +232,7 @@ fn code_detail(view: &View<'_>, source: &str, symbols: &[Symbol], detail: &mut D
     if !is_large {
         return excerpt(view.content, detail);
     }
-    let whole = detail.reserve(detail.left() / 3);
+    let whole = detail.reserve(detail.left() * 5 / 6);
     let comments = if is_part { comments(view.content) } else { documentation(view.content) };
     if is_part && comments.len() < MIN_COMMENTS {
         excerpt(view.content, detail);
