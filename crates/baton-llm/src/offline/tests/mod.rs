@@ -1,8 +1,9 @@
 //! Observations of each tool, and properties of all observations.
 
+mod edits;
 mod failures;
-mod files;
 mod properties;
+mod reads;
 mod rest;
 mod session;
 mod shell;
