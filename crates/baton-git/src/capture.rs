@@ -1,5 +1,6 @@
 //! Reads a working tree. Git reports what is tracked, staged and ignored; tracked files are examined here.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use baton_core::Sha256Hash;
@@ -19,7 +20,7 @@ use crate::stat_cache::{KnownContent, StatCache};
 use crate::stat_time::StatTime;
 use crate::status::{Status, StatusCode, StatusEntry, StatusSide, Unstaged};
 use crate::tree::build;
-use crate::vault::Vault;
+use crate::vault::{Digests, Vault};
 use crate::view::View;
 use crate::worktree::{Found, FoundFile, Item, ScanResult, Source, TreeScan, content};
 
@@ -174,24 +175,46 @@ fn attempt(
         status.add_unstaged(unstaged(&tracked_items, &tracked));
     }
     let view = View::new(&status, merged(&tracked_items, &tracked, &untracked_items, &untracked));
+    let (recorded, files) = std::thread::scope(|scope| {
+        if keep == Keep::Objects {
+            // The changes since `HEAD` will ask for these. If this fails, they report the reason.
+            scope.spawn(|| vault.digests(&view.replaced()));
+        }
+        let files = scope.spawn(|| view.files());
+        (record(repository, vault, keep, inspector, (&status, &view), conversion), files.join())
+    });
+    let (snapshot, withheld) = recorded?;
+    if withheld.is_none() {
+        remember(vault, &cache, now, &view, conversion);
+    }
+    let files = files.map_err(|_| GitError::unexpected("status", "the thread panicked"))?;
+    Ok(Capture { snapshot, status, files, withheld })
+}
+
+/// Builds the snapshot and stores its objects. Returns the hashes of files if they may not be stored.
+fn record(
+    repository: &Repository,
+    vault: &Vault,
+    keep: Keep,
+    inspector: &mut dyn Inspector,
+    (status, view): (&Status, &View<'_>),
+    conversion: Conversion,
+) -> Result<(Snapshot, Option<Withheld>), GitError> {
     let raw = build(vault.object_format(), view.inputs(&HashMap::new()));
     let wanted = match keep {
         Keep::Objects => true,
         Keep::ObjectsUnless(tree) => tree != raw.id,
         Keep::Nothing => false,
     };
-    let withheld = if wanted { inspect(repository, &view, keep, inspector)? } else { None };
+    let withheld = if wanted { inspect(repository, view, keep, inspector)? } else { None };
     if withheld.is_some() && keep == Keep::Objects {
         return Err(GitError::Withheld);
     }
     let stored = wanted && withheld.is_none();
-    if withheld.is_none() {
-        remember(vault, &cache, now, &view, conversion);
-    }
     let patch_ids = match conversion {
         Conversion::None => HashMap::new(),
         Conversion::LineEndings | Conversion::Any => {
-            patch_ids(repository, stored.then_some(vault), &view, conversion)?
+            patch_ids(repository, stored.then_some(vault), view, conversion)?
         }
     };
     let patch = (!patch_ids.is_empty()).then(|| build(vault.object_format(), view.inputs(&patch_ids)));
@@ -202,26 +225,17 @@ fn attempt(
         tree: raw.id,
         patch_tree,
         clean: view.staged.is_empty() && !patch.as_ref().unwrap_or(&raw).differs,
-        staged: staged_changes(&status),
+        staged: staged_changes(status),
         nested: view.nested(),
         not_checked_out: not_checked_out.as_ref().map(|(id, _)| *id),
         stash: status.stash.clone(),
-        large: large_files(repository, &view),
+        large: large_files(repository, view),
     };
-    let (saved, files) = std::thread::scope(|scope| {
-        // Storing waits for the disk.
-        let files = scope.spawn(|| view.files());
-        let saved = if stored {
-            let trees = raw.objects.into_iter().chain(patch.into_iter().flat_map(|patch| patch.objects));
-            store(repository, vault, &view, trees.collect(), not_checked_out)
-        } else {
-            Ok(())
-        };
-        (saved, files.join())
-    });
-    saved?;
-    let files = files.map_err(|_| GitError::unexpected("status", "the thread panicked"))?;
-    Ok(Capture { snapshot, status, files, withheld })
+    if stored {
+        let trees = raw.objects.into_iter().chain(patch.into_iter().flat_map(|patch| patch.objects));
+        store(repository, vault, view, trees.collect(), not_checked_out)?;
+    }
+    Ok((snapshot, withheld))
 }
 
 /// Returns the files that are too large for a patch.
@@ -499,21 +513,27 @@ fn store(
     trees: Vec<(ObjectId, Vec<u8>)>,
     not_checked_out: Option<(ObjectId, Vec<u8>)>,
 ) -> Result<(), GitError> {
+    let digests = RefCell::new(Digests::new());
     let mut objects = Vec::new();
-    let mut paths = Vec::new();
     for (item, found) in &view.found {
         let Found::File(file) = found else { continue };
         if view.in_head(item, file.mode, file.id) {
             continue;
         }
-        let (path, stat) = (item.path, file.stat);
-        paths.push(path);
-        objects.push(NewObject {
-            id: file.id,
-            kind: ObjectKind::Blob,
-            size: stat.size,
-            write_content: Box::new(move |sink| content(repository.root(), path, &stat, sink)),
-        });
+        let (path, stat, id) = (item.path, file.stat, file.id);
+        let digests = &digests;
+        let write_content = move |sink: &mut dyn FnMut(&[u8])| {
+            let mut hasher = sha2::Sha256::new();
+            content(repository.root(), path, &stat, &mut |piece| {
+                hasher.update(piece);
+                sink(piece);
+            })?;
+            let hash = Sha256Hash::from_bytes(hasher.finalize().into());
+            digests.borrow_mut().insert(id, (stat.size, hash));
+            Ok(())
+        };
+        let write_content = Box::new(write_content);
+        objects.push(NewObject { id, kind: ObjectKind::Blob, size: stat.size, write_content });
     }
     let in_memory = trees.iter().map(|object| (ObjectKind::Tree, object));
     let in_memory = in_memory.chain(not_checked_out.iter().map(|object| (ObjectKind::Blob, object)));
@@ -527,5 +547,8 @@ fn store(
     vault.store(objects).map_err(|error| match error {
         PackError::Failed(error) => error,
         PackError::OtherContent => GitError::Changing { path: RepoPath::new("") },
-    })
+    })?;
+    // The stored bytes have these ids, so they have these hashes.
+    vault.known_digests().extend(digests.take());
+    Ok(())
 }

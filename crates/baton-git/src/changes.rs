@@ -16,7 +16,7 @@ use crate::path::RepoPath;
 use crate::program::require_success;
 use crate::snapshot::Snapshot;
 use crate::status::StatusSide;
-use crate::vault::Vault;
+use crate::vault::{Digests, Vault};
 
 /// All changes, per file and as a patch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -214,7 +214,7 @@ impl Vault {
         let after = |path: &RepoPath, side: Option<StatusSide>| side.filter(|_| !known.contains_key(path));
         let sides = pairs.iter().flat_map(|(path, before, now)| [*before, after(path, *now)]).flatten();
         let ids = sides.filter(|side| side.mode != FileMode::Nested).map(|side| side.id).collect();
-        let digests = self.digests(ids)?;
+        let digests = self.digests(&ids)?;
         let content = |side: StatusSide, known: Option<&(u64, Sha256Hash)>| {
             let digest = known.or_else(|| digests.get(&side.id));
             let (size_bytes, sha256) = digest.map_or((0, None), |(size, hash)| (*size, Some(*hash)));
@@ -237,7 +237,7 @@ impl Vault {
     fn changes(&self, diff: TreeDiff) -> Result<Changes, GitError> {
         let sides = diff.files.iter().flat_map(|file| [file.before, file.after]).flatten();
         let ids = sides.filter(|side| side.mode != FileMode::Nested).map(|side| side.id).collect();
-        let digests = self.digests(ids)?;
+        let digests = self.digests(&ids)?;
         let content = |side: StatusSide| {
             let (size_bytes, sha256) =
                 digests.get(&side.id).map_or((0, None), |(size, hash)| (*size, Some(*hash)));
@@ -256,23 +256,27 @@ impl Vault {
         Ok(Changes { files, patch: diff.patch })
     }
 
-    /// Returns size and SHA-256 of objects.
-    fn digests(&self, ids: BTreeSet<ObjectId>) -> Result<HashMap<ObjectId, (u64, Sha256Hash)>, GitError> {
-        if ids.is_empty() {
-            return Ok(HashMap::new());
-        }
-        let mut input = Vec::new();
-        for id in &ids {
-            input.extend_from_slice(format!("{id}\n").as_bytes());
+    /// Returns the digests of objects.
+    pub(crate) fn digests(&self, ids: &BTreeSet<ObjectId>) -> Result<Digests, GitError> {
+        let mut digests: Digests = {
+            let known = self.known_digests();
+            ids.iter().filter_map(|id| Some((*id, *known.get(id)?))).collect()
+        };
+        let missing: String =
+            ids.iter().filter(|id| !digests.contains_key(id)).map(|id| format!("{id}\n")).collect();
+        if missing.is_empty() {
+            return Ok(digests);
         }
         let mut reader = BatchReader::default();
-        let call = self.call("cat-file").arguments(["--batch"]).input(input);
+        let call = self.call("cat-file").arguments(["--batch"]).input(missing.into_bytes());
         let ended = call.stream(&mut |piece| reader.take(piece))?;
         require_success("cat-file", &ended)?;
         if let Some(problem) = reader.problem {
             return Err(GitError::unexpected("cat-file", problem));
         }
-        Ok(reader.digests)
+        self.known_digests().extend(&reader.digests);
+        digests.extend(reader.digests);
+        Ok(digests)
     }
 }
 
@@ -308,7 +312,7 @@ fn kind(file: &DiffFile) -> FileChangeKind {
 struct BatchReader {
     line: Vec<u8>,
     present: Option<(ObjectId, u64, u64, sha2::Sha256)>,
-    digests: HashMap<ObjectId, (u64, Sha256Hash)>,
+    digests: Digests,
     problem: Option<String>,
 }
 

@@ -3,14 +3,16 @@
 //! For git it is a separate repository that borrows the objects of the user's repository, which does not know about it.
 //! One vault serves all snapshots of a checkout; the more it contains, the less has to be read again.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File};
 use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use baton_core::Sha256Hash;
 
 use crate::error::GitError;
 use crate::object::{ObjectFormat, ObjectId};
@@ -32,7 +34,11 @@ pub struct Vault {
     /// Shared lock that prevents a sweep while the vault is in use.
     in_use: Arc<File>,
     reread: bool,
+    digests: Arc<Mutex<Digests>>,
 }
+
+/// Size and SHA-256 of objects.
+pub(crate) type Digests = HashMap<ObjectId, (u64, Sha256Hash)>;
 
 impl Vault {
     /// Opens or creates a vault. `excluded` lists top-level paths of the checkout that are never part of a snapshot,
@@ -56,7 +62,8 @@ impl Vault {
             .collect();
         let in_use = Arc::new(mark_used(&folder)?);
         let git = repository.git().clone();
-        Ok(Self { git, folder, borrowed, object_format, excluded, in_use, reread: false })
+        let digests = Arc::default();
+        Ok(Self { git, folder, borrowed, object_format, excluded, in_use, reread: false, digests })
     }
 
     /// Makes captures read every file again, even if its stat information is unchanged.
@@ -68,6 +75,11 @@ impl Vault {
 
     pub(crate) const fn rereads(&self) -> bool {
         self.reread
+    }
+
+    /// Returns the digests that are already known.
+    pub(crate) fn known_digests(&self) -> MutexGuard<'_, Digests> {
+        self.digests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn in_use(&self) -> &File {

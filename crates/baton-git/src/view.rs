@@ -1,6 +1,6 @@
 //! The files of a working tree combined with the status of git.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::nested::NestedRepository;
 use crate::object::{FileMode, ObjectId};
@@ -62,6 +62,20 @@ impl<'a> View<'a> {
             (None, Some(entry)) => !entry.intent_to_add && entry.mode == mode && entry.id == id,
             (None, None) => false,
         }
+    }
+
+    /// Returns the files of `HEAD` that the working tree changes or does not have.
+    pub(crate) fn replaced(&self) -> BTreeSet<ObjectId> {
+        let differs =
+            |item: &Item<'_>, found| side(item, found).is_none_or(|(mode, id)| !self.in_head(item, mode, id));
+        let from_index =
+            self.found.iter().filter(|(item, found)| differs(item, found)).filter_map(|(item, _)| {
+                let entry = item.entry.filter(|_| !self.staged.contains_key(item.path))?;
+                Some(StatusSide { mode: entry.mode, id: entry.id })
+            });
+        let from_head = self.staged.values().flatten().copied();
+        let files = from_index.chain(from_head).filter(|side| side.mode != FileMode::Nested);
+        files.map(|side| side.id).collect()
     }
 
     /// Returns true if git compared the file with the index and found no difference.
