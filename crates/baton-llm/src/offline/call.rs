@@ -17,7 +17,7 @@ const SMALL_DETAIL_BYTES: usize = 1_200;
 const MAX_DEPTH: usize = 32;
 
 /// Members of a response that repeat the input or the previous state.
-const ECHOED_MEMBERS: &[&str] = &["originalFile", "oldTodos", "prompt"];
+const ECHOED_MEMBERS: &[&str] = &["originalFile", "oldString", "newString", "oldTodos", "prompt"];
 
 /// One use of a tool.
 pub(super) struct Call<'a> {
@@ -146,6 +146,7 @@ fn text_of<'a>(value: &'a Value, names: &[&str]) -> Option<&'a str> {
         .filter(|text| !text.is_empty())
 }
 
+/// Returns the number of bytes of all texts of a response, without members that repeat the input.
 fn text_bytes(value: &Value, depth: usize) -> usize {
     match value {
         Value::String(text) => text.len() + 1,
@@ -153,9 +154,11 @@ fn text_bytes(value: &Value, depth: usize) -> usize {
         Value::Array(elements) if depth < MAX_DEPTH => {
             elements.iter().map(|element| text_bytes(element, depth + 1)).sum()
         }
-        Value::Object(members) if depth < MAX_DEPTH => {
-            members.values().map(|member| text_bytes(member, depth + 1)).sum()
-        }
+        Value::Object(members) if depth < MAX_DEPTH => members
+            .iter()
+            .filter(|(name, _)| !ECHOED_MEMBERS.contains(&name.as_str()))
+            .map(|(_, member)| text_bytes(member, depth + 1))
+            .sum(),
         _ => 0,
     }
 }

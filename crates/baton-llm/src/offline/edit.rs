@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::call::Call;
 use super::code::{self, Change};
 use super::compressor::Draft;
+use super::excerpt::{Worth, is_comment, select, worth};
 use super::facts::{Detail, is_name, names};
 use super::language::Kind;
 use super::patch::{self, FileAction, FilePatch};
@@ -89,12 +90,15 @@ struct Changed<'a> {
     document: Option<&'a str>,
     /// The heading of a plan that was edited.
     plan: Option<String>,
+    /// The file has no text any more.
+    is_emptied: bool,
 }
 
 impl Changed<'_> {
     /// Returns the text of a document that was written as a whole.
     fn document_text(&self) -> Option<Cow<'_, str>> {
         match self.document {
+            Some(text) if text.trim().is_empty() => None,
             Some(text) => Some(Cow::Borrowed(text)),
             None if self.patch.file_action == FileAction::Created && is_prose(&self.path) => {
                 Some(Cow::Owned(self.patch.added.join("\n")))
@@ -148,7 +152,11 @@ fn one_file(call: &Call<'_>) -> Option<Draft> {
     let document = whole.filter(|_| pairs.is_empty() && is_prose(path));
     let is_plan = is_prose(path) && path.to_ascii_lowercase().contains("plan");
     let plan = original.filter(|_| is_plan).and_then(prose::heading);
-    Some(describe(call, &[Changed { path: shown, patch: file, line, changes, replaced, document, plan }]))
+    let is_emptied = original.is_some_and(|text| !text.trim().is_empty())
+        && pairs.is_empty()
+        && whole.is_some_and(|text| text.trim().is_empty());
+    let changed = Changed { path: shown, patch: file, line, changes, replaced, document, plan, is_emptied };
+    Some(describe(call, &[changed]))
 }
 
 type Input<'a, 'b> = &'b dyn Fn(&[&str]) -> Option<&'a str>;
@@ -220,6 +228,7 @@ fn from_codex(call: &Call<'_>, text: &str) -> Option<Draft> {
             replaced: Replaced::identifier(&patch),
             document: None,
             plan: None,
+            is_emptied: false,
             patch,
         })
         .collect();
@@ -303,6 +312,9 @@ fn title_of(file: &Changed<'_>) -> String {
         let done = format!("Resolve {} in {path}", counted(resolved, "merge conflict"));
         return title(&done, Some(&line_counts(file)));
     }
+    if file.is_emptied {
+        return title(&format!("Empty {path}"), Some(&line_counts(file)));
+    }
     if file.patch.file_action == FileAction::Created {
         return match new.as_slice() {
             [] => title(&format!("Create {path}"), Some(&counted(file.patch.added.len(), "line"))),
@@ -357,18 +369,13 @@ fn subject_of(file: &Changed<'_>) -> Option<String> {
         .iter()
         .find(|line| line.starts_with("# ") || line.starts_with("## ") || line.starts_with("### "))
     {
-        return Some(one_line(heading.trim_start_matches(['#', ' ']), 40));
+        let heading = heading.trim_matches(['#', ' ', '-', '=', '*']);
+        return Some(one_line(heading, 40)).filter(|heading| !heading.is_empty());
     }
     if all(is_comment) {
         return Some("comments".into());
     }
     None
-}
-
-fn is_comment(line: &str) -> bool {
-    let line = line.trim_start();
-    ["//", "# ", "/*", "* ", "\"\"\"", "<!--", "--"].iter().any(|mark| line.starts_with(mark))
-        && !line.starts_with("#[")
 }
 
 fn line_counts(file: &Changed<'_>) -> String {
@@ -431,6 +438,7 @@ fn reason(file: &Changed<'_>) -> Option<String> {
         } else {
             comment.split_once(" // ").map_or("", |(_, comment)| comment)
         };
+        let comment = comment.trim_end_matches(['-', '=', '*', ' ']);
         let is_directive =
             ["nolint", "eslint", "noqa", "go:", "type:"].iter().any(|word| comment.starts_with(word));
         let was_there = || file.patch.removed.iter().take(MAX_REMOVED).any(|line| line.contains(comment));
@@ -492,46 +500,15 @@ pub(super) fn fill_changed(patch: &FilePatch<'_>, detail: &mut Detail) {
     let all = patch.removed.len() + patch.added.len();
     detail.line(&format!("[{} of {all} changed lines left out]", all.saturating_sub(chosen.len())));
     // The names in the other lines make the change searchable.
-    detail.names("Names", &names(&lines.join("\n")));
+    detail.top_names("Names", &names(&lines.join("\n")));
 }
 
-/// Returns the lines of one side that fit into `room`, in their order, definitions first.
-fn choose(lines: &[String], side: &[usize], mut room: usize) -> Vec<usize> {
-    let is_first =
-        |index: &&usize| lines.get(**index).and_then(|line| line.get(2..)).is_some_and(is_informative);
-    let mut chosen = Vec::new();
-    for index in side.iter().filter(is_first).chain(side.iter().filter(|index| !is_first(index))) {
-        let Some(left) = lines.get(*index).and_then(|line| room.checked_sub(line.len() + 1)) else { break };
-        room = left;
-        chosen.push(*index);
-    }
-    chosen.sort_unstable();
-    chosen
-}
-
-/// Returns true for a line that is useful without its context: a definition or a reason.
-pub(super) fn is_informative(line: &str) -> bool {
-    const STARTS: &[&str] = &[
-        "func ",
-        "fn ",
-        "pub ",
-        "def ",
-        "class ",
-        "async def ",
-        "type ",
-        "struct ",
-        "interface ",
-        "export ",
-        "function ",
-        "const ",
-        "async fn ",
-        "async function ",
-        "public ",
-        "private ",
-        "protected ",
-        "#",
-    ];
-    STARTS.iter().any(|start| line.starts_with(start)) && !line.starts_with("#[") && line.len() > 8
+/// Returns the lines of one side that fit into `room`, in their order: those that say most.
+fn choose(lines: &[String], side: &[usize], room: usize) -> Vec<usize> {
+    let texts = side.iter().filter_map(|index| lines.get(*index)).map(String::as_str);
+    let ranked: Vec<(Worth, &str)> =
+        texts.map(|line| (worth(line.get(2..).unwrap_or_default()), line)).collect();
+    select(&ranked, room).into_iter().filter_map(|at| side.get(at)).copied().collect()
 }
 
 #[cfg(test)]

@@ -66,7 +66,14 @@ impl Detail {
     pub(super) fn paragraph(&mut self, text: &str) {
         let text = text.trim();
         let is_sentence = text.split_whitespace().take(SENTENCE_WORDS).count() == SENTENCE_WORDS;
-        if !text.is_empty() && text.len() <= self.left() && !(is_sentence && holds_word(&self.said, text)) {
+        if !(is_sentence && holds_word(&self.said, text)) {
+            self.item(text);
+        }
+    }
+
+    /// Adds an item of a list whole, or nothing if there is no room for it.
+    pub(super) fn item(&mut self, text: &str) {
+        if !text.is_empty() && text.len() <= self.left() {
             self.push(text);
         }
     }

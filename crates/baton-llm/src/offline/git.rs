@@ -1,6 +1,9 @@
 //! `git` commands and their output: commits, branches, status and diffs.
 
+use std::collections::HashSet;
+
 use super::command::{CommandLine, Shown, Step};
+use super::facts::is_path;
 use super::patch::{self, FilePatch};
 use super::text::{counted, first_line, join_within, one_line};
 
@@ -57,6 +60,10 @@ pub(super) fn step_result(step: &Step, line: &CommandLine, output: &str) -> Opti
                 done: format!("{what}{target}"),
                 outcome: match files.as_slice() {
                     [] if output.trim().is_empty() => Some("no differences".to_owned()),
+                    [] if step.words.iter().any(|word| word == "--name-only" || word == "--name-status") => {
+                        Some(counted(output.lines().filter(|line| !line.is_empty()).count(), "file"))
+                            .filter(|_| line.shown_output(output) == Shown::All)
+                    }
                     [] => stat_line(output),
                     files => Some(totals(files)),
                 },
@@ -86,8 +93,11 @@ pub(super) fn step_result(step: &Step, line: &CommandLine, output: &str) -> Opti
         }
         "add" if rest.is_empty() || *rest == ["."] => result("Stage all changes".to_owned(), None),
         "add" => result(format!("Stage {}", join_within(rest, 70)), None),
-        "checkout" | "switch" if step.words.iter().any(|word| word == "--") => {
-            result(format!("Discard changes in {}", join_within(rest, 60)), None)
+        "checkout" if let Some(side) = step.words.iter().find_map(|word| taken_side(word)) => {
+            Some(StepResult::silent(format!("Take {side} version of {}", join_within(rest, 60))))
+        }
+        "checkout" | "switch" if step.words.iter().any(|word| word == "--") || restores(output, last) => {
+            Some(StepResult::silent(format!("Discard changes in {}", join_within(rest, 60))))
         }
         "checkout" | "switch" => result(format!("Switch git to {}", last.unwrap_or("another branch")), None),
         "merge" | "rebase" | "cherry-pick" | "revert" | "pull" | "stash" | "am" | "restore" | "reset"
@@ -100,6 +110,11 @@ pub(super) fn step_result(step: &Step, line: &CommandLine, output: &str) -> Opti
 }
 
 impl StepResult {
+    /// A step whose output says nothing new.
+    fn silent(done: String) -> Self {
+        Self { done, covers_output: true, ..Self::default() }
+    }
+
     /// Names the files that git could not merge.
     fn with_conflicts(mut self, output: &str) -> Self {
         if let Some((outcome, sentence)) = conflicts(output) {
@@ -240,12 +255,29 @@ struct Made<'a> {
     subject: &'a str,
 }
 
+/// Returns whose version of a file in conflict an option of `git checkout` takes.
+fn taken_side(option: &str) -> Option<&'static str> {
+    match option {
+        "--ours" => Some("our"),
+        "--theirs" => Some("their"),
+        _ => None,
+    }
+}
+
+/// Whether `git checkout` restored files instead of switching branches.
+fn restores(output: &str, last: Option<&str>) -> bool {
+    let is_told = output.lines().any(|line| line.starts_with("Updated ") && line.contains(" path"));
+    let switched =
+        output.lines().any(|line| line.starts_with("Switched to ") || line.starts_with("Already on "));
+    is_told || !switched && last.is_some_and(is_path)
+}
+
 fn status_result(output: &str) -> Option<StepResult> {
     let (branch, changed) = status(output);
-    let unmerged = output.lines().filter(|line| is_unmerged(line)).count();
+    let unmerged: Vec<&str> = output.lines().filter_map(unmerged_file).collect();
     let is_clean = changed.is_empty() && (output.trim().is_empty() || output.contains("nothing to commit"));
-    let outcome = match (changed.len(), unmerged) {
-        (_, 1..) => Some(format!("{} with merge conflicts", counted(unmerged, "file"))),
+    let outcome = match (changed.len(), unmerged.len()) {
+        (_, number @ 1..) => Some(format!("{} with merge conflicts", counted(number, "file"))),
         (0, _) => is_clean.then(|| "clean".to_owned()),
         (number, _) => Some(counted(number, "changed file")),
     };
@@ -262,8 +294,11 @@ fn status_result(output: &str) -> Option<StepResult> {
         .any(|words| line.contains(words))
     });
     let mut sentences: Vec<String> = under_way.map(str::to_owned).into_iter().collect();
-    if !changed.is_empty() {
-        sentences.push(format!("Changed: {}.", join_within(&changed, 400)));
+    let merged: Vec<&str> = changed.iter().copied().filter(|file| !unmerged.contains(file)).collect();
+    for (label, files) in [("Merge conflicts", &unmerged), ("Changed", &merged)] {
+        if !files.is_empty() {
+            sentences.push(format!("{label}: {}.", join_within(files, 400)));
+        }
     }
     Some(StepResult {
         done: format!("Check git status{branch}"),
@@ -274,12 +309,20 @@ fn status_result(output: &str) -> Option<StepResult> {
     })
 }
 
-/// `UU path` or `both modified: path`.
-fn is_unmerged(line: &str) -> bool {
-    let bare = line.trim_start();
-    bare.starts_with("both modified:")
-        || bare.starts_with("both added:")
-        || ["UU ", "AA ", "DU ", "UD "].iter().any(|mark| line.starts_with(mark))
+/// Returns the file in `UU path` or `both modified: path`.
+fn unmerged_file(line: &str) -> Option<&str> {
+    const WORDS: [&str; 7] = [
+        "both modified:",
+        "both added:",
+        "both deleted:",
+        "deleted by us:",
+        "deleted by them:",
+        "added by us:",
+        "added by them:",
+    ];
+    const MARKS: [&str; 7] = ["UU ", "AA ", "DD ", "DU ", "UD ", "AU ", "UA "];
+    let worded = WORDS.iter().find_map(|words| line.trim_start().strip_prefix(words));
+    worded.or_else(|| MARKS.iter().find_map(|mark| line.strip_prefix(mark))).map(str::trim)
 }
 
 /// `[main 1a2b3c4] Subject` gives branch, hash and subject.
@@ -319,6 +362,9 @@ fn status(output: &str) -> (Option<&str>, Vec<&str>) {
             }
         }
     }
+    // A file can be staged and changed again.
+    let mut seen = HashSet::new();
+    files.retain(|file| seen.insert(*file));
     (branch.map(|branch| branch.split("...").next().unwrap_or(branch)), files)
 }
 

@@ -10,6 +10,7 @@ mod command;
 mod compressor;
 mod delegate;
 mod edit;
+mod excerpt;
 mod facts;
 mod git;
 mod github;

@@ -97,7 +97,11 @@ pub(super) fn fill(text: &str, cwd: Option<&str>, detail: &mut Detail) {
     let size: usize = blocks.iter().map(|block| block.text.len() + 1).sum();
     if size <= detail.left() {
         for block in &blocks {
-            detail.paragraph(&block.text);
+            match block.kind {
+                // A list without some of its items would be wrong.
+                Kind::Item => detail.item(&block.text),
+                _ => detail.paragraph(&block.text),
+            }
         }
         return;
     }
@@ -334,6 +338,7 @@ fn choose(blocks: &[Block], bytes: usize) -> Vec<(usize, String)> {
     let mut room = bytes;
     let limit = (bytes / 8).clamp(MIN_PARAGRAPH, MAX_PARAGRAPH);
     let cost = |block: &Block| block.text.len().min(limit) + 1;
+    let opening = blocks.iter().position(|block| block.kind.is_text() && !announces(&block.text));
     for pass in 0..4 {
         let mut seen = None;
         for (index, block) in blocks.iter().enumerate() {
@@ -346,7 +351,10 @@ fn choose(blocks: &[Block], bytes: usize) -> Vec<(usize, String)> {
             let is_wanted = block.kind != Kind::Heading
                 && !is_filler
                 && match pass {
-                    0 => block.kind.is_text() && (index == 0 || concludes(blocks, block, CONCLUSIVE)),
+                    0 => {
+                        let is_statement = matches!(block.kind, Kind::Paragraph | Kind::Item);
+                        opening == Some(index) || is_statement && concludes(blocks, block, CONCLUSIVE)
+                    }
                     1 => block.kind.is_text() && is_first,
                     2 => block.kind.is_text(),
                     _ => true,
@@ -393,6 +401,15 @@ mod tests {
     fn keeps_a_text_that_fits_and_joins_its_paragraphs() {
         let text = "# Plan\n\nFirst line\nof a paragraph.\n\n- item one\n  goes on\n- item two\n\n---\n";
         assert_eq!(filled(text, 500), "# Plan\nFirst line of a paragraph.\n- item one goes on\n- item two");
+    }
+
+    #[test]
+    fn items_that_the_summary_has_stay_in_their_list() {
+        let mut detail =
+            Detail::new(500, "", "Steps: - After the save, call the transition of the state - Then go on");
+        fill("To do:\n- After the save, call the transition of the state\n- Then go on\n", None, &mut detail);
+        let text = detail.finish().unwrap_or_default();
+        assert_eq!(text, "To do:\n- After the save, call the transition of the state\n- Then go on");
     }
 
     #[test]

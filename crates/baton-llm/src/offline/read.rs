@@ -8,10 +8,11 @@ use serde_json::Value;
 use super::call::{Call, LARGE_BYTES};
 use super::code::{self, Symbol};
 use super::compressor::Draft;
-use super::facts::{Detail, MAX_DETAIL_LINE, names};
+use super::excerpt::{excerpt, excerpt_without};
+use super::facts::{Detail, names};
 use super::language::{Kind, Language};
 use super::skeleton::WHOLE_BYTES;
-use super::text::{clean, counted, file_name, first_sentence, join_within, one_line, shorten, size_in_words};
+use super::text::{clean, counted, file_name, first_sentence, join_within, one_line, size_in_words};
 use super::title::title;
 use super::{patch, prose, shell, structure};
 
@@ -167,8 +168,13 @@ fn summary(view: &View<'_>, symbols: &[Symbol], range: Option<&str>) -> String {
             .map(|(kind, noun)| counted(count(kind), noun))
             .collect();
     let seen = if counts.is_empty() { format!("{seen}.") } else { format!("{seen}: {}.", counts.join(", ")) };
-    match opening_comment(view.content).filter(|_| view.start <= 1 && !is_prose(&view.path)) {
-        Some(comment) => format!("{seen} Says: \"{comment}\"."),
+    let says = match view.start {
+        2.. => None,
+        _ if is_prose(&view.path) => Some(prose::gist(view.content, 200)).filter(|gist| gist.contains(' ')),
+        _ => opening_comment(view.content),
+    };
+    match says {
+        Some(words) => format!("{seen} Says: \"{}\".", words.trim_end_matches('.')),
         None => seen,
     }
 }
@@ -200,13 +206,13 @@ fn opening_comment(content: &str) -> Option<String> {
     is_sentence.then(|| first_sentence(&comment, 160).trim_end_matches('.').to_owned())
 }
 
-/// The lines if they are few. Otherwise types with their methods and functions, and the values of constants; then lines of
-/// the text, or of a large file the comments that document it and the names in it.
+/// The lines that say most; before them, of a large file, types with their methods and functions, and the values of
+/// constants.
 fn code_detail(view: &View<'_>, source: &str, symbols: &[Symbol], detail: &mut Detail) {
-    if symbols.is_empty() || view.content.len() <= detail.left() {
-        return text_excerpt(view.content, detail);
+    if symbols.is_empty() || view.content.len() <= LARGE_BYTES {
+        return excerpt(view.content, detail);
     }
-    let whole = detail.reserve(detail.left() * 11 / 20);
+    let whole = detail.reserve(detail.left() / 3);
     let place = |symbol: &Symbol| format!("{}:{}", symbol.name, symbol.line + view.start - 1);
     let of = |kind: Kind| symbols.iter().filter(move |symbol| symbol.kind == kind);
     detail.list("Types", of(Kind::Type).map(place));
@@ -222,128 +228,17 @@ fn code_detail(view: &View<'_>, source: &str, symbols: &[Symbol], detail: &mut D
         detail.list(&format!("{owner} methods"), methods.map(place));
     }
     detail.restore(whole);
-    let is_large = view.content.len() > LARGE_BYTES;
-    let is_part = view.range().is_some();
-    if !is_part {
+    if view.range().is_none() {
         let whole = detail.reserve(detail.left() * 4 / 5);
         detail.list("Globals", of(Kind::Constant).map(|symbol| one_line(symbol.text(source), 60)));
         detail.restore(whole);
     }
-    if !is_large {
-        return excerpt(view.content, detail);
-    }
-    let whole = detail.reserve(detail.left() * 5 / 6);
-    let comments = if is_part { comments(view.content) } else { documentation(view.content) };
-    if is_part && comments.len() < MIN_COMMENTS {
-        excerpt(view.content, detail);
-    } else {
-        detail.lines(comments);
-    }
+    let whole = detail.reserve(detail.left() / 4);
+    let told = symbols.iter().map(|symbol| symbol.line - 1).collect();
+    excerpt_without(view.content, &told, detail);
     detail.restore(whole);
     // The names make a large file searchable.
-    detail.names("Names", &names(view.content));
-}
-
-/// Returns the first lines of the comments that document definitions.
-fn documentation(source: &str) -> Vec<&str> {
-    first_comment_lines(source, |line| {
-        let bare = line.trim_start();
-        bare.starts_with("/// ")
-            || line.starts_with("// ")
-            || bare.starts_with("# ")
-            || bare.starts_with("\"\"\"")
-    })
-}
-
-/// Returns the first lines of all comments, also of those inside functions.
-fn comments(source: &str) -> Vec<&str> {
-    first_comment_lines(source, |line| {
-        let bare = line.trim_start();
-        ["// ", "/// ", "# ", "\"\"\""].iter().any(|mark| bare.starts_with(mark))
-    })
-}
-
-fn first_comment_lines(source: &str, is_comment: impl Fn(&str) -> bool) -> Vec<&str> {
-    let mut is_first = true;
-    let mut lines = Vec::new();
-    for line in source.lines() {
-        if is_comment(line) && is_first && line.split_whitespace().count() > 3 {
-            lines.push(line.trim());
-        }
-        is_first = !is_comment(line);
-    }
-    lines
-}
-
-/// Maximum number of places of a text that are shown if it does not fit, and the room that each needs.
-const MAX_EXCERPTS: usize = 4;
-const EXCERPT_BYTES: usize = 150;
-/// Number of comments from which on they describe a large script or configuration better than parts of it.
-const MIN_COMMENTS: usize = 5;
-
-/// Adds the lines of a text, or lines from several places of it. Of a large text, adds its comments, if it has enough,
-/// and the names in it.
-fn text_excerpt(text: &str, detail: &mut Detail) {
-    if text.len() <= LARGE_BYTES {
-        return excerpt(text, detail);
-    }
-    let whole = detail.reserve(detail.left() / 2);
-    let comments = documentation(text);
-    if comments.len() >= MIN_COMMENTS {
-        detail.line("Comments:");
-        detail.counted_lines(&comments);
-    } else {
-        excerpt(text, detail);
-    }
-    detail.restore(whole);
-    detail.names("Names", &names(text));
-}
-
-/// Adds the lines of a text, or lines from several places of it and how many are left out between them.
-fn excerpt(text: &str, detail: &mut Detail) {
-    let lines: Vec<(usize, String)> = text
-        .lines()
-        .map(|line| shorten(line.trim(), MAX_DETAIL_LINE))
-        .enumerate()
-        .filter(|(_, line)| !line.is_empty())
-        .collect();
-    if lines.iter().map(|(_, line)| line.len() + 1).sum::<usize>() <= detail.left() {
-        return detail.lines(lines.iter().map(|(_, line)| line));
-    }
-    // Between `import (` and `)`.
-    let mut is_inside = false;
-    let is_shown = |(_, line): &&(usize, String)| {
-        is_inside = (is_inside || line == "import (") && line != ")";
-        !is_inside && !is_import(line) && line.chars().any(char::is_alphanumeric)
-    };
-    let lines: Vec<&(usize, String)> = lines.iter().filter(is_shown).collect();
-    let parts = (detail.left() / EXCERPT_BYTES).clamp(1, MAX_EXCERPTS);
-    let share = (detail.left() / parts).saturating_sub(24);
-    for part in 0..parts {
-        let (start, end) = (lines.len() * part / parts, lines.len() * (part + 1) / parts);
-        let part = lines.get(start..end).unwrap_or_default();
-        let mut room = share;
-        let fits = |(_, line): &&(usize, String)| {
-            let left = room.checked_sub(line.len() + 1);
-            room = left.unwrap_or(0);
-            left.is_some()
-        };
-        let (shown, others) = part.split_at(part.iter().copied().take_while(fits).count());
-        detail.lines(shown.iter().map(|(_, line)| line));
-        if let Some((first, _)) = others.first() {
-            let next = lines.get(end).map_or(text.lines().count(), |(number, _)| *number);
-            detail.line(&format!("[{} left out]", counted(next - first, "line")));
-        }
-    }
-}
-
-/// Whether a line of code only imports something or names the package.
-fn is_import(line: &str) -> bool {
-    let starts_with = |starts: &[&str]| starts.iter().any(|start| line.starts_with(start));
-    let is_statement = starts_with(&["use ", "import ", "using "]) && line.ends_with(';');
-    let is_python = line.starts_with("from ") && line.contains(" import ");
-    let is_short = starts_with(&["package ", "import ", "#include "]) && line.split_whitespace().count() == 2;
-    is_statement || is_python || is_short
+    detail.top_names("Names", &names(view.content));
 }
 
 /// Adds the text, or its headings and parts of it.
@@ -364,7 +259,7 @@ fn text_detail(call: &Call<'_>, view: &View<'_>, headings: &[&str], detail: &mut
     if is_prose(&view.path) {
         return prose::fill(view.content, call.cwd, detail);
     }
-    text_excerpt(view.content, detail);
+    excerpt(view.content, detail);
 }
 
 /// Tells whether a file holds text for people.

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::call::Call;
 use super::compressor::Draft;
-use super::edit::is_informative;
+use super::excerpt::{Worth, worth};
 use super::facts::Detail;
 use super::text::{counted, join_within, one_line, relative};
 use super::title::title;
@@ -32,9 +32,16 @@ pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
 struct FileHits<'a> {
     path: &'a str,
     hits: Vec<(Option<usize>, &'a str)>,
-    /// Lines around the hits: those before the first hit, and the others.
-    before: Vec<&'a str>,
-    context: Vec<&'a str>,
+    /// Lines around the hits, each with the number of hits before it.
+    context: Vec<(usize, &'a str)>,
+}
+
+impl<'a> FileHits<'a> {
+    /// Returns the lines after a number of hits, ready to be shown.
+    fn context_after(&self, hits: usize) -> impl Iterator<Item = String> {
+        let own = self.context.iter().filter(move |(after, line)| *after == hits && !line.trim().is_empty());
+        own.map(|(_, line)| format!("| {}", line.trim_end()))
+    }
 }
 
 fn grep(call: &Call<'_>) -> Draft {
@@ -183,6 +190,9 @@ fn fill_hits(files: Vec<FileHits<'_>>, detail: &mut Detail) {
         })
         .sum();
     let is_whole = size <= detail.left();
+    let context: usize =
+        files.iter().flat_map(|file| &file.context).map(|(_, line)| line.trim().len().min(200) + 3).sum();
+    let is_complete = size + context <= detail.left();
     let room = if is_whole { 200 } else { (detail.left() / count.max(1)).clamp(40, 140) };
     let mut lines: Vec<(usize, String)> = Vec::new();
     for (index, file) in files.iter().enumerate() {
@@ -201,8 +211,12 @@ fn fill_hits(files: Vec<FileHits<'_>>, detail: &mut Detail) {
                 lines.push((0, format!("{path}:")));
             }
             let number = |line: Option<usize>| line.map(|line| format!("{line}: ")).unwrap_or_default();
-            let hits = file.hits.iter();
-            lines.extend(hits.map(|(line, text)| (1, format!("{}{}", number(*line), one_line(text, room)))));
+            let around = |hits: usize| file.context_after(hits).filter(|_| is_complete).map(|line| (0, line));
+            lines.extend(around(0));
+            for (index, (line, text)) in file.hits.iter().enumerate() {
+                lines.push((1, format!("{}{}", number(*line), one_line(text, room))));
+                lines.extend(around(index + 1));
+            }
             continue;
         }
         let numbers: Vec<String> =
@@ -220,13 +234,10 @@ fn fill_hits(files: Vec<FileHits<'_>>, detail: &mut Detail) {
     detail.restore(whole);
     if shown < count {
         detail.line(&format!("[{} of {count} hits left out]", count - shown));
-    } else if is_whole || count <= 8 {
-        // The lines around the hits come after the hits. What follows a hit says more than what is far before it.
-        let around = files.iter().flat_map(|file| &file.context);
-        let around = around.chain(files.iter().flat_map(|file| &file.before));
-        let around = around.filter(|line| !line.trim().is_empty());
-        detail.lines(around.map(|line| format!("| {}", line.trim_end())));
-    } else {
+    } else if let ([file], 1, false) = (files.as_slice(), count, is_complete) {
+        // What follows the hit says more than what is far before it.
+        detail.lines(file.context_after(1).chain(file.context_after(0)));
+    } else if !is_whole && count > 8 {
         // Only the places of the hits are listed so far.
         detail.lines(different_hits(&files));
     }
@@ -240,7 +251,7 @@ fn different_hits(files: &[FileHits<'_>]) -> Vec<String> {
         for (line, text) in file.hits.iter().filter(|(_, text)| seen.insert(text.trim())) {
             let line = line.map(|line| format!(":{line}")).unwrap_or_default();
             let hit = format!("{}{line}: {}", super::text::file_name(file.path), one_line(text, 110));
-            hits.push((is_informative(text.trim()), hit));
+            hits.push((worth(text) == Worth::Definition, hit));
         }
     }
     hits.sort_by_key(|(is_definition, _)| !is_definition);
@@ -287,8 +298,7 @@ fn hits<'a>(output: &'a str, cwd: Option<&str>, search: &Search<'a>) -> Vec<File
         });
         let Some(file) = files.get_mut(at) else { continue };
         match context {
-            Some((_, text)) if file.hits.is_empty() => file.before.push(text),
-            Some((_, text)) => file.context.push(text),
+            Some((_, text)) => file.context.push((file.hits.len(), text)),
             None => file.hits.push((hit.line, hit.text)),
         }
     }
@@ -442,7 +452,7 @@ mod tests {
             (files[0].path, files[0].hits.as_slice()),
             ("a/x-1-b.go", [(Some(12), "\thit()")].as_slice())
         );
-        assert_eq!(files[0].before, ["before"]);
+        assert_eq!(files[0].context, [(0, "before")]);
         assert_eq!(found("7:let x\n8-ctx\n", Some("a.rs"), true)[0].hits, [(Some(7), "let x")]);
         assert!(found("No matches found", None, false).is_empty());
         let log = found("a.log:{\"time\":\"16:49:46\"}\n", None, false);
@@ -460,7 +470,7 @@ mod tests {
         let without_numbers = found("src/a.rs:hit\nsrc/a.rs-after the hit\n", None, true);
         assert_eq!(
             (without_numbers[0].hits.len(), without_numbers[0].context.as_slice()),
-            (1, ["after the hit"].as_slice())
+            (1, [(1, "after the hit")].as_slice())
         );
     }
 

@@ -218,7 +218,7 @@ fn outcome(report: &Report<'_>, known: Option<&StepResult>, diff: &[FilePatch<'_
     match ending {
         Ending::Interrupted => Some("interrupted".to_owned()),
         Ending::Background => Some("in background".to_owned()),
-        Ending::NoMatch => Some("no matches".to_owned()),
+        Ending::NoMatch => Some(no_matches(report)),
         Ending::Failed(_) if known.is_some_and(|known| known.is_done) => known_outcome(),
         Ending::Failed(status) => {
             let status = status.map_or_else(|| "failed".to_owned(), |status| format!("exit {status}"));
@@ -237,6 +237,12 @@ fn outcome(report: &Report<'_>, known: Option<&StepResult>, diff: &[FilePatch<'_
     }
 }
 
+/// Tells that a filter let nothing through. The result of a check is then not known.
+fn no_matches(report: &Report<'_>) -> String {
+    let checks = report.line.main_steps().iter().any(|step| step.purpose() >= Purpose::Check);
+    if checks { "result not shown" } else { "no matches" }.to_owned()
+}
+
 /// The result of a command without a known format: its output, or the size of its output.
 fn result(report: &Report<'_>) -> Option<String> {
     let Report { run, line, ending, only_inspects, .. } = report;
@@ -252,26 +258,48 @@ fn result(report: &Report<'_>) -> Option<String> {
             Some("not formatted".to_owned())
         }
         (_, Ending::Succeeded) if checks => Some("ok".to_owned()),
-        (None, _) if line.steps.iter().any(Step::is_line_filter) => Some("no matches".to_owned()),
+        (None, _) if line.steps.iter().any(Step::is_line_filter) => Some(no_matches(report)),
         (None, _) => run.remark.clone().or_else(|| {
             let is_quiet_success = *ending == Ending::Succeeded && !only_inspects;
             Some(if is_quiet_success { "done" } else { "no output" }.to_owned())
         }),
         (Some(first), _) if lines.len() == 1 && first.chars().count() <= 60 => Some(first.to_owned()),
-        (Some(_), _) => structure::outcome(&run.output)
-            .or_else(|| last_words(&lines).filter(|_| !only_inspects && !checks))
-            .or_else(|| Some(counted(lines.len(), "line"))),
+        (Some(_), _) => structure::outcome(&run.output).or_else(|| {
+            let words = statement(&lines, *only_inspects).filter(|_| !checks);
+            let count = counted(lines.len(), "line");
+            Some(match words {
+                Some(words) if *only_inspects => format!("{words} ({count})"),
+                words => words.unwrap_or(count),
+            })
+        }),
     }
 }
 
-/// Returns the start of the last line of a short output, which states the result of most commands.
-fn last_words(lines: &[&str]) -> Option<String> {
-    let last = lines.last().filter(|_| lines.len() <= MAX_REPORT_LINES)?;
-    let words: Vec<&str> = last.split_whitespace().take(MAX_RESULT_WORDS + 1).collect();
-    let is_statement = words.len() > 2 && words.iter().any(|word| word.chars().all(char::is_alphabetic));
+/// Returns the start of the line of an output that says most: the last one of a short output states the result of most
+/// commands, the first one tells what an inspection is about.
+fn statement(lines: &[&str], only_inspects: bool) -> Option<String> {
+    let line = if only_inspects {
+        lines.iter().take(MAX_REPORT_LINES).find(|line| states_something(line))
+    } else {
+        lines.iter().rev().find(|line| states_something(line)).filter(|_| lines.len() <= MAX_REPORT_LINES)
+    };
+    let words: Vec<&str> = line?.split_whitespace().take(MAX_RESULT_WORDS + 1).collect();
     let is_cut = words.len() > MAX_RESULT_WORDS;
-    let start = words.get(..MAX_RESULT_WORDS.min(words.len()))?.join(" ");
-    is_statement.then(|| if is_cut { format!("{start}…") } else { start })
+    let start = one_line(&words.get(..MAX_RESULT_WORDS.min(words.len()))?.join(" "), 48);
+    Some(if is_cut && !start.ends_with('…') { format!("{start}…") } else { start })
+}
+
+/// Whether a line has words, and is neither a row of `ls -l` nor a heading of the output.
+fn states_something(line: &str) -> bool {
+    let mut words = line.split_whitespace();
+    let first = words.clone().next().unwrap_or_default();
+    let is_listing = first.len() >= 10 && first.bytes().all(|byte| b"-dlrwxstST@+.".contains(&byte));
+    let is_rule = line.starts_with("===") || line.starts_with("---") || first == "total";
+    let is_word = |word: &str| {
+        let word = word.trim_matches(|letter: char| letter.is_ascii_punctuation());
+        word.len() > 1 && word.chars().all(char::is_alphabetic)
+    };
+    !is_listing && !is_rule && line.split_whitespace().count() > 1 && words.any(is_word)
 }
 
 fn phrase(steps: &[&Step], run: &Run) -> String {
@@ -411,7 +439,7 @@ pub(super) fn fill_diff(call: &Call<'_>, files: &[FilePatch<'_>], detail: &mut D
     detail.counted_lines(&heads);
     for (index, file) in files.iter().enumerate() {
         // Each file has its share of the room; less than some lines is not worth showing.
-        let share = (detail.left() / (files.len() - index)).max(200);
+        let share = (detail.left() / (files.len() - index)).max(400);
         if detail.left() < share {
             break;
         }

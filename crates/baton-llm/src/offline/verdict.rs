@@ -11,7 +11,7 @@ use super::text::{counted, one_line};
 /// Maximum number of bytes at the end of an output that are examined; the counts are at the end.
 const MAX_LOG_BYTES: usize = 400_000;
 /// Number of errors kept from the start and from the end.
-const FIRST_ERRORS: usize = 4;
+const FIRST_ERRORS: usize = 8;
 const LAST_ERRORS: usize = 2;
 
 /// Result of a run.
@@ -112,10 +112,13 @@ impl Verdict {
     }
 
     /// Returns the first errors, which are usually the causes, and the last, which are usually the result.
-    pub(super) fn first_and_last_errors(&self) -> Vec<&str> {
+    pub(super) fn first_and_last_errors(&self) -> Vec<String> {
         let lines = &self.errors;
         let last = lines.len().saturating_sub(LAST_ERRORS).max(FIRST_ERRORS);
-        lines.iter().take(FIRST_ERRORS).chain(lines.iter().skip(last)).map(String::as_str).collect()
+        let left_out = last.min(lines.len()).saturating_sub(FIRST_ERRORS);
+        let gap = (left_out > 0).then(|| format!("[{} left out]", counted(left_out, "error line")));
+        let (first, last) = (lines.iter().take(FIRST_ERRORS), lines.iter().skip(last));
+        first.cloned().chain(gap).chain(last.cloned()).collect()
     }
 }
 
@@ -135,23 +138,39 @@ fn is_warning(line: &str) -> bool {
 fn count_failures(run: &QaRun) -> String {
     let all = run.passed + run.failed;
     match (run.failed, run.errors) {
+        (0, _) if let Some(packages) = unbuilt(run) => packages,
         (0, errors) => counted(usize::try_from(errors).unwrap_or(usize::MAX), "error"),
         (failed, _) if run.passed > 0 => format!("{failed} of {all} failed"),
         (failed, _) => format!("{failed} failed"),
     }
 }
 
+/// Tells of packages that do not build. A runner counts each as one error, whatever its number of compiler errors.
+fn unbuilt(run: &QaRun) -> Option<String> {
+    let is_unbuilt = |failure: &&QaFailure| {
+        matches!(failure.message.as_deref(), Some("build failed" | "setup failed")) || failure.name == "build"
+    };
+    match run.failures.iter().filter(is_unbuilt).count() {
+        0 => None,
+        number if number as u64 != run.errors => None,
+        1 => Some("build failed".to_owned()),
+        number => Some(format!("{number} packages do not build")),
+    }
+}
+
 fn format_run(run: &QaRun) -> String {
+    let unbuilt = unbuilt(run);
     let counts: Vec<String> = [
         (run.passed, "passed"),
         (run.failed, "failed"),
         (run.skipped, "skipped"),
-        (run.errors, if run.errors == 1 { "error" } else { "errors" }),
+        (if unbuilt.is_some() { 0 } else { run.errors }, if run.errors == 1 { "error" } else { "errors" }),
         (run.warnings, if run.warnings == 1 { "warning" } else { "warnings" }),
     ]
     .into_iter()
     .filter(|(count, _)| *count > 0)
     .map(|(count, word)| format!("{count} {word}"))
+    .chain(unbuilt)
     .collect();
     if counts.is_empty() {
         format!("{}: clean.", run.tool)

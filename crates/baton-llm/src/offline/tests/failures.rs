@@ -106,7 +106,7 @@ fn the_title_states_the_result() {
         assert!(seen.title.ends_with(&format!(": {outcome}")), "{command}: {}", seen.title);
     }
     let nothing = failing("make test 2>&1 | grep FAIL", "");
-    assert_eq!(nothing.title, "Run make test: no matches");
+    assert_eq!(nothing.title, "Run make test: result not shown");
 }
 
 #[test]
@@ -133,4 +133,16 @@ fn a_plain_text_response_claims_success_only_if_it_is_known() {
         json!("Success. Updated the following files:\nM a.rs\n"),
     );
     assert_eq!(applied.files_touched, ["a.rs"]);
+}
+
+#[test]
+fn package_that_does_not_build_is_not_counted_as_one_error() {
+    let errors: String = (1..=11).map(|n| format!("./a_test.go:{n}:5: undefined: helper{n}\n")).collect();
+    let seen = failing(
+        "go test ./...",
+        &format!("# example.com/app\n{errors}FAIL\texample.com/app [build failed]\nFAIL\n"),
+    );
+    assert_eq!(seen.title, "Run go test ./...: build failed");
+    assert!(seen.summary.contains("go-test: build failed."), "{}", seen.summary);
+    assert!(detail(&seen).contains("error line left out]"), "{}", detail(&seen));
 }

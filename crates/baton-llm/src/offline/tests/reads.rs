@@ -23,7 +23,6 @@ fn read_file_is_outlined() {
         "{detail}"
     );
     assert!(detail.contains("\n/// Frees what the store holds.\n"), "{detail}");
-    assert!(detail.contains("InputValue") && detail.contains("write_row"), "{detail}");
     assert!(seen.files_touched.is_empty());
     assert!((seen.title.len() + seen.summary.len() + detail.len()) * 10 <= content.len());
 }
@@ -56,7 +55,7 @@ fn search_lists_files_and_lines() {
     assert_eq!(seen.title, "Search for 'handle_request' in src: 2 hits in 2 files");
     assert_eq!(
         detail(&seen),
-        "src/:\na.rs:\n12: handle_request(x);\nb.rs:\n3: fn handle_request() {\n|     next();"
+        "src/:\na.rs:\n12: handle_request(x);\n|     next();\nb.rs:\n3: fn handle_request() {"
     );
     let none = observe(
         "Grep",
@@ -166,7 +165,7 @@ fn part_of_a_file_is_shown_from_its_start_to_its_end() {
     assert_eq!(seen.title, "Read a.go lines 150-232");
     let detail = detail(&seen);
     assert!(detail.starts_with("\"fmt\"\ncall_number_0(argument)\n"), "{detail}");
-    assert!(detail.contains("call_number_40(argument)") && detail.contains("lines left out]"), "{detail}");
+    assert!(detail.contains("call_number_41(argument)") && detail.contains("lines left out]"), "{detail}");
 }
 
 #[test]
@@ -179,7 +178,7 @@ fn constants_and_variables_are_shown_with_their_values() {
         json!({ "type": "text", "file": { "filePath": "/home/dev/app/a.go", "content": content, "startLine": 1 } }),
     );
     assert!(seen.summary.ends_with(": 60 functions, 2 globals."), "{}", seen.summary);
-    assert!(detail(&seen).contains("Globals: maxRetries = 3, retries int"), "{seen:?}");
+    assert!(detail(&seen).starts_with("const maxRetries = 3\nvar retries int\n"), "{seen:?}");
 }
 
 #[test]
@@ -254,10 +253,7 @@ fn large_script_is_described_by_its_comments() {
         json!({ "file_path": "/home/dev/app/release.sh" }),
         json!({ "type": "text", "file": { "filePath": "/home/dev/app/release.sh", "content": script, "numLines": 177, "startLine": 1, "totalLines": 177 } }),
     );
-    assert!(
-        detail(&seen).starts_with("Comments:\n# Step 1 of the release copies files\n# Step 2 of"),
-        "{seen:?}"
-    );
+    assert!(detail(&seen).starts_with("# Step 1 of the release copies files\n"), "{seen:?}");
 }
 
 fn read_go(content: &str, start: usize, total: usize) -> baton_core::observation::CompressedObservation {
@@ -339,4 +335,27 @@ fn imports_are_left_out_of_a_part_of_a_file() {
     let seen = read_go(&format!("{imports}func Save() {{\n{steps}}}\n"), 1, 900);
     assert!(!detail(&seen).contains("example.com/app/paths"), "{}", detail(&seen));
     assert!(detail(&seen).contains("store.Write(0, "), "{}", detail(&seen));
+}
+
+#[test]
+fn document_that_is_read_says_what_it_is_about() {
+    let filler = "| column | other column of the table |\n".repeat(200);
+    let text = format!(
+        "# Wingman\n\nWingman reviews the changes of an agent after each commit.\n\n## Summary table\n\n{filler}"
+    );
+    let seen = observe(
+        "Read",
+        json!({ "file_path": "/home/dev/app/docs/wingman.md" }),
+        json!({ "type": "text", "file": { "filePath": "/home/dev/app/docs/wingman.md", "content": text, "numLines": 206, "startLine": 1, "totalLines": 206 } }),
+    );
+    assert!(
+        seen.summary.ends_with("Says: \"Wingman reviews the changes of an agent after each commit\"."),
+        "{}",
+        seen.summary
+    );
+    assert!(
+        detail(&seen).contains("\nWingman reviews the changes of an agent after each commit."),
+        "{}",
+        detail(&seen)
+    );
 }

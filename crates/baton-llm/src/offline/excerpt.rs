@@ -1,0 +1,291 @@
+//! Lines of code that are worth showing if not all of them fit.
+
+use std::collections::HashSet;
+
+use super::facts::{Detail, MAX_DETAIL_LINE};
+use super::text::{counted, first_sentence, shorten};
+
+/// Number of parts of a text that each get a share of the room.
+const PARTS: usize = 4;
+/// Stands between lines that do not follow each other, with the line break after it.
+const GAP: &str = "…";
+const GAP_BYTES: usize = GAP.len() + 1;
+/// A text that is larger than this many times the room shows the first sentence of each comment only.
+const COLLAPSED_FROM: usize = 3;
+
+/// How much a line of code says without the lines around it, most first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Worth {
+    /// A definition, a member of a type, or a case.
+    Definition,
+    /// A comment, an assertion or an error message.
+    Explanation,
+    Statement,
+    /// An import, a bracket, `return err`.
+    Filler,
+}
+
+/// Returns the worth of a line.
+pub(super) fn worth(line: &str) -> Worth {
+    const DEFINITIONS: &[&str] = &[
+        "func ",
+        "fn ",
+        "pub ",
+        "def ",
+        "class ",
+        "async ",
+        "type ",
+        "struct ",
+        "enum ",
+        "trait ",
+        "impl ",
+        "interface ",
+        "export ",
+        "function ",
+        "const ",
+        "static ",
+        "public ",
+        "private ",
+        "protected ",
+        "case ",
+        "switch ",
+        "match ",
+        "CREATE ",
+    ];
+    const EXPLANATIONS: &[&str] = &[
+        "assert",
+        "expect(",
+        "t.Error",
+        "t.Fatal",
+        "require.",
+        "raise ",
+        "throw ",
+        "panic",
+        "rrors.New(",
+        "Errorf(",
+        "Err(",
+    ];
+    let line = line.trim();
+    let starts = |starts: &[&str]| starts.iter().any(|start| line.starts_with(start));
+    if !line.chars().any(char::is_alphanumeric) || is_import(line) || is_routine(line) {
+        Worth::Filler
+    } else if starts(DEFINITIONS) && line.len() > 8 {
+        Worth::Definition
+    } else if is_comment(line) {
+        let words = line.split_whitespace().filter(|word| word.contains(char::is_alphabetic)).count();
+        if words > 3 { Worth::Explanation } else { Worth::Filler }
+    } else if EXPLANATIONS.iter().any(|part| line.contains(part)) && !line.ends_with(", err)") {
+        Worth::Explanation
+    } else {
+        Worth::Statement
+    }
+}
+
+pub(super) fn is_comment(line: &str) -> bool {
+    let line = line.trim_start();
+    ["//", "# ", "/*", "* ", "\"\"\"", "<!--", "--"].iter().any(|mark| line.starts_with(mark))
+        && !line.starts_with("#[")
+}
+
+/// Whether a line of code only imports something or names the package.
+fn is_import(line: &str) -> bool {
+    let starts_with = |starts: &[&str]| starts.iter().any(|start| line.starts_with(start));
+    let is_statement = starts_with(&["use ", "import ", "using "]) && line.ends_with(';');
+    let is_python = line.starts_with("from ") && line.contains(" import ");
+    let is_short = starts_with(&["package ", "import ", "#include "]) && line.split_whitespace().count() == 2;
+    is_statement || is_python || is_short
+}
+
+/// Whether a line occurs in most functions: it returns a plain value, passes an error on, or only controls the flow.
+fn is_routine(line: &str) -> bool {
+    const ROUTINE: &[&str] = &[
+        "if err != nil {",
+        "} else {",
+        "else {",
+        "else:",
+        "else",
+        "try {",
+        "try:",
+        "pass",
+        "break",
+        "continue",
+        "fi",
+        "done",
+        "end",
+        "then",
+        "do",
+        "t.Helper()",
+        "t.Parallel()",
+        "default:",
+        "const (",
+        "var (",
+        "type (",
+    ];
+    let line = line.trim_end_matches([';', ',']);
+    let is_plain_return = line
+        .strip_prefix("return")
+        .is_some_and(|value| !value.contains(['(', '"', '\'', '{']) && value.split_whitespace().count() < 3);
+    is_plain_return || ROUTINE.contains(&line)
+}
+
+/// Adds the lines of a text, or those that say most, and how many are left out.
+pub(super) fn excerpt(text: &str, detail: &mut Detail) {
+    excerpt_without(text, &HashSet::new(), detail);
+}
+
+/// Like [`excerpt`], without the lines with these indexes.
+pub(super) fn excerpt_without(text: &str, told: &HashSet<usize>, detail: &mut Detail) {
+    let lines: Vec<(usize, &str)> = text
+        .lines()
+        .enumerate()
+        .filter(|(index, line)| !line.trim().is_empty() && !told.contains(index))
+        .collect();
+    let short: Vec<String> = lines.iter().map(|(_, line)| shorten(line.trim(), MAX_DETAIL_LINE)).collect();
+    if short.iter().map(|line| line.len() + 1).sum::<usize>() <= detail.left() {
+        return detail.lines(short);
+    }
+    let is_collapsed = text.len() > detail.left() * COLLAPSED_FROM;
+    let ranked = ranked(&lines, is_collapsed);
+    let all = text.lines().count();
+    let left_out = |shown: usize| format!("[{} of {} left out]", all - shown, counted(all, "line"));
+    let room = detail.left().saturating_sub(left_out(0).len() + 1);
+    let chosen = select(&ranked, room);
+    let mut previous = None;
+    for index in &chosen {
+        if !is_collapsed && previous.is_some_and(|previous| previous + 1 != *index) {
+            detail.line(GAP);
+        }
+        previous = Some(*index);
+        if let Some((_, line)) = ranked.get(*index) {
+            detail.line(line);
+        }
+    }
+    detail.line(&left_out(chosen.len()));
+}
+
+/// Returns each line with its worth. Members of types count as definitions. With `is_collapsed`, a comment of several
+/// lines becomes its first sentence.
+fn ranked(lines: &[(usize, &str)], is_collapsed: bool) -> Vec<(Worth, String)> {
+    let mut ranked: Vec<(Worth, String)> = Vec::with_capacity(lines.len());
+    // Indentation of the type whose members follow.
+    let mut inside: Option<usize> = None;
+    let mut is_import_block = false;
+    let mut comment = String::new();
+    for (at, (_, line)) in lines.iter().enumerate() {
+        let bare = line.trim();
+        is_import_block = (is_import_block || bare == "import (") && bare != ")";
+        let indent = line.len() - line.trim_start().len();
+        if inside.is_some_and(|outer| indent <= outer) {
+            inside = None;
+        }
+        let mut found = if is_import_block { Worth::Filler } else { worth(bare) };
+        if found == Worth::Statement && inside.is_some() {
+            found = Worth::Definition;
+        }
+        let is_type = ["struct", "interface", "enum", "trait", "class"]
+            .iter()
+            .any(|word| bare.split([' ', '{', '(']).any(|part| part == *word));
+        if found == Worth::Definition && is_type && bare.ends_with(['{', ':']) {
+            inside = Some(indent);
+        }
+        let mut shown = shorten(bare, MAX_DETAIL_LINE);
+        if is_collapsed && is_comment(bare) {
+            if comment.is_empty() {
+                comment.push_str(bare);
+            } else {
+                comment.push(' ');
+                comment.push_str(bare.trim_start_matches(['/', '*', '#', '!', ' ']));
+            }
+            let goes_on = lines.get(at + 1).is_some_and(|(_, next)| is_comment(next));
+            shown = if goes_on { String::new() } else { first_sentence(&std::mem::take(&mut comment), 160) };
+            // What a definition is for says more than its cases, and these more than a comment inside it.
+            found = match worth(&shown) {
+                _ if goes_on => Worth::Filler,
+                Worth::Explanation if indent == 0 => Worth::Definition,
+                Worth::Explanation => Worth::Statement,
+                found => found,
+            };
+        } else if is_collapsed && found == Worth::Definition {
+            found = Worth::Explanation;
+        }
+        ranked.push((found, shown));
+    }
+    ranked
+}
+
+/// Returns the indexes of the lines that fit into `room`, those that say most first, from all parts of the text. Repeated
+/// lines and fillers are left out.
+pub(super) fn select<T: AsRef<str>>(lines: &[(Worth, T)], mut room: usize) -> Vec<usize> {
+    let part = lines.len().div_ceil(PARTS).max(1);
+    let mut order: Vec<usize> = (0..lines.len()).collect();
+    order.sort_by_key(|index| (lines.get(*index).map(|(worth, _)| *worth), index % part, index / part));
+    let mut seen = HashSet::new();
+    let mut chosen = Vec::new();
+    for index in order {
+        let Some((worth, line)) = lines.get(index) else { continue };
+        let line = line.as_ref().trim();
+        let Some(left) = room.checked_sub(line.len() + 1 + GAP_BYTES) else { continue };
+        if *worth < Worth::Filler && seen.insert(line) {
+            room = left;
+            chosen.push(index);
+        }
+    }
+    chosen.sort_unstable();
+    chosen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filled(text: &str, bytes: usize) -> String {
+        let mut detail = Detail::new(bytes, "", "");
+        excerpt(text, &mut detail);
+        detail.finish().unwrap_or_default()
+    }
+
+    #[test]
+    fn cases_and_calls_are_kept_and_routine_lines_are_not() {
+        let body = "\tif err != nil {\n\t\treturn nil, err\n\t}\n";
+        let text = format!(
+            "func Parse(name string) (*Input, error) {{\n\tswitch name {{\n\tcase Start:\n\t\tinput, err := readStart(r)\n{body}\
+             \tcase Stop:\n\t\tinput, err := readStop(r)\n{body}\tcase Edit:\n\t\tinput, err := readEdit(r)\n{body}\t}}\n}}\n"
+        );
+        let kept = filled(&text, 230);
+        for line in ["func Parse(", "case Start:", "case Stop:", "case Edit:", "lines left out]"] {
+            assert!(kept.contains(line), "{line}: {kept}");
+        }
+        assert!(!kept.contains("return nil, err") && !kept.contains("err != nil"), "{kept}");
+    }
+
+    #[test]
+    fn members_of_a_type_come_before_their_comments() {
+        let text: String = (0..9)
+            .map(|n| {
+                format!("\t// Field{n} is the value with the number {n} of this type.\n\tField{n} string\n")
+            })
+            .collect();
+        let kept = filled(&format!("type State struct {{\n{text}}}\n"), 330);
+        for n in 0..9 {
+            assert!(kept.contains(&format!("\nField{n} string")), "{kept}");
+        }
+    }
+
+    #[test]
+    fn large_texts_show_first_sentences_of_comments() {
+        let text: String = (0..40)
+            .map(|n| {
+                format!("// step{n} does the work of this step. It may\n// also fail.\nfunc step{n}() error {{\n\treturn nil\n}}\n\n")
+            })
+            .collect();
+        let kept = filled(&text, 500);
+        assert!(kept.contains("// step20 does the work of this step."), "{kept}");
+        assert!(!kept.contains("also fail."), "{kept}");
+        assert!(kept.len() <= 500);
+    }
+
+    #[test]
+    fn a_text_that_fits_is_kept_whole() {
+        assert_eq!(filled("a := 1\n\n\treturn nil\n", 100), "a := 1\nreturn nil");
+    }
+}
