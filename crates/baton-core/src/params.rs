@@ -215,6 +215,7 @@ fn all_problems<T: DeserializeOwned + JsonSchema>(first: Problem, copied: Copied
     let mut left = sent.clone();
     let mut last = first.clone();
     let mut known = vec![first];
+    let mut is_complete = false;
     while known.len() < MAX_PROBLEMS {
         // Deserialization checks fields in the order of the request and detects missing fields last. If a field is
         // missing inside an object, the object is removed, because the fields after it are still unchecked.
@@ -224,7 +225,10 @@ fn all_problems<T: DeserializeOwned + JsonSchema>(first: Problem, copied: Copied
             break;
         }
         match serde_path_to_error::deserialize::<_, T>(left.clone()) {
-            Ok(_) => break,
+            Ok(_) => {
+                is_complete = true;
+                break;
+            }
             Err(error) => last = Problem::of(&error),
         }
         // A missing field may be one that was removed above. Fields that were never sent are added below.
@@ -234,7 +238,10 @@ fn all_problems<T: DeserializeOwned + JsonSchema>(first: Problem, copied: Copied
     }
     let schema = params_schema::<T>();
     let mut missing = Vec::new();
-    missing_fields(&schema, &sent, "", &mut missing);
+    // The schema does not know the other names of a field.
+    if !is_complete {
+        missing_fields(&schema, &sent, "", &mut missing);
+    }
     for field in missing.into_iter().filter(|field| !omitted.contains(field)) {
         if !known.iter().any(|problem| problem.field == field) {
             known.push(Problem::new(field, "is missing".to_owned()));
@@ -319,6 +326,7 @@ mod tests {
         limit: Option<u32>,
         #[serde(default)]
         offset: Option<i64>,
+        #[serde(alias = "title")]
         name: String,
         #[serde(default)]
         nested: Option<Nested>,
@@ -380,6 +388,11 @@ mod tests {
         let nested = fields(json!({ "nested": {}, "numbers": [1, "x"] }));
         assert_eq!(nested, ["nested.count", "numbers[1]", "name", "nested.text"]);
         assert_eq!(fields(json!({ "name": 1, "nmae": "n", "limt": 2 })), ["limt", "name", "nmae"]);
+    }
+
+    #[test]
+    fn a_field_that_was_sent_with_its_other_name_is_not_missing() {
+        assert_eq!(fields(json!({ "title": "n", "limit": "x" })), ["limit"]);
     }
 
     #[test]

@@ -69,26 +69,7 @@ impl Vault {
                 }
             }
         }
-        freed += self.remove_temporaries()?;
-        Ok(freed)
-    }
-
-    /// Removes temporary indexes and caches that a killed process left beside the objects.
-    fn remove_temporaries(&self) -> Result<u64, GitError> {
-        let is_temporary = |path: &PathBuf| {
-            path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(".tmp"))
-        };
-        let mut freed = 0;
-        for path in entries(self.folder())?.into_iter().filter(is_temporary) {
-            if path.is_dir() {
-                for file in entries(&path)? {
-                    freed += remove(&file)?;
-                }
-                fs::remove_dir(&path).map_err(GitError::folder(&path))?;
-            } else {
-                freed += remove(&path)?;
-            }
-        }
+        freed += remove_temporaries(self.folder())?;
         Ok(freed)
     }
 
@@ -108,10 +89,34 @@ impl Vault {
     }
 }
 
+/// Removes indexes, caches and packs that a killed process did not complete.
+fn remove_temporaries(folder: &Path) -> Result<u64, GitError> {
+    let is_temporary = |path: &PathBuf| {
+        path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(".tmp"))
+    };
+    let packs = entries(&folder.join("objects/pack"))?;
+    let mut freed = 0;
+    for path in entries(folder)?.into_iter().chain(packs).filter(is_temporary) {
+        if path.is_dir() {
+            for file in entries(&path)? {
+                freed += remove(&file)?;
+            }
+            fs::remove_dir(&path).map_err(GitError::folder(&path))?;
+        } else {
+            freed += remove(&path)?;
+        }
+    }
+    Ok(freed)
+}
+
 /// Takes a shared lock on a vault until the file is dropped. A sweep does not wait for users, but users wait for a
-/// sweep.
+/// sweep. The first user removes what killed processes left.
 pub(crate) fn mark_used(folder: &Path) -> Result<File, GitError> {
     let file = File::open(folder.join("HEAD")).map_err(GitError::folder(folder))?;
+    if file.try_lock().is_ok() {
+        // What cannot be removed now is removed by a later user.
+        let _ = remove_temporaries(folder);
+    }
     // Where files cannot be locked, a sweep is not possible either.
     let _ = file.lock_shared();
     Ok(file)

@@ -116,6 +116,9 @@ impl Vault {
             .without_user_settings()
             // Git reads larger files as a stream and does not compare them line by line.
             .setting("core.bigFileThreshold", self.git.limits().large_file_bytes.to_string())
+            // Git maps packs into memory as a whole by default.
+            .setting("core.packedGitWindowSize", "1m")
+            .setting("core.packedGitLimit", "16m")
             .variable("GIT_DIR", &self.folder)
             .variable("GIT_ALTERNATE_OBJECT_DIRECTORIES", &self.borrowed)
             .variable("GIT_CONFIG_NOSYSTEM", "1")

@@ -24,7 +24,7 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
     }
     for line in text.lines() {
         if let Some(rest) = line.strip_prefix("FAILED ").or_else(|| line.strip_prefix("ERROR ")) {
-            let (name, message) = rest.split_once(" - ").unwrap_or((rest, ""));
+            let (name, message) = split_name(rest);
             let file = name.split("::").next().unwrap_or(name);
             if file.contains(".py") {
                 run.fail(QaFailure::at(name, file, None, message));
@@ -37,6 +37,15 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
         run.failed = run.failures.len() as u64;
     }
     Some(run)
+}
+
+/// Splits `test_a.py::test_b[c - d] - message`. A parameter in brackets may contain the separator.
+fn split_name(line: &str) -> (&str, &str) {
+    const SEPARATOR: &str = " - ";
+    let is_closed = |text: &str| text.matches('[').count() == text.matches(']').count();
+    let ends = line.match_indices(SEPARATOR).map(|(at, _)| line.split_at(at));
+    let mut closed = ends.filter(|(name, _)| is_closed(name));
+    closed.next().map_or((line, ""), |(name, rest)| (name, &rest[SEPARATOR.len()..]))
 }
 
 fn is_start(line: &str) -> bool {

@@ -68,6 +68,14 @@ fn reads_clippy_output() {
 }
 
 #[test]
+fn pytest_parameters_may_contain_the_separator() {
+    let run = only(
+        "=== short test summary info ===\nFAILED test_a.py::test_b[c - d] - assert 1 == 2\n=== 1 failed in 0.01s ===\n",
+    );
+    assert_eq!(failure(&run, 0), ("test_a.py::test_b[c - d]", Some("test_a.py"), None, "assert 1 == 2"));
+}
+
+#[test]
 fn reads_pytest_output() {
     let run = only(
         "============ test session starts ============\ncollected 6 items\n\ntests/test_a.py .F.sx                 [ 83%]\n\

@@ -24,6 +24,7 @@ pub struct ListRequestsParams {
     #[schemars(with = "Option<String>", regex(pattern = "^[0-9a-f]{16}$"))]
     pub actor: Option<ActorKeyId>,
     /// Session that the request named, started or resumed (`sess_…`).
+    #[serde(alias = "session")]
     pub session_id: Option<SessionId>,
     /// Path of an HTTP request (`/heartbeat`), or operation of an MCP or CLI call (`session.heartbeat`). Compared exactly.
     #[schemars(length(min = 1, max = 255))]

@@ -107,3 +107,16 @@ fn temporary_files_of_killed_processes_are_removed() {
     assert_eq!(vault.sweep(&[]).unwrap(), Some(10));
     assert!(!file.exists() && !folder.exists() && vault.folder().join("HEAD").exists());
 }
+
+#[test]
+fn the_first_user_of_a_vault_removes_temporary_files_and_others_do_not() {
+    let sandbox = Sandbox::with_files(&[("a", "1\n")]);
+    let first = sandbox.vault();
+    let left = [first.folder().join(".tmpAbCdEf"), first.folder().join("objects/pack/.tmpGhIjKl")];
+    left.iter().for_each(|file| std::fs::write(file, "index").unwrap());
+    drop(sandbox.vault());
+    assert!(left.iter().all(|file| file.exists()), "they may belong to the first user");
+    drop(first);
+    drop(sandbox.vault());
+    assert!(!left.iter().any(|file| file.exists()));
+}

@@ -13,7 +13,7 @@ use baton_app::observation::Report;
 use baton_app::token::Authenticator;
 use baton_app::{App, Attachment, Call, Face, RefusedCall, Reply};
 use baton_checkpoint::SavedContext;
-use baton_core::{Actor, CorrelationId, ErrorCode, Fault, IdempotencyKey};
+use baton_core::{Access, Actor, CorrelationId, ErrorCode, Fault, IdempotencyKey};
 use baton_web::SignInCookie;
 use serde_json::{Map, Value};
 
@@ -84,7 +84,15 @@ impl Endpoint {
         let accepted = match self.shared.enter(&parts).await {
             Ok((actor, busy)) => {
                 actor_key_id = Some(actor.key_id.clone());
-                self.accept(&mut parts, body).await.map(|accepted| (actor, busy, accepted))
+                match self.check_headers(&actor, &parts.headers) {
+                    Ok(key) => {
+                        self.accept(&mut parts, body, key).await.map(|accepted| (actor, busy, accepted))
+                    }
+                    Err(fault) => {
+                        discard(&parts, body).await;
+                        Err(fault)
+                    }
+                }
             }
             Err(fault) => {
                 discard(&parts, body).await;
@@ -132,7 +140,19 @@ impl Endpoint {
         })
     }
 
-    async fn accept(&self, parts: &mut Parts, body: Body) -> Result<Accepted, Fault> {
+    /// Checks what the headers tell, before the client is asked to send its body.
+    fn check_headers(&self, actor: &Actor, headers: &HeaderMap) -> Result<Option<IdempotencyKey>, Fault> {
+        let is_write = self.route.operation.effect().is_write();
+        actor.require_access(if is_write { Access::Write } else { Access::Read })?;
+        idempotency_key(headers)
+    }
+
+    async fn accept(
+        &self,
+        parts: &mut Parts,
+        body: Body,
+        idempotency_key: Option<IdempotencyKey>,
+    ) -> Result<Accepted, Fault> {
         let lenient = self.route.operation.request().repair.is_some();
         let (mut attachment, mut reservation) = (None, None);
         let sent = match self.route.verb {
@@ -164,7 +184,6 @@ impl Endpoint {
                 })
             }
         };
-        let idempotency_key = idempotency_key(&parts.headers)?;
         let mut params = sent?;
         if self.route.path.contains('{') {
             let found = RawPathParams::from_request_parts(parts, &())

@@ -122,9 +122,16 @@ fn add(arguments: &mut Map<String, Value>, name: &str, value: Option<&str>) {
     }
 }
 
+/// Name of the library that implements the protocol.
+const LIBRARY: &str = "rmcp";
+
 /// Returns the client as it named itself in the request, or in the handshake.
 pub(super) fn client_of(context: &RequestContext<RoleServer>) -> Option<Implementation> {
-    let from_handshake = || context.peer.peer_info().map(|info| info.client_info.clone());
+    // Without a handshake the library states its own name.
+    let from_handshake = || {
+        let info = context.peer.peer_info().map(|info| info.client_info.clone());
+        info.filter(|client| client.name != LIBRARY)
+    };
     context.meta.client_info().or_else(from_handshake)
 }
 

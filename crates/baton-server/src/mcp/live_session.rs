@@ -44,7 +44,10 @@ impl McpServer {
                 (Filled::LiveSession, live) => {
                     arguments.insert("checkout_repo".into(), here.as_str().into());
                     let Some(live) = live else { continue };
-                    arguments.insert("agent".into(), live.agent.into());
+                    // An invalid value is left for the operation to report.
+                    if arguments.get("agent").is_none_or(Value::is_string) {
+                        arguments.insert("agent".into(), live.agent.into());
+                    }
                     arguments.extend(live.track.map(|track| ("track".to_owned(), track.into())));
                     arguments.extend(live.client_session_id.map(|id| (omitted.to_owned(), id.into())));
                 }

@@ -123,7 +123,13 @@ impl TaskOperation for UpdateAgent {
         let (context, warnings) = draft.save()?;
         let state = context.role(&params.agent)?.clone();
         Ok(UpdateAgentOutput {
-            next: context.next_command(),
+            next: match params.status {
+                // A role first reads what the others left.
+                RoleStatus::InProgress => {
+                    format!("baton task get-context {} --role {}", context.task_id, params.agent)
+                }
+                _ => context.next_command(),
+            },
             notes: notes_for_role(&context, &params.agent, params.status),
             task_id: context.task_id,
             agent: params.agent.clone(),

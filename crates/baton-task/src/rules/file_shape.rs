@@ -324,11 +324,12 @@ impl Reader {
             Node::Text(line) => found.extend((!line.trim().is_empty()).then(|| line.trim().to_owned())),
             Node::List(items) => items.iter().for_each(|item| self.command_lines(name, item, found)),
             Node::Map(members) => {
-                let command = ["command", "cmd", "run"].iter().find_map(|key| member(members, key));
+                let command =
+                    ["command", "commands", "cmd", "run"].iter().find_map(|key| member(members, key));
                 match command {
                     Some(command) => self.command_lines(name, command, found),
                     None => {
-                        for (key, value) in members {
+                        for (key, value) in members.iter().filter(|(key, _)| has_commands(key)) {
                             self.command_lines(&format!("{name}.{key}"), value, found);
                         }
                     }
@@ -371,7 +372,7 @@ fn member<'a>(members: &'a [(String, Node)], name: &str) -> Option<&'a Node> {
 
 /// Returns true if a member of `validation` contains commands.
 fn has_commands(name: &str) -> bool {
-    !NOT_COMMANDS.iter().any(|word| name.contains(word))
+    !NOT_COMMANDS.iter().any(|word| name.contains(word)) && !matches!(name, "name" | "id" | "title")
 }
 
 fn standard(item: &Node) -> Result<StandardRef, &'static str> {

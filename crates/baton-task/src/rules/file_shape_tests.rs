@@ -48,6 +48,10 @@ fn commands_come_from_validation_and_paths_from_context() {
     );
     assert_eq!(task.qa.commands, ["make", "pnpm lint", "pnpm test"]);
     assert_eq!(task.scope_in().collect::<Vec<_>>(), ["a.rs (new)", "src", ":ui"]);
+    let step = json!({ "name": "Unit tests", "description": "Runs them", "commands": ["echo ok"] });
+    let (steps, _) =
+        read(json!({ "validation": { "steps": [step, { "id": "x", "title": "Y", "lint": "make lint" }] } }));
+    assert_eq!(steps.qa.commands, ["echo ok", "make lint"]);
     let (own, _) =
         read(json!({ "qa": { "commands": ["cargo test"] }, "validation": { "commands": ["make"] } }));
     assert_eq!(own.qa.commands, ["cargo test"]);

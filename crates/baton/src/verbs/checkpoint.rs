@@ -9,7 +9,7 @@ use baton_app::checkpoint::{
     SaveCheckpointOutput, SaveStatus, WorkflowView,
 };
 use baton_checkpoint::{ChangeKind, SavedContext};
-use baton_core::{ErrorCode, JsonErrorKind, indent};
+use baton_core::{ErrorCode, JsonErrorKind, counted, indent};
 use baton_store::MAX_FRAME_BYTES;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
@@ -383,7 +383,8 @@ fn load(args: &LoadArgs, config: &Config, backend: &Backend) -> Result<Answer, F
             && let Some(more) = &view.more
         {
             let omitted = view.omissions.len() + view.unlisted.map_or(0, |unlisted| unlisted.count);
-            note(&format!("{} bytes shown, {omitted} values shortened or omitted: {more}", view.shown_bytes));
+            let omitted = counted(omitted as u64, "value");
+            note(&format!("{} bytes shown, {omitted} shortened or omitted: {more}", view.shown_bytes));
         }
         if let Some(overflow) = output.view.as_ref().and_then(|view| view.overflow) {
             note(&format!(

@@ -68,6 +68,7 @@ fn a_client_that_expects_100_continue_is_rejected_before_it_sends_the_body() {
         (head("POST /nothing", KEY, 50), 404),
         (head("PUT /sod", KEY, 50), 405),
         (head("POST /sod", KEY, 2 * 1024 * 1024), 413),
+        (head("POST /sod", &format!("{KEY}Idempotency-Key: {}\r\n", "k".repeat(300)), 50), 400),
         (head("POST /api/checkpoints", KEY, 64 * 1024 * 1024), 413),
         (head("POST /mcp", json, 50), 401),
         (head("POST /mcp", &format!("{KEY}{json}"), 64 * 1024 * 1024), 413),
