@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::tls::MakeTlsConnect;
-use tokio_postgres::types::ToSql;
+use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{AsyncMessage, Config, Row, Socket, Statement};
 
 /// Time limit for closing a healthy connection.
@@ -131,6 +131,24 @@ impl Client {
         params: &[&(dyn ToSql + Sync)],
     ) -> Result<Vec<Row>, ClientError> {
         self.link.run(self.statement_timeout, self.client.query(statement, params))
+    }
+
+    /// Executes a statement that is not prepared.
+    pub(super) fn execute_once(
+        &mut self,
+        sql: &str,
+        params: &[(&(dyn ToSql + Sync), Type)],
+    ) -> Result<u64, ClientError> {
+        self.link.run(self.statement_timeout, self.client.execute_typed(sql, params))
+    }
+
+    /// Executes a query that is not prepared.
+    pub(super) fn query_once(
+        &mut self,
+        sql: &str,
+        params: &[(&(dyn ToSql + Sync), Type)],
+    ) -> Result<Vec<Row>, ClientError> {
+        self.link.run(self.statement_timeout, self.client.query_typed(sql, params))
     }
 
     /// Waits for notifications and returns whether any arrived within `timeout`.

@@ -18,7 +18,8 @@ use crate::tx::{Outcome, Tx};
 /// A connection with its prepared statements.
 pub(super) struct Connection {
     pub(super) client: Client,
-    statements: HashMap<String, Statement>,
+    /// Prepared statements; `None` for a statement that was executed once without being prepared.
+    statements: HashMap<String, Option<Statement>>,
     /// Default timeout of statements at the client.
     statement_timeout: Duration,
 }
@@ -45,16 +46,33 @@ impl Connection {
         ended
     }
 
-    fn prepare(&mut self, sql: &str) -> Result<Statement, ClientError> {
-        if let Some(statement) = self.statements.get(sql) {
-            return Ok(statement.clone());
-        }
+    /// Returns the prepared statement; `None` on the first use. To prepare a statement takes a round trip of its own,
+    /// which processes that execute each statement once, such as hooks, need not pay.
+    fn prepared(&mut self, sql: &str) -> Result<Option<Statement>, ClientError> {
         if self.statements.len() >= STATEMENT_CACHE {
             self.statements.clear();
         }
-        let statement = self.client.prepare(sql)?;
+        let statement = match self.statements.get(sql) {
+            Some(Some(statement)) => return Ok(Some(statement.clone())),
+            Some(None) => Some(self.client.prepare(sql)?),
+            None => None,
+        };
         self.statements.insert(sql.to_owned(), statement.clone());
         Ok(statement)
+    }
+
+    fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, ClientError> {
+        match self.prepared(sql)? {
+            Some(statement) => self.client.execute(&statement, &bound(params)),
+            None => self.client.execute_once(sql, &typed(params)),
+        }
+    }
+
+    fn query(&mut self, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>, ClientError> {
+        match self.prepared(sql)? {
+            Some(statement) => self.client.query(&statement, &bound(params)),
+            None => self.client.query_once(sql, &typed(params)),
+        }
     }
 }
 
@@ -146,14 +164,25 @@ fn bound<'a>(params: &'a [Param<'_>]) -> Vec<&'a (dyn ToSql + Sync)> {
     params.iter().map(|param| param as &(dyn ToSql + Sync)).collect()
 }
 
+fn typed<'a>(params: &'a [Param<'_>]) -> Vec<(&'a (dyn ToSql + Sync), Type)> {
+    let type_of = |param: &Param<'_>| match param {
+        // The server determines the type.
+        Param::Null => Type::UNKNOWN,
+        Param::Int(_) => Type::INT8,
+        Param::Bool(_) => Type::BOOL,
+        Param::Text(_) => Type::TEXT,
+        Param::Bytes(_) => Type::BYTEA,
+    };
+    params.iter().map(|param| (param as &(dyn ToSql + Sync), type_of(param))).collect()
+}
+
 impl Sql for PostgresTx<'_> {
     fn pick(&self, _sqlite: &'static str, postgres: &'static str) -> &'static str {
         postgres
     }
 
     fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError> {
-        let statement = self.connection.prepare(sql).map_err(|error| self.note(error))?;
-        self.connection.client.execute(&statement, &bound(params)).map_err(|error| self.note(error))
+        self.connection.execute(sql, params).map_err(|error| self.note(error))
     }
 
     fn each_row(
@@ -162,9 +191,7 @@ impl Sql for PostgresTx<'_> {
         params: &[Param<'_>],
         read: &mut dyn FnMut(&dyn Columns) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let statement = self.connection.prepare(sql).map_err(|error| self.note(error))?;
-        let rows =
-            self.connection.client.query(&statement, &bound(params)).map_err(|error| self.note(error))?;
+        let rows = self.connection.query(sql, params).map_err(|error| self.note(error))?;
         rows.iter().try_for_each(|row| read(row))
     }
 
