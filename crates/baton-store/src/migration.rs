@@ -52,6 +52,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     migration!(27, "0027_unmerged_branches"),
     migration!(28, "0028_context_given"),
     migration!(29, "0029_handoff_receivers"),
+    migration!(30, "0030_recall_vectors"),
 ];
 
 /// The schema version that this binary reads and writes.

@@ -84,6 +84,11 @@ impl DocumentText {
         fields.into_iter().flat_map(|field| field.split_ascii_whitespace())
     }
 
+    /// Returns true if title and body are the same, whatever the paths are.
+    pub fn has_same_words(&self, other: &Self) -> bool {
+        (&self.title, &self.body) == (&other.title, &other.body)
+    }
+
     /// Returns the number of terms.
     pub fn length(&self) -> u64 {
         self.terms().count() as u64

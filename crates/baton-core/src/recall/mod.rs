@@ -13,6 +13,7 @@ mod score;
 mod select;
 mod snippet;
 mod stop_words;
+mod vector;
 mod when;
 
 pub use analysis::{terms, unique_terms};
@@ -21,4 +22,5 @@ pub use mark::{Mark, MarkKind};
 pub use query::{MAX_QUERY_CHARS, MAX_QUERY_TERMS, Query, QueryTerm};
 pub use rank::{Corpus, Nearby, Ranked, Ranker, UnmergedBranch};
 pub use snippet::snippet;
+pub use vector::{Embedding, Vector};
 pub use when::{Period, find_periods};

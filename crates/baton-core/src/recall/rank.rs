@@ -8,6 +8,7 @@ use super::mention::is_mentioned;
 use super::query::Query;
 use super::score::{Matches, Scorer};
 use super::select::select;
+use super::vector::fuse;
 use crate::id::SessionId;
 use crate::name::Repo;
 use crate::time::Timestamp;
@@ -129,6 +130,17 @@ impl<'a> Ranker<'a> {
 
     /// Returns the best `limit` candidates. A later call must get the same candidates, and may get more after them.
     pub fn best(&mut self, candidates: &[Candidate], limit: usize) -> Vec<Ranked> {
+        self.best_with_similar(candidates, &[], limit)
+    }
+
+    /// Like [`best`](Self::best), with a second ranking: numbers of candidates and how similar their vectors are to the
+    /// query, best first. Scores are then sums of reciprocal ranks.
+    pub fn best_with_similar(
+        &mut self,
+        candidates: &[Candidate],
+        similar: &[(i64, f64)],
+        limit: usize,
+    ) -> Vec<Ranked> {
         let new = candidates.iter().skip(self.matches.len());
         self.matches.extend(new.map(|candidate| self.scorer.matches(&candidate.document.text)));
         let Self { query, nearby, scorer, matches } = &*self;
@@ -159,9 +171,21 @@ impl<'a> Ranker<'a> {
             };
             right_score.total_cmp(left_score).then_with(|| key(*left).cmp(&key(*right)))
         });
+        let similarity: HashMap<i64, f64> = similar.iter().copied().collect();
+        if !similar.is_empty() {
+            let indexes: HashMap<i64, usize> =
+                candidates.iter().enumerate().map(|(index, candidate)| (candidate.number, index)).collect();
+            let by_words: Vec<usize> = ranked.iter().map(|(index, _)| *index).collect();
+            let by_vector: Vec<usize> =
+                similar.iter().filter_map(|(number, _)| indexes.get(number).copied()).collect();
+            ranked = fuse(&by_words, &by_vector);
+        }
         let explained = |(index, score): (usize, f64)| {
             let (candidate, matches) = (&candidates[index], &matches[index]);
             let mut why = Reasons(Some(explain_terms(query, matches)));
+            if let Some(similarity) = similarity.get(&candidate.number) {
+                why.add(|| format!("similar meaning ({similarity:.2})"));
+            }
             if matches.frequencies.is_empty() && scores[index] > 0.0 {
                 let is_talk = candidate.place.is_some();
                 let talk = "next to matching parts of the conversation";

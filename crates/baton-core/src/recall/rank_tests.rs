@@ -243,3 +243,20 @@ fn pinned_items_rank_higher() {
         assert!(ranked[0].why.contains("pinned"), "{}", ranked[0].why);
     }
 }
+
+#[test]
+fn similar_items_are_joined_by_rank_and_say_so() {
+    let note = |number, text| candidate(number, ItemKind::Note, text, "", &[]);
+    let candidates = [note(1, "lease expired twice"), note(2, "lease"), note(3, "token ran out")];
+    let (query, corpus) = (Query::parse("lease expired", NOW), corpus(&candidates));
+    let nearby = Nearby::default();
+    let mut ranker = Ranker::new(&query, &corpus, &nearby);
+    let items = |ranked: &[Ranked]| ranked.iter().map(|one| one.index + 1).collect::<Vec<_>>();
+    let by_words = ranker.best(&candidates, 10);
+    assert_eq!(items(&by_words), [1, 2]);
+    let fused = ranker.best_with_similar(&candidates, &[(3, 0.9), (1, 0.5), (99, 0.4)], 10);
+    assert_eq!(items(&fused), [1, 3, 2]);
+    assert_eq!(fused[1].why, "similar meaning (0.90)");
+    assert!(fused[0].why.starts_with("matches lease, expired; similar meaning (0.50)"), "{}", fused[0].why);
+    assert_eq!(ranker.best_with_similar(&candidates, &[], 10), by_words);
+}

@@ -18,8 +18,8 @@ pub(crate) const SEQUENCES: &str = "sequences";
 const BOOKKEEPING: [&str; 3] = ["request_log", "requests", "turns"];
 
 /// Tables of the search index, which are not archived. Older schemas do not have them.
-pub(crate) const INDEX_TABLES: [&str; 5] =
-    ["recall_documents", "recall_terms", "recall_totals", "recall_pending", "recall_state"];
+pub(crate) const INDEX_TABLES: [&str; 6] =
+    ["recall_vectors", "recall_documents", "recall_terms", "recall_totals", "recall_pending", "recall_state"];
 
 /// Name of the column that refers to a file in the blob folder, and for each table the column that holds the same bytes
 /// when they are in the row. An archive contains the bytes; each store decides where to put them.

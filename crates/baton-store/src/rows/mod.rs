@@ -14,6 +14,7 @@ mod recall;
 mod recall_counts;
 mod recall_match;
 mod recall_scope;
+mod recall_vector;
 mod request;
 mod schedule;
 mod session;

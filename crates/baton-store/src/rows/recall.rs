@@ -53,10 +53,10 @@ pub struct PendingItem {
 /// Position in a timeline: time and document number.
 pub type TimelinePosition = (Timestamp, i64);
 
-const COLUMNS: &str = "number, place, kind, item, external_id, venture, repo, session_id, branch, agent, author, \
+pub(super) const COLUMNS: &str = "number, place, kind, item, external_id, venture, repo, session_id, branch, agent, author, \
      turn, created_at, files, title, body, paths, changes_files, is_pinned";
 
-fn read(columns: &dyn Columns) -> Result<Candidate, StoreError> {
+pub(super) fn read(columns: &dyn Columns) -> Result<Candidate, StoreError> {
     let row = RowReader { table: "recall_documents", columns };
     let place = row.opt_int(1)?;
     Ok(Candidate {
@@ -295,14 +295,20 @@ impl dyn Tx + '_ {
         }
         let mut changes = Changes::default();
         let mut known: HashMap<(ItemKind, String), Option<i64>> = HashMap::new();
+        let mut rewritten = Vec::new();
         for kind in ItemKind::ALL.iter().copied() {
             let items: Vec<&str> =
                 latest.keys().filter(|(of, _)| *of == kind).map(|(_, item)| *item).collect();
             for old in stored(self, kind, &items)? {
                 changes.count(&old.document.venture, &old.document.text, -1);
+                let new = latest.get(&(kind, old.document.item.as_str()));
+                if new.is_some_and(|new| !new.text.has_same_words(&old.document.text)) {
+                    rewritten.push(old.number);
+                }
                 known.insert((kind, old.document.item), old.place);
             }
         }
+        self.delete_vectors(&rewritten)?;
         // In the given order, which is the order of conversations.
         let mut seen = HashSet::new();
         let in_order: Vec<&Document> = documents
@@ -426,7 +432,7 @@ impl dyn Tx + '_ {
         conditions(&mut query, filter, session.as_ref(), self.pick("+", ""));
         query.text(newest_first).with(" LIMIT $?", limit);
         let mut found = self.query(query.sql(), query.params(), &mut read)?;
-        found.retain(|candidate| touches(candidate, filter.file.as_ref()));
+        found.retain(|candidate| touches(&candidate.document.files, filter.file.as_ref()));
         Ok(found)
     }
 
@@ -489,7 +495,7 @@ impl dyn Tx + '_ {
         });
         query.with(" LIMIT $?", limit);
         let mut found = self.query(query.sql(), query.params(), &mut read)?;
-        found.retain(|candidate| touches(candidate, filter.file.as_ref()));
+        found.retain(|candidate| touches(&candidate.document.files, filter.file.as_ref()));
         Ok(found)
     }
 

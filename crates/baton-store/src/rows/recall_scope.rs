@@ -2,7 +2,7 @@
 //! no spaces; the columns are compared as well, because SQLite folds case.
 
 use baton_core::Venture;
-use baton_core::recall::{Candidate, Document, ItemKind};
+use baton_core::recall::{Document, ItemKind};
 
 use super::recall::RecallFilter;
 use crate::sql::{Param, QueryBuilder};
@@ -84,12 +84,12 @@ pub(super) fn conditions<'a>(
     condition("created_at <", filter.until.map(Into::into));
 }
 
-/// Returns true if a document touches the file of a filter.
-pub(super) fn touches(candidate: &Candidate, file: Option<&String>) -> bool {
+/// Returns true if the files of a document contain the file of a filter.
+pub(super) fn touches(files: &[String], file: Option<&String>) -> bool {
     let Some(file) = file else { return true };
     let file = file.trim_start_matches("./");
     let is_it = |path: &String| {
         path.strip_suffix(file).is_some_and(|before| before.is_empty() || before.ends_with('/'))
     };
-    candidate.document.files.iter().any(is_it)
+    files.iter().any(is_it)
 }

@@ -35,6 +35,7 @@ pub mod transaction;
 pub mod turn;
 pub mod unmerged_branch;
 pub mod usage;
+pub mod vector;
 pub mod watch;
 pub mod workflow;
 
@@ -84,6 +85,12 @@ macro_rules! store_contract {
             }
             shown_item {
                 items_are_shown_once_per_session,
+            }
+            vector {
+                nearest_documents_are_filtered,
+                all_vectors_are_compared,
+                vectors_follow_their_documents,
+                vectors_of_another_model_are_replaced,
             }
             unmerged_branch {
                 reports_replace_the_branches_of_a_repository,
