@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use baton_checkpoint::classify::Classifier;
 use baton_core::{Fault, HeartbeatPolicy, Liveness, Timestamp, Venture};
-use baton_llm::{Compressor, Price};
+use baton_llm::{Compressor, Embedder, Price};
 use baton_store::Outbox;
 
 use crate::checkpoint::Vault;
@@ -70,6 +70,10 @@ pub struct ObservationSettings {
     pub recall: ChatRecall,
     /// Model failures known to this process.
     pub troubles: ModelTroubles,
+    /// Computes vectors for search; `None` if search uses words only.
+    pub embedder: Option<Arc<Embedder>>,
+    /// Failures of the embedding endpoint known to this process.
+    pub embedding_troubles: ModelTroubles,
     /// Activity of the workers of this process.
     pub activity: WorkerActivity,
 }

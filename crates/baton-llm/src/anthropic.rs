@@ -11,7 +11,7 @@ use ureq::http::{HeaderName, HeaderValue};
 
 use crate::api_key::ApiKey;
 use crate::compressor::{CompressError, Compression, Compressor, Summarization, TokenUsage};
-use crate::endpoint::{DEFAULT_TIMEOUT, Endpoint, EndpointError, EndpointSettings};
+use crate::endpoint::{DEFAULT_TIMEOUT, Endpoint, EndpointError, EndpointSettings, MAX_BODY_BYTES};
 use crate::model_call::{self, Model, ModelAnswer, Question, unusable};
 use crate::refusal::Refusal;
 
@@ -78,6 +78,7 @@ impl Anthropic {
             key: Some((HeaderName::from_static("x-api-key"), "", &config.api_key)),
             headers: vec![(HeaderName::from_static("anthropic-version"), HeaderValue::from_static(VERSION))],
             timeout: config.timeout,
+            max_body_bytes: MAX_BODY_BYTES,
             ca_file: config.ca_file.as_deref(),
         })?;
         Ok(Self { endpoint, model: config.model.clone(), is_structured: AtomicBool::new(true) })

@@ -21,8 +21,8 @@ pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Maximum size of a body: an answer has about a thousand tokens, an error a few lines.
-const MAX_BODY_BYTES: u64 = 1024 * 1024;
+/// Maximum size of the answer of a compressor, which has about a thousand tokens; an error has a few lines.
+pub(crate) const MAX_BODY_BYTES: u64 = 1024 * 1024;
 
 /// Number of idle connections kept: as many as the worker uses at a time.
 const MAX_IDLE_CONNECTIONS: usize = 16;
@@ -65,6 +65,8 @@ pub(crate) struct EndpointSettings<'a> {
     pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
     /// Timeout of a call.
     pub(crate) timeout: Duration,
+    /// Maximum size of an answer.
+    pub(crate) max_body_bytes: u64,
     /// Trusted certificates, instead of the public ones.
     pub(crate) ca_file: Option<&'a Path>,
 }
@@ -76,6 +78,8 @@ pub(crate) struct Endpoint {
     headers: HeaderMap,
     /// Compressor and host, for messages.
     place: String,
+    timeout: Duration,
+    max_body_bytes: u64,
 }
 
 pub(crate) struct HttpAnswer {
@@ -116,7 +120,6 @@ impl Endpoint {
             .max_redirects(0)
             .max_redirects_will_error(false)
             .timeout_connect(Some(CONNECT_TIMEOUT))
-            .timeout_global(Some(settings.timeout))
             .max_idle_connections(MAX_IDLE_CONNECTIONS)
             .max_idle_connections_per_host(MAX_IDLE_CONNECTIONS)
             .tls_config(tls(settings.ca_file)?)
@@ -124,7 +127,8 @@ impl Endpoint {
         if is_here {
             config = config.proxy(None);
         }
-        Ok(Self { agent: config.build().new_agent(), uri, headers, place })
+        let (timeout, max_body_bytes) = (settings.timeout, settings.max_body_bytes);
+        Ok(Self { agent: config.build().new_agent(), uri, headers, place, timeout, max_body_bytes })
     }
 
     /// Returns compressor and host, for messages.
@@ -138,14 +142,24 @@ impl Endpoint {
     ///
     /// Returns an outage if there is no complete answer in time, and an unusable error for a body above the size limit.
     pub(crate) fn post(&self, request: &Value) -> Result<HttpAnswer, CompressError> {
+        self.post_within(request, self.timeout)
+    }
+
+    /// Like [`post`](Self::post), with another timeout.
+    pub(crate) fn post_within(
+        &self,
+        request: &Value,
+        timeout: Duration,
+    ) -> Result<HttpAnswer, CompressError> {
         let mut sent = ureq::http::Request::new(request.to_string());
         *sent.method_mut() = ureq::http::Method::POST;
         *sent.uri_mut() = self.uri.clone();
         *sent.headers_mut() = self.headers.clone();
+        let sent = self.agent.configure_request(sent).timeout_global(Some(timeout)).build();
         let mut response = self.agent.run(sent).map_err(|error| self.failure(&error))?;
         let status = response.status().as_u16();
         let retry_after = retry_after(response.headers());
-        let body = response.body_mut().with_config().limit(MAX_BODY_BYTES).read_to_vec();
+        let body = response.body_mut().with_config().limit(self.max_body_bytes).read_to_vec();
         let body = match body {
             Ok(body) => body,
             // The body of an error answer is only an explanation.

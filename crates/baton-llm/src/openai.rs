@@ -11,7 +11,7 @@ use ureq::http::header::AUTHORIZATION;
 
 use crate::api_key::ApiKey;
 use crate::compressor::{CompressError, Compression, Compressor, Summarization, TokenUsage};
-use crate::endpoint::{DEFAULT_TIMEOUT, Endpoint, EndpointError, EndpointSettings};
+use crate::endpoint::{DEFAULT_TIMEOUT, Endpoint, EndpointError, EndpointSettings, MAX_BODY_BYTES};
 use crate::model_call::{self, Model, ModelAnswer, Question, unusable};
 use crate::refusal::Refusal;
 
@@ -20,10 +20,10 @@ const NAME: &str = "openai";
 /// Name of the token limit for newer models of OpenAI, which replaces `max_tokens`.
 const COMPLETION_TOKENS: &str = "max_completion_tokens";
 
-/// Address, key and model for chat completions.
+/// Address, key and model of an endpoint.
 #[derive(Debug, Clone)]
 pub struct OpenAiConfig {
-    /// Base URL, without `/chat/completions`. `/v1` is added if it has no path.
+    /// Base URL, without a path such as `/chat/completions`. `/v1` is added if it has no path.
     pub base_url: String,
     /// API key; many local endpoints need none.
     pub api_key: Option<ApiKey>,
@@ -44,6 +44,26 @@ impl OpenAiConfig {
             model: model.to_owned(),
             timeout: DEFAULT_TIMEOUT,
             ca_file: None,
+        }
+    }
+
+    /// Returns the URL of a path of the API.
+    pub(crate) fn url(&self, path: &str) -> String {
+        let base = self.base_url.trim().trim_end_matches('/');
+        let has_path = base.split_once("://").is_some_and(|(_, rest)| rest.contains('/'));
+        format!("{base}{}/{path}", if has_path { "" } else { "/v1" })
+    }
+
+    /// Returns the settings of a client for a URL.
+    pub(crate) fn endpoint<'a>(&'a self, name: &'static str, url: &'a str) -> EndpointSettings<'a> {
+        EndpointSettings {
+            compressor: name,
+            url,
+            key: self.api_key.as_ref().map(|key| (AUTHORIZATION, "Bearer ", key)),
+            headers: Vec::new(),
+            timeout: self.timeout,
+            max_body_bytes: MAX_BODY_BYTES,
+            ca_file: self.ca_file.as_deref(),
         }
     }
 }
@@ -91,18 +111,7 @@ impl OpenAi {
     ///
     /// Fails if the address, the key or the certificates are invalid.
     pub fn new(config: &OpenAiConfig) -> Result<Self, EndpointError> {
-        let base = config.base_url.trim().trim_end_matches('/');
-        let has_path = base.split_once("://").is_some_and(|(_, rest)| rest.contains('/'));
-        let url = format!("{base}{}/chat/completions", if has_path { "" } else { "/v1" });
-        let key = config.api_key.as_ref().map(|key| (AUTHORIZATION, "Bearer ", key));
-        let endpoint = Endpoint::new(EndpointSettings {
-            compressor: NAME,
-            url: &url,
-            key,
-            headers: Vec::new(),
-            timeout: config.timeout,
-            ca_file: config.ca_file.as_deref(),
-        })?;
+        let endpoint = Endpoint::new(config.endpoint(NAME, &config.url("chat/completions")))?;
         Ok(Self {
             endpoint,
             model: config.model.clone(),

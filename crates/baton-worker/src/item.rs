@@ -44,6 +44,7 @@ impl From<Outcome> for Worked {
 pub(crate) struct WorkContext {
     pub(crate) queue: WorkQueue,
     pub(crate) breaker: Breaker,
+    pub(crate) embedding_breaker: Breaker,
 }
 
 impl WorkContext {
@@ -247,6 +248,6 @@ fn jitter_seed(now: Timestamp, claimed: &Claimed) -> u64 {
 }
 
 /// Truncates an error message and redacts secrets.
-fn clip(message: &str) -> String {
+pub(crate) fn clip(message: &str) -> String {
     baton_secrets::redact(message).chars().take(MAX_ERROR_CHARS).collect()
 }

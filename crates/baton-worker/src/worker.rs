@@ -10,7 +10,7 @@ use baton_app::App;
 use baton_app::observation::{Claimed, Finished, SummaryJob, WorkQueue, WorkerActivity};
 use baton_core::{Fault, SessionId, Timestamp};
 use baton_store::QueueRelease;
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError, bounded, unbounded};
 
 use crate::breaker::{Breaker, Permission};
 use crate::item::{Outcome, WorkContext, Worked};
@@ -46,6 +46,8 @@ pub struct Drained {
     pub summaries: u64,
     /// Number of summaries released for a later attempt.
     pub summaries_returned: u64,
+    /// Number of items that got a vector for search.
+    pub embedded: u64,
 }
 
 /// A claimed job.
@@ -171,7 +173,11 @@ impl Worker {
             touched: Arc::new(AtomicI64::new(now.as_millis())),
             worked: Arc::default(),
         };
-        let context = WorkContext { queue: WorkQueue::of(app), breaker: Breaker::default() };
+        let context = WorkContext {
+            queue: WorkQueue::of(app),
+            breaker: Breaker::default(),
+            embedding_breaker: Breaker::default(),
+        };
         Self { context: Arc::new(context), config, handle, events }
     }
 
@@ -222,6 +228,7 @@ impl Worker {
                 Outcome::Failed | Outcome::Lost => {}
             }
         }
+        drained.embedded = self.context.embed_missing(|| true)?;
         Ok(drained)
     }
 
@@ -253,8 +260,11 @@ impl Worker {
             self.spawn(number, waiting.clone(), made.clone())?;
         }
         drop(waiting);
+        let (running, stopped) = bounded(0);
+        self.spawn_embedder(stopped)?;
         let mut held = self.dispatch(&jobs, capacity);
         drop(jobs);
+        drop(running);
         self.wait_until_stored(&made, &mut held);
         // A thread that still waits for a model is abandoned: its item is released, so its result will be discarded.
         self.release_all(held);
@@ -315,6 +325,29 @@ impl Worker {
             }
         };
         Builder::new().name("baton-keeper".into()).spawn(work).map(|_| ())
+    }
+
+    /// Starts the thread that computes vectors, if search uses them. It ends when the sender of `stopped` is dropped.
+    fn spawn_embedder(&self, stopped: Receiver<()>) -> Result<(), std::io::Error> {
+        if self.context.queue.app().settings().observations.embedder.is_none() {
+            return Ok(());
+        }
+        let (context, handle) = (self.context.clone(), self.handle.clone());
+        let work = move || {
+            loop {
+                let goes_on = || {
+                    handle.touch(context.queue.app().now());
+                    stopped.try_recv() == Err(TryRecvError::Empty)
+                };
+                if let Err(fault) = context.embed_missing(goes_on) {
+                    tracing::warn!(%fault, "cannot store vectors for search; retrying later");
+                }
+                if stopped.recv_timeout(MAX_POLL_INTERVAL) == Err(RecvTimeoutError::Disconnected) {
+                    return;
+                }
+            }
+        };
+        Builder::new().name("baton-embedder".into()).spawn(work).map(|_| ())
     }
 
     /// Waits briefly until finished results are stored, so that no answer of a model is lost.

@@ -7,13 +7,16 @@ use baton_app::observation::{ModelTroubles, WorkerActivity};
 use baton_app::{ChatRecall, ObservationSettings};
 use baton_core::observation::SessionMaterial;
 use baton_llm::{
-    Anthropic, AnthropicConfig, ApiKey, CompressError, Compression, Compressor, EndpointError, Offline,
-    OpenAi, OpenAiConfig, Summarization,
+    Anthropic, AnthropicConfig, ApiKey, CompressError, Compression, Compressor, Embedder, EndpointError,
+    Offline, OpenAi, OpenAiConfig, Summarization,
 };
 use baton_observation::ToolUse;
 
 use crate::config::{CompressorKind, Config};
 use crate::transcript::read_closing;
+
+/// Time that a search waits for the vector of its query.
+const QUERY_TIMEOUT: Duration = Duration::from_secs(1);
 
 pub(crate) fn settings(config: &Config) -> ObservationSettings {
     let offline: Arc<dyn Compressor> = Arc::new(Offline);
@@ -28,8 +31,19 @@ pub(crate) fn settings(config: &Config) -> ObservationSettings {
         recall: ChatRecall { on_prompt: config.recall_on_prompt, before_edit: config.recall_before_edit },
         raw_retention: Duration::from_secs(config.raw_retention_days * 86_400),
         troubles: ModelTroubles::default(),
+        embedder: embedder(config),
+        embedding_troubles: ModelTroubles::default(),
         activity: WorkerActivity::default(),
     }
+}
+
+/// Returns the client of the embedding endpoint, if one is configured.
+fn embedder(config: &Config) -> Option<Arc<Embedder>> {
+    let (url, model) = (config.embedding_url.as_ref()?, config.embedding_model.as_ref()?);
+    let mut endpoint = OpenAiConfig::new(url, model);
+    endpoint.api_key = config.embedding_api_key.as_ref().map(|key| ApiKey::new(key.expose()));
+    endpoint.ca_file.clone_from(&config.embedding_ca_file);
+    Some(Arc::new(Embedder::new(endpoint, QUERY_TIMEOUT)))
 }
 
 fn compressor(config: &Config, offline: &Arc<dyn Compressor>) -> Arc<dyn Compressor> {

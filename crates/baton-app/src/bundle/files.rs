@@ -70,6 +70,7 @@ fn add_matches(
             repo: Some(request.repo.clone()),
             ..RecallFilter::default()
         },
+        similar_to: None,
         nearby: Nearby { branch: request.branch.map(str::to_owned), ..Nearby::default() },
         limit: MAX_MATCHES,
     };

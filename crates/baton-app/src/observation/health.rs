@@ -58,7 +58,7 @@ pub struct WorkerHealthOutput {
     pub daily_token_budget: Option<u64>,
     /// True if the daily budget is used up. Observations are then created offline until the next day (UTC).
     pub budget_used_up: bool,
-    /// Model problem last reported by the worker of this process, or null.
+    /// Problem with the model or the embedding endpoint, as last reported by the worker of this process, or null.
     pub model_trouble: Option<ModelTrouble>,
 }
 
@@ -119,7 +119,7 @@ impl Operation for WorkerHealth {
         let stats = tx.queue_stats()?;
         let settings = &context.settings.observations;
         let now_by = settings.compressor_within_budget(|| Ok(spent.tokens))?;
-        let model_trouble = settings.troubles.current();
+        let model_trouble = settings.troubles.current().or_else(|| settings.embedding_troubles.current());
         Ok(WorkerHealthOutput {
             status: if model_trouble.is_none() { "ok" } else { "degraded" }.to_owned(),
             budget_used_up: now_by.model() != settings.compressor.model(),

@@ -44,6 +44,7 @@ pub(super) fn related_items(
             repo: Some(repo.clone()),
             ..RecallFilter::default()
         },
+        similar_to: None,
         nearby: Nearby {
             branch: params.branch.as_ref().map(|branch| branch.as_str().to_owned()),
             ..Nearby::default()

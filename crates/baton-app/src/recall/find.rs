@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use baton_core::recall::{Candidate, Document, Nearby, Query, Ranker, snippet};
+use baton_core::recall::{Candidate, Document, Embedding, Nearby, Query, Ranker, snippet};
 use baton_core::{SessionId, Timestamp, estimate_tokens};
 use baton_store::{MatchPlan, RecallFilter, StoreError, Tx};
 
@@ -16,6 +16,8 @@ const BEST: usize = 60;
 const MAX_OF_TURNS: u32 = 300;
 /// Distance of the farthest neighbour.
 const NEIGHBOUR_DISTANCE: i64 = 3;
+/// Number of items that are ranked by the similarity of their vectors.
+const NEAREST: usize = 60;
 /// Maximum number of items of a query that names only a time.
 const MAX_OF_PERIOD: u32 = 200;
 
@@ -26,6 +28,8 @@ pub struct Find {
     pub text: String,
     /// Conditions. `ventures` must not be empty.
     pub filter: RecallFilter,
+    /// The query as an embedding model sees it; `None` to rank by words only.
+    pub similar_to: Option<Embedding>,
     /// Where the caller works.
     pub nearby: Nearby,
     /// Maximum number of results.
@@ -95,7 +99,11 @@ pub(crate) fn rank_documents(
     let best = ranker.best(&candidates, BEST);
     let best: Vec<usize> = best.iter().map(|ranked| ranked.index).collect();
     add_related(tx, &asked.filter, &best, &mut candidates)?;
-    let ranked = ranker.best(&candidates, asked.limit);
+    let similar = match &asked.similar_to {
+        Some(embedding) => add_similar(tx, &asked.filter, embedding, &mut candidates)?,
+        None => Vec::new(),
+    };
+    let ranked = ranker.best_with_similar(&candidates, &similar, asked.limit);
     let ranked = ranked.into_iter().map(|ranked| RankedDocument {
         document: candidates[ranked.index].document.clone(),
         score: ranked.score,
@@ -116,6 +124,21 @@ fn of_periods(tx: &mut dyn Tx, query: &Query, filter: &RecallFilter) -> Result<V
         found.extend(tx.timeline(&filter, (until, 0), false, MAX_OF_PERIOD)?);
     }
     Ok(found)
+}
+
+/// Adds the items with the most similar vectors. Returns their numbers and similarities, best first.
+fn add_similar(
+    tx: &mut dyn Tx,
+    filter: &RecallFilter,
+    embedding: &Embedding,
+    candidates: &mut Vec<Candidate>,
+) -> Result<Vec<(i64, f64)>, StoreError> {
+    let similar = tx.nearest(filter, embedding, NEAREST)?;
+    let known: HashSet<i64> = candidates.iter().map(|candidate| candidate.number).collect();
+    let new: Vec<i64> =
+        similar.iter().map(|(number, _)| *number).filter(|number| !known.contains(number)).collect();
+    candidates.extend(tx.documents_numbered(&new)?);
+    Ok(similar)
 }
 
 /// Adds the parts of the conversation around the best candidates, and the tool uses of their turns: an edit need not

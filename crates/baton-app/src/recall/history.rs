@@ -227,6 +227,7 @@ pub(crate) fn command_history(
             kind: Some(ItemKind::Observation),
             ..RecallFilter::default()
         },
+        similar_to: None,
         nearby: Nearby::default(),
         limit: MAX_MATCHES,
     };

@@ -2,6 +2,7 @@
 //!
 //! Owns which items are indexed and when. Ranking is in `baton_core::recall`, the index in `baton-store`.
 
+mod embedding;
 mod find;
 mod get;
 mod history;
@@ -11,6 +12,7 @@ mod scope;
 mod search;
 mod timeline;
 
+pub use embedding::{ItemToEmbed, items_to_embed, keep_vectors};
 pub use find::{Find, Found, find};
 pub(crate) use find::{RankedDocument, rank_documents};
 pub use get::{GetItems, GetItemsOutput, GetItemsParams, ItemView, MarkView};

@@ -2,12 +2,13 @@
 
 use std::time::Instant;
 
-use baton_core::recall::{ItemKind, Nearby};
+use baton_core::recall::{Embedding, ItemKind, Nearby};
 use baton_core::{Fault, Repo, SessionId, Since, Timestamp, Venture};
 use baton_store::{RecallFilter, Tx};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::embedding::embed_query;
 use super::find::{Find, Found, find};
 use super::indexing::index_before_reading;
 use super::scope::ventures;
@@ -63,6 +64,9 @@ pub struct SearchOutput {
     pub results: Vec<SearchResult>,
     /// Duration of the search in milliseconds.
     pub took_ms: f64,
+    /// Present if the search was incomplete: what was not searched, and why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
 }
 
 /// One result. Read the full item with `get`.
@@ -114,6 +118,7 @@ pub struct SearchInput {
     params: SearchParams,
     limit: usize,
     started: Instant,
+    similar_to: Result<Option<Embedding>, &'static str>,
 }
 
 impl Operation for Search {
@@ -132,7 +137,8 @@ impl Operation for Search {
         let started = Instant::now();
         let limit = checked_limit(params.limit)?;
         index_before_reading(context);
-        Ok(SearchInput { params, limit, started })
+        let similar_to = embed_query(context, &params.q);
+        Ok(SearchInput { params, limit, started, similar_to })
     }
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, input: &Self::Input) -> Result<Self::Output, Fault> {
@@ -150,12 +156,14 @@ impl Operation for Search {
                 since: params.since.map(|since| since.before(context.now)),
                 until: params.until.map(|until| until.before(context.now)),
             },
+            similar_to: input.similar_to.clone().unwrap_or_default(),
             nearby: Nearby { branch: params.current_branch.clone(), ..Nearby::default() },
             limit: input.limit,
         };
         let results = find(tx, &asked, context.now)?.into_iter().map(SearchResult::from).collect();
         let took = input.started.elapsed().as_secs_f64() * 1_000.0;
-        Ok(SearchOutput { results, took_ms: (took * 100.0).round() / 100.0 })
+        let warning = input.similar_to.as_ref().err().map(ToString::to_string);
+        Ok(SearchOutput { results, took_ms: (took * 100.0).round() / 100.0, warning })
     }
 }
 

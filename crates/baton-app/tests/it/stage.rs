@@ -174,6 +174,8 @@ fn settings() -> Settings {
             recall: ChatRecall::default(),
             raw_retention: 7 * DAY,
             troubles: ModelTroubles::default(),
+            embedder: None,
+            embedding_troubles: ModelTroubles::default(),
             activity: WorkerActivity::default(),
         },
         machine: None,

@@ -12,6 +12,7 @@ use baton_core::{Repo, SessionId, Timestamp, Venture};
 use super::recall_counts::Changes;
 use super::recall_match::{MatchPlan, fts5_expression, tsquery};
 use super::recall_scope::{conditions, required_terms, scope_of, touches};
+use crate::archive::INDEX_TABLES;
 use crate::error::StoreError;
 use crate::sql::{Columns, Lock, Param, QueryBuilder, RowReader, json, parts};
 use crate::tx::Tx;
@@ -259,7 +260,7 @@ impl dyn Tx + '_ {
             // The triggers below delete from an index that matches its documents only.
             self.run("INSERT INTO recall_index (recall_index) VALUES ('rebuild')", &[])?;
         }
-        for table in ["recall_documents", "recall_terms", "recall_totals", "recall_pending", "recall_state"] {
+        for table in INDEX_TABLES {
             self.run(&format!("DELETE FROM {table}"), &[])?;
         }
         Ok(())

@@ -11,7 +11,7 @@ use crate::tx::Tx;
 pub struct DailyUsage {
     /// The day in UTC: `2026-11-15`.
     pub day: String,
-    /// `anthropic` or `openai`.
+    /// `anthropic`, `openai` or `embedding`.
     pub compressor: String,
     /// The model.
     pub model: String,

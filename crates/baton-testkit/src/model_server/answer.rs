@@ -11,6 +11,7 @@ use super::http::{Request, Response, find};
 enum Wire {
     Anthropic,
     OpenAi,
+    Embeddings,
 }
 
 /// How the model's answer ended.
@@ -29,6 +30,7 @@ pub(super) fn answer(behaviour: &Behaviour, request: &Request) -> Option<Respons
     let wire = match request.path.as_str() {
         "/v1/messages" => Wire::Anthropic,
         "/v1/chat/completions" => Wire::OpenAi,
+        "/v1/embeddings" => Wire::Embeddings,
         path => return Some(error(404, "not_found_error", &format!("no such path: {path}"))),
     };
     let good = || says(wire, request, &words(request).to_string(), Ending::Done);
@@ -91,7 +93,7 @@ pub(super) fn answer(behaviour: &Behaviour, request: &Request) -> Option<Respons
 const fn field(wire: Wire) -> &'static str {
     match wire {
         Wire::Anthropic => "\"output_config\"",
-        Wire::OpenAi => "\"response_format\"",
+        Wire::OpenAi | Wire::Embeddings => "\"response_format\"",
     }
 }
 
@@ -100,7 +102,9 @@ fn refused_field(wire: Wire) -> Response {
         Wire::Anthropic => {
             error(400, "invalid_request_error", "output_config: Extra inputs are not permitted")
         }
-        Wire::OpenAi => error(400, "invalid_request_error", "This response_format type is unavailable now"),
+        Wire::OpenAi | Wire::Embeddings => {
+            error(400, "invalid_request_error", "This response_format type is unavailable now")
+        }
     }
 }
 
@@ -142,6 +146,7 @@ fn says(wire: Wire, request: &Request, text: &str, ending: Ending) -> Response {
     // About four bytes per token.
     let (tokens_in, tokens_out) = (request.body.len() / 4, text.len() / 4);
     ok(match wire {
+        Wire::Embeddings => embeddings(&request.json()),
         Wire::Anthropic => json!({
             "id": "msg_fake",
             "type": "message",
@@ -177,6 +182,31 @@ fn says(wire: Wire, request: &Request, text: &str, ending: Ending) -> Response {
         }),
     }
     .to_string())
+}
+
+/// Words with the same meaning, one dimension for each row.
+const MEANINGS: [&[&str]; 3] =
+    [&["login", "sign in"], &["lease", "expire", "ran out"], &["queue", "backlog", "waiting work"]];
+
+/// Returns an embedding for each text: texts that use words of the same meaning are similar. Vectors of a model whose name
+/// contains `wide` have one more dimension.
+fn embeddings(request: &Value) -> Value {
+    let is_wide = request["model"].as_str().is_some_and(|model| model.contains("wide"));
+    let texts = request["input"].as_array().cloned().unwrap_or_default();
+    let embedding = |text: &Value| {
+        let text = text.as_str().unwrap_or_default().to_lowercase();
+        let share = |words: &&[&str]| f64::from(words.iter().any(|word| text.contains(word)));
+        let mut numbers: Vec<f64> = MEANINGS.iter().map(share).collect();
+        numbers.push(0.1);
+        numbers.extend(is_wide.then_some(0.1));
+        numbers
+    };
+    let data: Vec<Value> = texts
+        .iter()
+        .enumerate()
+        .map(|(index, text)| json!({ "object": "embedding", "index": index, "embedding": embedding(text) }))
+        .collect();
+    json!({ "object": "list", "data": data, "usage": { "prompt_tokens": texts.len(), "total_tokens": texts.len() } })
 }
 
 fn ok(body: String) -> Response {

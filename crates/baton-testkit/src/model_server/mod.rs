@@ -1,6 +1,6 @@
 //! A fake model: a real HTTP server on this machine that implements the Anthropic Messages API (`/v1/messages`) and
-//! OpenAI's chat completions (`/v1/chat/completions`), correctly or with the faults that a test asks for. It also plays the
-//! model of coding agents, over the APIs that they use.
+//! OpenAI's chat completions and embeddings (`/v1/chat/completions`, `/v1/embeddings`), correctly or with the faults
+//! that a test asks for. It also plays the model of coding agents, over the APIs that they use.
 //!
 //! `Behaviour` defines how it answers. `ModelServer` starts it, changes its behaviour and returns the received
 //! requests.

@@ -22,6 +22,7 @@ pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Pro
             let found = visitor.ask::<Search>(Value::Object(params)).await?;
             html! {
                 p.meta { span { (count(found.results.len(), "hit")) } span { (format!("{:.0}", found.took_ms)) " ms" } }
+                @if let Some(warning) = &found.warning { p.meta { span { (warning) } } }
                 @if found.results.is_empty() { (nothing()) }
                 ul.rows { @for hit in &found.results { (row(hit, visitor.now)) } }
             }

@@ -3,6 +3,7 @@
 
 mod answers;
 mod budget;
+mod embedding;
 mod orphans;
 mod outages;
 mod stage;

@@ -350,6 +350,8 @@ fn settings(compressor: Arc<dyn Compressor>) -> Settings {
             recall: ChatRecall::default(),
             raw_retention: 7 * DAY,
             troubles: ModelTroubles::default(),
+            embedder: None,
+            embedding_troubles: ModelTroubles::default(),
             activity: WorkerActivity::default(),
         },
         machine: None,

@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::stage::{MINUTE, SECOND, Stage, worker, worker_with};
 
 /// A worker on its own threads, stopped on drop.
-struct Running {
+pub(crate) struct Running {
     handle: WorkerHandle,
     thread: Option<JoinHandle<()>>,
 }
@@ -25,7 +25,7 @@ impl Running {
         Self::start(worker_with(&stage.app, threads))
     }
 
-    fn start(worker: Worker) -> Self {
+    pub(crate) fn start(worker: Worker) -> Self {
         let handle = worker.handle();
         let thread = std::thread::spawn(move || worker.run().unwrap());
         Self { handle, thread: Some(thread) }
@@ -33,7 +33,7 @@ impl Running {
 
     /// Stops the worker; it must not take long.
     #[track_caller]
-    fn stop(mut self) {
+    pub(crate) fn stop(mut self) {
         self.handle.stop();
         let thread = self.thread.take().unwrap();
         wait_until("the worker ends", || thread.is_finished());
@@ -48,7 +48,7 @@ impl Drop for Running {
 }
 
 #[track_caller]
-fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(30);
     while !is_so() {
         assert!(Instant::now() < deadline, "timed out: {what}");

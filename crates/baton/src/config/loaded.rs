@@ -139,14 +139,20 @@ impl Config {
         })
     }
 
-    /// Rejects the openai compressor without a model, because every request would fail.
+    /// Rejects an endpoint without a model, because every request would fail.
     fn check_model(&self) -> Result<(), ConfigError> {
-        let is_set = self.compressor_model.as_ref().is_some_and(|model| !model.trim().is_empty());
-        if self.compressor != CompressorKind::OpenAi || is_set {
+        let is_set = |model: &Option<String>| model.as_ref().is_some_and(|model| !model.trim().is_empty());
+        if self.embedding_url.is_some() && !is_set(&self.embedding_model) {
+            return Err(ConfigError::NoEmbeddingModel { origin: self.origin_of("embedding.url") });
+        }
+        if self.compressor != CompressorKind::OpenAi || is_set(&self.compressor_model) {
             return Ok(());
         }
-        let origin = self.layers.get(COMPRESSOR).map_or(Origin::Default, |(_, origin)| origin.clone());
-        Err(ConfigError::NoModel { origin })
+        Err(ConfigError::NoModel { origin: self.origin_of(COMPRESSOR) })
+    }
+
+    fn origin_of(&self, key: &str) -> Origin {
+        self.layers.get(key).map_or(Origin::Default, |(_, origin)| origin.clone())
     }
 
     /// Rejects a jitter that is not less than the interval, because the next heartbeat must be in the future.
@@ -155,12 +161,11 @@ impl Config {
         if jitter < interval {
             return Ok(());
         }
-        let origin = |key| self.layers.get(key).map_or(Origin::Default, |(_, origin)| origin.clone());
         Err(ConfigError::Jitter {
             jitter,
-            jitter_origin: origin("heartbeat.jitter_seconds"),
+            jitter_origin: self.origin_of("heartbeat.jitter_seconds"),
             interval,
-            interval_origin: origin("heartbeat.interval_seconds"),
+            interval_origin: self.origin_of("heartbeat.interval_seconds"),
         })
     }
 }

@@ -90,6 +90,10 @@ fn every_value_reaches_its_field() {
         ("BATON_CAPTURE", "off"),
         ("BATON_RECALL_ON_PROMPT", "on"),
         ("BATON_RECALL_BEFORE_EDIT", "on"),
+        ("BATON_EMBEDDING_URL", "http://e"),
+        ("BATON_EMBEDDING_MODEL", "small"),
+        ("BATON_EMBEDDING_API_KEY", "e-key"),
+        ("BATON_EMBEDDING_CA_FILE", "/e.pem"),
         ("BATON_WORKER_LEASE_SECONDS", "23"),
         ("BATON_WORKER_MAX_ATTEMPTS", "24"),
         ("BATON_OBSERVATION_RAW_RETENTION_DAYS", "25"),
@@ -140,6 +144,10 @@ fn every_value_reaches_its_field() {
     assert!(!config.worker_autostart && !config.is_capture_enabled);
     assert!(config.recall_on_prompt && config.recall_before_edit);
     assert_eq!((config.worker_max_attempts, config.raw_retention_days), (24, 25));
+    let embedding = (config.embedding_url.as_deref(), config.embedding_model.as_deref());
+    assert_eq!(embedding, (Some("http://e"), Some("small")));
+    assert_eq!(config.embedding_api_key.as_ref().map(|key| key.expose()), Some("e-key"));
+    assert_eq!(config.embedding_ca_file.as_deref(), Some("/e.pem".as_ref()));
     assert_eq!((config.log_file.clone(), config.log_format), (Some("/log".into()), LogFormat::Json));
     assert!(config.entries().iter().all(|entry| matches!(entry.origin, Origin::Environment(_))));
 }
@@ -262,6 +270,18 @@ fn the_openai_compressor_requires_a_model() {
     assert!(Config::load(&sources(&both)).is_ok());
     let (config, wrong) = Config::load_for_capture(&sources(&both[..1])).unwrap();
     assert_eq!((config.compressor, wrong.len()), (CompressorKind::Auto, 1));
+}
+
+#[test]
+fn an_embedding_endpoint_requires_a_model() {
+    let both = [("BATON_EMBEDDING_URL", "http://127.0.0.1:1/v1"), ("BATON_EMBEDDING_MODEL", "small")];
+    let error = Config::load(&sources(&both[..1])).unwrap_err();
+    let expected = "`embedding.url` is set (environment BATON_EMBEDDING_URL), which requires `embedding.model`, but that is not set";
+    assert_eq!(error.to_string(), expected);
+    assert!(error.hint().contains("BATON_EMBEDDING_MODEL"));
+    assert!(Config::load(&sources(&both)).is_ok());
+    let (config, wrong) = Config::load_for_capture(&sources(&both[..1])).unwrap();
+    assert_eq!((config.embedding_url, wrong.len()), (None, 1));
 }
 
 #[test]

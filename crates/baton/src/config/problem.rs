@@ -90,6 +90,12 @@ pub(crate) enum ConfigError {
         /// Origin of `compressor.kind`.
         origin: Origin,
     },
+    /// An embedding endpoint is configured without a model.
+    #[error("`embedding.url` is set ({origin}), which requires `embedding.model`, but that is not set")]
+    NoEmbeddingModel {
+        /// Origin of `embedding.url`.
+        origin: Origin,
+    },
     /// A required setting has no value.
     #[error("`{key}` has no value, and its default cannot be determined without a home folder")]
     Unset {
@@ -146,6 +152,9 @@ impl ConfigError {
             }
             Self::NoModel { .. } => {
                 "set BATON_COMPRESSOR_MODEL, or compressor.model in the user file, to a model that the endpoint has".into()
+            }
+            Self::NoEmbeddingModel { .. } => {
+                "set BATON_EMBEDDING_MODEL, or embedding.model in the user file, to a model that the endpoint has".into()
             }
             Self::Unset { env, .. } => format!("set {env}, or HOME"),
             Self::UnknownKey { .. } => "report this bug in baton".into(),

@@ -226,6 +226,15 @@ macro_rules! with_settings {
         recall_before_edit: bool = required(on_or_off), "recall.before_edit", ["BATON_RECALL_BEFORE_EDIT"],
             Text("off"), Choice(&["on", "off"]), May,
             "`on`: the first edit of a file adds a line about earlier work on it";
+        embedding_url: Option<String> = optional(text), "embedding.url", ["BATON_EMBEDDING_URL"],
+            Nothing, Url, READS_OUTPUT, "OpenAI-compatible endpoint for search by meaning, for example Ollama";
+        embedding_model: Option<String> = optional(text), "embedding.model", ["BATON_EMBEDDING_MODEL"],
+            Nothing, Kind::Text, READS_OUTPUT, "embedding model; required with embedding.url";
+        embedding_api_key: Option<SecretText> = optional(secret), "embedding.api_key",
+            ["BATON_EMBEDDING_API_KEY"], Nothing, Secret, READS_OUTPUT,
+            "key of the embedding endpoint, if it needs one";
+        embedding_ca_file: Option<PathBuf> = optional(path), "embedding.ca_file", ["BATON_EMBEDDING_CA_FILE"],
+            Nothing, Path, READS_OUTPUT, "PEM file with certificates to trust instead of the public ones";
         worker_lease_seconds: u64 = required(integer), "worker.lease_seconds", ["BATON_WORKER_LEASE_SECONDS"],
             Text("300"), Integer { min: 1, max: 86_400 }, SHARED,
             "lease of a claimed queue item, in seconds; longer than the model timeout";

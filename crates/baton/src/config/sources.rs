@@ -131,6 +131,7 @@ impl Sources {
             ConfigError::Invalid { key, .. } => std::slice::from_ref(key),
             ConfigError::Jitter { .. } => &["heartbeat.jitter_seconds", "heartbeat.interval_seconds"],
             ConfigError::NoModel { .. } => &["compressor.kind"],
+            ConfigError::NoEmbeddingModel { .. } => &["embedding.url"],
             ConfigError::Unset { .. } | ConfigError::UnknownKey { .. } => return false,
         };
         if keys.iter().any(|key| CAPTURE_SETTINGS.contains(key) || self.left_out.keys.contains(key)) {

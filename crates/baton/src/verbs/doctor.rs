@@ -399,9 +399,7 @@ fn observations(config: &Config) -> Finding {
     let trouble = &health["model_trouble"];
     if let (Some(since), Some(error)) = (trouble["since"].as_str(), trouble["error"].as_str()) {
         told.push(format!("the model has been unavailable since {since}: {error}"));
-        next.push(
-            "check the key, the model and the address of the compressor (baton config show)".to_owned(),
-        );
+        next.push("check the key, the model and the address of the endpoint (baton config show)".to_owned());
     }
     if health["budget_used_up"] == true {
         told.push("the daily token budget is used up; observations are created offline".to_owned());

@@ -138,6 +138,7 @@ pub(crate) fn search(args: &SearchArgs, backend: &Backend) -> Result<Answer, Fai
                 format!("{results}, {:.1} ms; read one with: baton get ID", found.took_ms)
             }
         });
+        lines.extend(found.warning.as_ref().map(|warning| format!("warning: {warning}")));
         lines.join("\n")
     })
 }

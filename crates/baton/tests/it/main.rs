@@ -17,6 +17,7 @@ mod dashboard_browser;
 mod dashboard_http;
 mod dashboard_machine;
 mod degraded;
+mod embedding;
 mod encryption;
 mod full_disk;
 mod handoff_http;

@@ -231,13 +231,18 @@ pub(crate) fn run_once(config: &Config) -> Result<Answer, Failure> {
         drained.returned + drained.summaries_returned,
         drained.given_up
     );
-    let trouble = app.settings().observations.troubles.current();
+    if drained.embedded > 0 {
+        text += &format!(", {} vectors", drained.embedded);
+    }
+    let settings = &app.settings().observations;
+    let trouble = settings.troubles.current().or_else(|| settings.embedding_troubles.current());
     if let Some(trouble) = &trouble {
         text += &format!("\nthe model is unavailable: {}", trouble.error);
     }
     let data = json!({
         "observations": drained.done, "summaries": drained.summaries, "returned": drained.returned,
-        "summaries_returned": drained.summaries_returned, "given_up": drained.given_up, "model_trouble": trouble,
+        "summaries_returned": drained.summaries_returned, "given_up": drained.given_up, "embedded": drained.embedded,
+        "model_trouble": trouble,
     });
     Ok(Answer::new(data, text))
 }

@@ -1,0 +1,59 @@
+//! Vectors for search: embeds indexed items in batches. An outage of the endpoint affects nothing else.
+
+use baton_app::recall::{items_to_embed, keep_vectors};
+use baton_core::Fault;
+use baton_llm::{CompressError, Embedded};
+
+use crate::breaker::Permission;
+use crate::item::{WorkContext, clip};
+
+impl WorkContext {
+    /// Embeds all items without a vector, newest first, until the endpoint fails or `goes_on` returns false before a
+    /// batch. Returns the number of embedded items.
+    pub(crate) fn embed_missing(&self, goes_on: impl Fn() -> bool) -> Result<u64, Fault> {
+        let app = self.queue.app();
+        let settings = &app.settings().observations;
+        let Some(embedder) = &settings.embedder else { return Ok(0) };
+        if matches!(self.embedding_breaker.permission(app.now()), Permission::NotBefore(_)) {
+            return Ok(0);
+        }
+        let (mut below, mut count) = (None, 0);
+        loop {
+            let items = items_to_embed(app, embedder.model(), below)?;
+            let Some(last) = items.last() else { return Ok(count) };
+            if !goes_on() {
+                return Ok(count);
+            }
+            below = Some(last.number());
+            let texts: Vec<&str> =
+                items.iter().map(|item| item.text()).filter(|text| !text.is_empty()).collect();
+            let embedded = if texts.is_empty() { Ok(Embedded::default()) } else { embedder.embed(&texts) };
+            match embedded {
+                Ok(embedded) => {
+                    self.embedding_breaker.succeeded(app.now());
+                    settings.embedding_troubles.clear();
+                    count += items.len() as u64;
+                    keep_vectors(app, embedder.model(), items, embedded)?;
+                }
+                Err(error) => {
+                    self.embedding_failed(&error);
+                    return Ok(count);
+                }
+            }
+        }
+    }
+
+    /// Pauses all calls to the embedding endpoint.
+    fn embedding_failed(&self, error: &CompressError) {
+        let app = self.queue.app();
+        let (retry_after, needs_attention) = match error {
+            CompressError::Outage { retry_after, needs_attention, .. } => (*retry_after, *needs_attention),
+            CompressError::Unusable { .. } => (None, true),
+        };
+        let now = app.now();
+        let until = self.embedding_breaker.failed(now, retry_after, now.as_millis().unsigned_abs());
+        let message = clip(&error.to_string());
+        app.settings().observations.embedding_troubles.note(now, &message, until, needs_attention);
+        tracing::warn!(error = %message, until = %until, "cannot compute vectors for search; waiting");
+    }
+}
