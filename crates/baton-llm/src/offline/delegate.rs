@@ -9,6 +9,9 @@ use super::prose::{self, PROSE_BYTES};
 use super::text::{clean, counted, first_sentence, one_line};
 use super::title::title;
 
+/// How the text begins that Claude Code returns instead of a report if its model could not be called.
+const FAILURE: &str = "API Error: ";
+
 /// Describes the use of a sub-agent.
 pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
     if !matches!(
@@ -45,6 +48,12 @@ pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
         let title = title(&done, Some(&status));
         let summary =
             format!("{agent} was asked: {}. No report came back: {status}.", first_sentence(asked, 300));
+        return Some(Draft { title, summary, ..Draft::default() });
+    }
+    if report.starts_with(FAILURE) {
+        let error: Vec<&str> = report.split_whitespace().take(3).collect();
+        let title = title(&done, Some(&format!("failed, {}", error.join(" "))));
+        let summary = format!("{agent} failed{effort}: {}", one_line(&report, 500));
         return Some(Draft { title, summary, ..Draft::default() });
     }
     let summary = format!("{agent} reported{effort}: {}", prose::gist(&report, 500));

@@ -268,7 +268,7 @@ fn result(report: &Report<'_>) -> Option<String> {
             let words = statement(&lines, *only_inspects).filter(|_| !checks);
             let count = counted(lines.len(), "line");
             Some(match words {
-                Some(words) if *only_inspects => format!("{words} ({count})"),
+                Some(words) if *only_inspects && lines.len() > 1 => format!("{words} ({count})"),
                 words => words.unwrap_or(count),
             })
         }),

@@ -31,6 +31,13 @@ fn reports_of_sub_agents_keep_findings_and_conclusions() {
         json!({ "status": "async_launched", "content": [] }),
     );
     assert_eq!(silent.title, "Delegate 'Review it' to sub-agent: async launched");
+    let failed = observe(
+        "Task",
+        json!({ "description": "Review it" }),
+        json!({ "status": "completed", "content": [{ "type": "text", "text": "API Error: 500 {\"type\":\"error\"}" }] }),
+    );
+    assert_eq!(failed.title, "Delegate 'Review it' to sub-agent: failed, API Error: 500");
+    assert!(failed.summary.starts_with("sub-agent failed: API Error: 500"), "{}", failed.summary);
 }
 
 #[test]
