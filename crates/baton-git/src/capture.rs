@@ -1,6 +1,5 @@
 //! Reads a working tree. Git reports what is tracked, staged and ignored; tracked files are examined here.
 
-use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use baton_core::Sha256Hash;
@@ -10,7 +9,7 @@ use crate::attributes::{ATTRIBUTES, Conversion};
 use crate::error::GitError;
 use crate::index::{Index, IndexStamp};
 use crate::inspector::{Inspector, PermitAll};
-use crate::object::{FileMode, ObjectId};
+use crate::object::{FileMode, ObjectHasher, ObjectId};
 use crate::pack::{NewObject, ObjectKind, PackError};
 use crate::path::{RepoPath, is_within, quoted};
 use crate::program::Invocation;
@@ -20,7 +19,7 @@ use crate::stat_cache::{KnownContent, StatCache};
 use crate::stat_time::StatTime;
 use crate::status::{Status, StatusCode, StatusEntry, StatusSide, Unstaged};
 use crate::tree::build;
-use crate::vault::{Digests, Vault};
+use crate::vault::Vault;
 use crate::view::View;
 use crate::worktree::{Found, FoundFile, Item, ScanResult, Source, TreeScan, content};
 
@@ -206,7 +205,7 @@ fn record(
         Keep::ObjectsUnless(tree) => tree != raw.id,
         Keep::Nothing => false,
     };
-    let withheld = if wanted { inspect(repository, view, keep, inspector)? } else { None };
+    let withheld = if wanted { inspect(repository, vault, view, inspector)? } else { None };
     if withheld.is_some() && keep == Keep::Objects {
         return Err(GitError::Withheld);
     }
@@ -246,11 +245,11 @@ fn large_files(repository: &Repository, view: &View<'_>) -> Vec<RepoPath> {
 }
 
 /// Shows the inspector every file that `HEAD` does not have. Returns the hashes of these files if they may not be
-/// stored. Hashes are computed only if a rejection does not end the capture.
+/// stored.
 fn inspect(
     repository: &Repository,
+    vault: &Vault,
     view: &View<'_>,
-    keep: Keep,
     inspector: &mut dyn Inspector,
 ) -> Result<Option<Withheld>, GitError> {
     let mut seen = Withheld::new();
@@ -258,15 +257,20 @@ fn inspect(
         let path = RepoPath::new(item.path);
         match found {
             Found::File(file) if !view.in_head(item, file.mode, file.id) => {
+                let mut id = ObjectHasher::new(vault.object_format(), "blob", file.stat.size);
                 let mut hasher = sha2::Sha256::new();
                 inspector.look(&path, &[]);
                 content(repository.root(), item.path, &file.stat, &mut |piece| {
-                    if keep != Keep::Objects {
-                        hasher.update(piece);
-                    }
+                    id.update(piece);
+                    hasher.update(piece);
                     inspector.look(&path, piece);
                 })?;
-                seen.insert(path, Sha256Hash::from_bytes(hasher.finalize().into()));
+                let hash = Sha256Hash::from_bytes(hasher.finalize().into());
+                // The same bytes have this id and this hash.
+                if id.finish() == file.id {
+                    vault.known_digests().insert(file.id, (file.stat.size, hash));
+                }
+                seen.insert(path, hash);
             }
             Found::Nested(_) if item.entry.is_none() => inspector.look(&path, &[]),
             _ => {}
@@ -513,27 +517,19 @@ fn store(
     trees: Vec<(ObjectId, Vec<u8>)>,
     not_checked_out: Option<(ObjectId, Vec<u8>)>,
 ) -> Result<(), GitError> {
-    let digests = RefCell::new(Digests::new());
     let mut objects = Vec::new();
     for (item, found) in &view.found {
         let Found::File(file) = found else { continue };
         if view.in_head(item, file.mode, file.id) {
             continue;
         }
-        let (path, stat, id) = (item.path, file.stat, file.id);
-        let digests = &digests;
-        let write_content = move |sink: &mut dyn FnMut(&[u8])| {
-            let mut hasher = sha2::Sha256::new();
-            content(repository.root(), path, &stat, &mut |piece| {
-                hasher.update(piece);
-                sink(piece);
-            })?;
-            let hash = Sha256Hash::from_bytes(hasher.finalize().into());
-            digests.borrow_mut().insert(id, (stat.size, hash));
-            Ok(())
-        };
-        let write_content = Box::new(write_content);
-        objects.push(NewObject { id, kind: ObjectKind::Blob, size: stat.size, write_content });
+        let (path, stat) = (item.path, file.stat);
+        objects.push(NewObject {
+            id: file.id,
+            kind: ObjectKind::Blob,
+            size: stat.size,
+            write_content: Box::new(move |sink| content(repository.root(), path, &stat, sink)),
+        });
     }
     let in_memory = trees.iter().map(|object| (ObjectKind::Tree, object));
     let in_memory = in_memory.chain(not_checked_out.iter().map(|object| (ObjectKind::Blob, object)));
@@ -547,8 +543,5 @@ fn store(
     vault.store(objects).map_err(|error| match error {
         PackError::Failed(error) => error,
         PackError::OtherContent => GitError::Changing { path: RepoPath::new("") },
-    })?;
-    // The stored bytes have these ids, so they have these hashes.
-    vault.known_digests().extend(digests.take());
-    Ok(())
+    })
 }

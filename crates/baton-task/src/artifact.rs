@@ -31,7 +31,7 @@ pub(crate) fn encode(bytes: &[u8], compress: Compress) -> Result<(Vec<u8>, Encod
         return Ok((bytes.to_vec(), Encoding::Plain));
     }
     // The header has no time, so the same content always produces the same file.
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     let stored = encoder.write_all(bytes).and_then(|()| encoder.finish());
     let stored = stored.map_err(|error| {
         Fault::new(ErrorCode::Internal, "cannot compress a file of the task").caused_by(error)
