@@ -22,6 +22,6 @@ pub use api_key::ApiKey;
 pub use compressor::{CompressError, Compression, Compressor, Summarization, TokenUsage};
 pub use embedder::{Embedded, Embedder};
 pub use endpoint::{DEFAULT_TIMEOUT, EndpointError};
-pub use offline::Offline;
+pub use offline::{Offline, OpenWork, completed_step};
 pub use openai::{OpenAi, OpenAiConfig};
 pub use price::Price;

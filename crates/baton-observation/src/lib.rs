@@ -29,7 +29,8 @@ pub use host::Host;
 pub use intake::{LargeReport, read_large};
 pub use lenient::{LenientError, ReadError, read_excerpt, read_lenient};
 pub use outcome::{
-    Check, CheckKind, check, commit_message, is_failure, is_reading, is_reading_tool, may_include,
+    Check, CheckKind, check, commit_message, is_check_word, is_failure, is_reading, is_reading_tool,
+    may_include,
 };
 pub use own_call::is_own_call;
 pub use privacy::{PRIVATE_MARK, make_private, redact_observation, redact_summary, without_private};

@@ -113,6 +113,11 @@ pub fn may_include(command: &str, kind: CheckKind) -> bool {
     command.contains(" more") || COMMANDS.iter().any(is_kind)
 }
 
+/// Returns true if a word of a command names a kind of check: `test`, `lint`.
+pub fn is_check_word(word: &str) -> bool {
+    COMMANDS.iter().any(|(_, names)| names.contains(&word))
+}
+
 /// Returns true if a text contains one of the words.
 fn names_one(text: &str, words: &[&str]) -> bool {
     let is_one = |word: &str| words.iter().any(|other| word.eq_ignore_ascii_case(other));

@@ -40,6 +40,34 @@ pub fn is_task(request: &str) -> bool {
     words >= 10 || words >= 5 && !request.trim_end().ends_with('?') || is_command
 }
 
+/// Words of requests that only agree, thank, or tell the agent to go on.
+const CONSENT: [&str; 40] = [
+    "yes", "yeah", "yep", "yup", "y", "ok", "okay", "k", "sure", "go", "ahead", "on", "for", "it", "do",
+    "that", "this", "please", "thanks", "thank", "you", "continue", "proceed", "sounds", "looks", "good",
+    "great", "perfect", "nice", "cool", "right", "correct", "exactly", "agreed", "lgtm", "fine", "alright",
+    "to", "me", "awesome",
+];
+
+/// Returns true if a request only agrees to what the agent proposed, chooses an option by its number, thanks the agent, or
+/// tells it to go on.
+pub fn is_consent(request: &str) -> bool {
+    let mut words =
+        request.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty()).peekable();
+    let is_number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
+    words.peek().is_some()
+        && words.all(|word| is_number(word) || CONSENT.iter().any(|known| word.eq_ignore_ascii_case(known)))
+}
+
+/// Removes the lines that a user quoted with `>` from a request, unless there are no others.
+pub(super) fn without_quoted_lines(request: String) -> String {
+    let is_own = |line: &&str| !line.trim_start().starts_with('>');
+    if request.lines().all(|line| is_own(&line)) {
+        return request;
+    }
+    let own = request.lines().filter(is_own).collect::<Vec<_>>().join("\n");
+    if own.trim().is_empty() { request } else { own.trim().to_owned() }
+}
+
 /// Returns true if a prompt is the note of Claude Code that the user interrupted the agent.
 pub fn is_interruption(prompt: &str) -> bool {
     prompt.trim_start().starts_with(INTERRUPTION)
@@ -72,5 +100,33 @@ mod tests {
         let tagged = "<command-message>review</command-message>\n<command-name>/review</command-name>\n\
                       <command-args>PR 7</command-args>";
         assert_eq!(user_request(tagged).as_deref(), Some("/review PR 7"));
+    }
+
+    #[test]
+    fn agreement_and_thanks_are_consent_and_short_requests_are_not() {
+        for consent in
+            ["yes", "Yes, go for it!", "ok thanks", "looks good to me", "go ahead", "continue please", "2"]
+        {
+            assert!(is_consent(consent), "{consent}");
+        }
+        for request in [
+            "",
+            "commit it",
+            "lint fail",
+            "merge conflicts...",
+            "yes, but keep the old name",
+            "why?",
+            "let's do 1",
+        ] {
+            assert!(!is_consent(request), "{request}");
+        }
+    }
+
+    #[test]
+    fn quoted_lines_are_no_words_of_the_user() {
+        let own = |request: &str| without_quoted_lines(request.to_owned());
+        assert_eq!(own("> it defaults to main\n\nIs this the gap?\n> really"), "Is this the gap?");
+        assert_eq!(own("> only a quote"), "> only a quote");
+        assert_eq!(own("a -> b\nc > d"), "a -> b\nc > d");
     }
 }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::compressed::FunctionChange;
-use super::request::{is_task, user_request};
+use super::request::{is_task, user_request, without_quoted_lines};
 use super::turn::{Turn, TurnStatus};
 use crate::note::{Note, NoteKind};
 
@@ -75,10 +75,12 @@ impl SessionMaterial {
         self.notes.iter().filter(move |note| note.kind == kind)
     }
 
-    /// Returns the requests of the user, oldest first. A command without arguments that left no closing message and was
-    /// followed by another request, for example `/ide`, is not one.
+    /// Returns the requests of the user without quoted lines, oldest first. A command without arguments that left no closing
+    /// message and was followed by another request, for example `/ide`, is not one.
     pub fn requests(&self) -> impl DoubleEndedIterator<Item = String> {
-        let asked = |turn: &TurnText| Some((user_request(&turn.prompt)?, turn.closing.is_some()));
+        let asked = |turn: &TurnText| {
+            Some((without_quoted_lines(user_request(&turn.prompt)?), turn.closing.is_some()))
+        };
         let requests: Vec<(String, bool)> = self.turns.iter().filter_map(asked).collect();
         let last = requests.len().saturating_sub(1);
         let is_request = move |(at, (request, is_answered)): &(usize, (String, bool))| {

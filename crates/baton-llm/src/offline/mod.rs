@@ -5,8 +5,11 @@
 //! deterministic, linear in the size of the input, and makes no assumptions about its structure.
 
 mod call;
+mod checks;
+mod closing;
 mod code;
 mod command;
+mod completed;
 mod compressor;
 mod delegate;
 mod edit;
@@ -14,6 +17,7 @@ mod excerpt;
 mod facts;
 mod git;
 mod github;
+mod history;
 mod language;
 mod lines;
 mod mcp;
@@ -35,7 +39,9 @@ mod title;
 mod verdict;
 mod web;
 
+pub use completed::completed_step;
 pub use compressor::Offline;
+pub use open_work::OpenWork;
 
 #[cfg(test)]
 mod tests;

@@ -3,108 +3,147 @@
 //! Built from all turns and observations of the session, never from an earlier summary. The size does not depend on the
 //! length of the session.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use baton_core::NoteKind;
-use baton_core::observation::{
-    Digest, FunctionAction, SessionMaterial, SessionSummary, TurnStatus, TurnText, is_interruption, is_task,
-    user_request,
-};
-use baton_observation::{CheckKind, check, commit_message, is_failure, is_reading_tool, may_include};
+use baton_core::observation::{Digest, FunctionAction, SessionMaterial, SessionSummary, is_consent, is_task};
+use baton_observation::{check, commit_message, is_reading_tool};
 
+use super::checks;
+use super::closing::Closing;
+use super::command::{QuotedCommand, Step};
+use super::history;
 use super::open_work;
-use super::read::is_prose;
-use super::text::{counted, join_within, one_line, shorten};
+use super::text::{counted, file_name, join_within, one_line, shorten};
 
 /// Maximum number of files and decisions.
 const MAX_FILES: usize = 10;
 const MAX_DECISIONS: usize = 10;
 /// Maximum length of a summary in characters.
-const MAX_CHARS: usize = 1_500;
+const MAX_CHARS: usize = 1_800;
 /// Maximum length of one note and of all notes in a summary.
 const MAX_NOTE_CHARS: usize = 160;
 const MAX_NOTES_CHARS: usize = 400;
 /// Summary of a session without observations.
 const NO_OBSERVATIONS: &str = "No observations captured.";
-/// Maximum length of the agent's closing words in a summary.
-const MAX_OUTCOME_CHARS: usize = 450;
-/// Maximum length of one earlier closing message, and the minimum worth quoting.
-const MAX_EARLIER_CHARS: usize = 180;
-const MIN_EARLIER_CHARS: usize = 40;
-/// Maximum length of a request between the first and the last.
+/// Minimum and maximum length of the agent's closing words. They fill a summary without earlier closing messages.
+const MIN_OUTCOME_CHARS: usize = 450;
+const MAX_OUTCOME_CHARS: usize = 650;
+/// Maximum length of a request between the first and the last, and of all of them.
 const MAX_LATER_CHARS: usize = 100;
-/// Maximum length of the question at the end of a closing message.
-const MAX_QUESTION_CHARS: usize = 140;
+const MAX_BETWEEN_CHARS: usize = 280;
+/// Maximum length of a list of functions.
+const MAX_FUNCTIONS_CHARS: usize = 130;
 
-/// Creates the summary of a session: goal, outcome, commits, checks, changes, and outcomes of earlier turns.
+/// Creates the summary of a session: goal, outcome, git, checks, open work, changed files, outcomes of earlier turns, and
+/// changed functions if there is room.
 pub(super) fn summarize(material: &SessionMaterial) -> SessionSummary {
-    let turns: Vec<&TurnText> = material.turns.iter().filter(|turn| is_work(turn)).collect();
-    let outcome = outcome(&material.turns, &turns);
-    if material.is_empty() && material.pending.is_empty() && outcome.is_none() {
+    let SessionMaterial { digests, pending, .. } = material;
+    let closing = Closing::of(material);
+    if material.is_empty() && pending.is_empty() && closing.describe(0).is_none() {
         return SessionSummary { summary: NO_OBSERVATIONS.to_owned(), ..SessionSummary::default() };
     }
-    let mut results: Vec<String> = goal(material).into_iter().collect();
-    results.extend(outcome.or_else(|| ending(&material.digests)));
-    results.extend(commits(&material.digests));
-    let mentions_failure = closings(&turns).next().is_some_and(|words| words.to_lowercase().contains("fail"));
-    results.extend(checks(&material.digests, mentions_failure));
-    results.extend(open_work::describe(&material.digests));
+    let goal = goal(material);
+    let mentions_failure = closing.last_words().is_some_and(|words| words.to_lowercase().contains("fail"));
+    let mut results: Vec<String> = history::describe(digests).into_iter().collect();
+    results.extend(checks::describe(digests, mentions_failure));
+    results.extend(open_work::describe(digests));
     results.extend(notes(material));
-    if !material.pending.is_empty() {
-        results.push(format!("Not processed yet: {}.", join_within(&material.pending, MAX_NOTES_CHARS)));
+    if !pending.is_empty() {
+        results.push(format!("Not processed yet: {}.", join_within(pending, MAX_NOTES_CHARS)));
     }
+    let files = changed_files(digests);
+    if !digests.is_empty() {
+        results.push(changes(digests, &files, pending.is_empty()));
+    }
+    let length = |texts: &[String]| texts.iter().map(|text| text.chars().count() + 1).sum::<usize>();
+    let introduction = "The last turn stopped with an error. The agent concluded: \"\" ".len();
+    let room = MAX_CHARS.saturating_sub(length(goal.as_slice()) + length(&results) + introduction);
+    let most = if closing.has_earlier() { MAX_OUTCOME_CHARS } else { MAX_CHARS };
+    let outcome = closing.describe(room.clamp(MIN_OUTCOME_CHARS, most)).or_else(|| ending(digests));
     // What comes first is most important; the rest is shortened.
-    let mut summary = shorten(&results.join(" "), MAX_CHARS);
-    let left = |summary: &str| MAX_CHARS.saturating_sub(summary.chars().count() + 1);
-    if !material.digests.is_empty() && left(&summary) > 0 {
-        let changes = changes(&material.digests, material.pending.is_empty());
-        summary.push_str(&format!(" {}", shorten(&changes, left(&summary))));
+    let texts: Vec<String> = goal.into_iter().chain(outcome).chain(results).collect();
+    let mut summary = shorten(&texts.join(" "), MAX_CHARS);
+    let left = |used: usize| MAX_CHARS.saturating_sub(used + 1);
+    let earlier = closing.earlier(left(summary.chars().count()));
+    let earlier = earlier.map(|earlier| format!(" {earlier}")).unwrap_or_default();
+    if !files.is_empty() && summary.ends_with('.') {
+        let functions = functions(digests, left(summary.chars().count() + earlier.chars().count()));
+        summary.truncate(summary.len() - 1);
+        summary.push_str(&format!("{functions}."));
     }
-    if let Some(earlier) = earlier_outcomes(&turns, left(&summary)) {
-        summary.push_str(&format!(" {earlier}"));
-    }
+    summary.push_str(&earlier);
     SessionSummary {
         summary: summary.trim().to_owned(),
-        key_files: key_files(material),
+        key_files: files.iter().take(MAX_FILES).map(|file| (*file).to_owned()).collect(),
         key_decisions: key_decisions(material),
     }
 }
 
-/// Describes the first request of the user, with the one after it if the first is only a short question, the starts of
-/// later ones, and the last one.
+/// Describes the first request of the user, with the one after it if the first is only a short question, later ones, and the
+/// last one. Words of consent are left out. A request that is sent again, which begins with the same words, is named once.
 fn goal(material: &SessionMaterial) -> Option<String> {
-    let requests: Vec<String> = material.requests().collect();
-    let first = requests.first()?;
-    let task = requests.iter().find(|request| is_task(request)).filter(|task| *task != first);
-    let last = requests.last().filter(|last| *last != first && Some(*last) != task);
-    let quoted = |prompt: &str, chars| format!("\"{}\"", one_line(prompt, chars).trim_end_matches('.'));
-    let mut goal = format!("Asked to: {}", quoted(first, if last.is_some() { 180 } else { 220 }));
-    if let Some(task) = task {
-        goal.push_str(&format!("; then: {}", quoted(task, 140)));
-    }
-    let is_between =
-        |request: &&String| *request != first && Some(*request) != task && Some(*request) != last;
-    let mut between: Vec<String> = Vec::new();
-    let mut seen: Vec<String> = [Some(first), task, last]
-        .into_iter()
-        .flatten()
-        .map(|request| quoted(request, MAX_LATER_CHARS))
-        .collect();
-    for request in requests.iter().filter(|request| is_task(request)).filter(is_between) {
-        let request = quoted(request, MAX_LATER_CHARS);
-        // A plan that is sent again begins with the same words.
-        if !seen.contains(&request) {
-            seen.push(request.clone());
-            between.push(request);
+    let mut requests: Vec<String> = Vec::new();
+    let mut starts: Vec<String> = Vec::new();
+    let mut is_first_repeated = false;
+    for request in material.requests() {
+        if !requests.is_empty() && is_consent(&request) {
+            continue;
         }
+        let start = one_line(&request, MAX_LATER_CHARS);
+        let known = starts.iter().position(|known| *known == start);
+        is_first_repeated = known == Some(0);
+        if is_first_repeated {
+            continue;
+        }
+        if let Some(at) = known {
+            requests.remove(at);
+            starts.remove(at);
+        }
+        requests.push(request);
+        starts.push(start);
     }
-    if !between.is_empty() {
-        goal.push_str(&format!("; later: {}", join_within(&between, MAX_LATER_CHARS * 2 + 20)));
+    let (first, mut later) = requests.split_first()?;
+    let mut goal = format!("Asked to: {}", quoted(first, if later.is_empty() { 260 } else { 180 }));
+    if let Some(at) = later.iter().position(|request| !is_task(first) && is_task(request)) {
+        let (before, rest) = later.split_at(at);
+        let (task, after) = rest.split_first()?;
+        goal.push_str(&format!("{}; then: {}", between(before), quoted(task, 140)));
+        later = after;
     }
-    if let Some(last) = last {
-        goal.push_str(&format!("; last: {}", quoted(last, 140)));
+    match later.split_last() {
+        Some((last, others)) if !is_first_repeated => {
+            goal.push_str(&format!("{}; last: {}", between(others), quoted(last, 140)));
+        }
+        _ => goal.push_str(&between(later)),
     }
     Some(goal + ".")
+}
+
+fn quoted(request: &str, chars: usize) -> String {
+    format!("\"{}\"", one_line(request, chars).trim_end_matches('.'))
+}
+
+/// Quotes the starts of requests: all if they fit, otherwise the latest.
+fn between(requests: &[String]) -> String {
+    let quotes = |chars| {
+        let mut quotes: Vec<String> = requests.iter().map(|request| quoted(request, chars)).collect();
+        quotes.dedup();
+        quotes
+    };
+    let fits = |quotes: &Vec<String>| quotes.join(", ").chars().count() <= MAX_BETWEEN_CHARS;
+    if requests.is_empty() {
+        return String::new();
+    }
+    if let Some(all) = [MAX_LATER_CHARS, MAX_LATER_CHARS / 2].into_iter().map(quotes).find(fits) {
+        return format!("; later: {}", all.join(", "));
+    }
+    let mut latest = quotes(MAX_LATER_CHARS / 2);
+    while !fits(&latest) {
+        latest.remove(0);
+    }
+    format!("; later, among others: {}", latest.join(", "))
 }
 
 /// Quotes the notes that the agent recorded. Decisions are listed separately, unless there is nothing else.
@@ -120,160 +159,26 @@ fn notes(material: &SessionMaterial) -> Option<String> {
     (!lines.is_empty()).then(|| format!("Noted {}.", join_within(&lines, MAX_NOTES_CHARS)))
 }
 
-/// Whether a turn is work of the agent. Commands such as `/exit` and the texts of programs are recorded as turns too.
-fn is_work(turn: &TurnText) -> bool {
-    let is_answered = turn.answer().is_some();
-    let is_continued = turn.prompt.starts_with("This session is being continued");
-    is_answered || turn.prompt.is_empty() || is_continued || user_request(&turn.prompt).is_some()
-}
-
-/// Describes the end of the session: how the last turn ended, and the agent's own closing words.
-fn outcome(all: &[TurnText], turns: &[&TurnText]) -> Option<String> {
-    let last = turns.last()?;
-    let after = all.iter().rev().take_while(|turn| *turn != *last);
-    let is_interrupted = after.into_iter().any(|turn| is_interruption(&turn.prompt));
-    let ended = match last.status {
-        _ if is_interrupted => "The user interrupted the last turn. ",
-        TurnStatus::Failed => "The last turn stopped with an error. ",
-        TurnStatus::Interrupted => "The user interrupted the last turn. ",
-        TurnStatus::Unfinished => "The last turn is unfinished. ",
-        TurnStatus::Open | TurnStatus::Done | TurnStatus::Unknown => "",
-    };
-    let Some(words) = closings(turns).next() else {
-        return (!ended.is_empty()).then(|| ended.trim_end().to_owned());
-    };
-    let is_conclusion = last.closing.is_some() && !is_interrupted && !announces(words);
-    let whose = if is_conclusion { "The agent concluded" } else { "The agent last said" };
-    Some(format!("{ended}{whose}: \"{}\"", closing_words(words)))
-}
-
-/// Returns the start of a closing message without introductory words, and the question to the user at its end.
-fn closing_words(words: &str) -> String {
-    let words = without_introduction(words);
-    let start = one_line(&words, MAX_OUTCOME_CHARS);
-    if !start.ends_with('…') {
-        return start;
-    }
-    let paragraph = words.trim_end().rsplit('\n').next().unwrap_or_default().trim();
-    let from = paragraph.rfind(['.', '!', ':']).map_or(0, |at| at + 1);
-    let question = paragraph.get(from..).unwrap_or_default().trim();
-    if !question.ends_with('?') || question.chars().count() > MAX_QUESTION_CHARS {
-        return start;
-    }
-    let room = MAX_OUTCOME_CHARS.saturating_sub(question.chars().count() + 1);
-    format!("{} {question}", one_line(&words, room))
-}
-
-/// Removes what only introduces the rest of a closing message: an exclamation, the announcement of a summary, and a heading
-/// that says nothing else.
-fn without_introduction(words: &str) -> String {
-    const EXCLAMATIONS: [&str; 5] = ["Perfect!", "Great!", "Excellent!", "Perfect.", "Great."];
-    let is_heading = |line: &str| {
-        let text = line.trim_start_matches('#').trim_matches(['*', ':', ' ']).to_lowercase();
-        let is_marked =
-            line.starts_with('#') || line.starts_with("**") && line.trim_end_matches(':').ends_with("**");
-        is_marked && text.split_whitespace().count() <= 4 && text.contains("summary")
-    };
-    let is_announcement = |sentence: &str| {
-        let sentence = sentence.to_lowercase();
-        let starts = ["let me ", "now let me ", "here's ", "here is "];
-        // Not "Here's the description of the pull request:", which says what follows.
-        sentence.ends_with(':')
-            && starts.iter().any(|start| sentence.starts_with(start))
-            && ["summary", "what was", "what i ", "what changed"].iter().any(|words| sentence.contains(words))
-    };
-    let mut lines: Vec<String> = Vec::new();
-    for line in words.trim().lines() {
-        let mut bare = line.trim();
-        if lines.is_empty() {
-            let rest = EXCLAMATIONS.iter().find_map(|word| bare.strip_prefix(word)).map(str::trim_start);
-            bare = rest.unwrap_or(bare);
-        }
-        // Later lines are quoted as they are.
-        if lines.len() > 1 {
-            lines.push(bare.to_owned());
-            continue;
-        }
-        if !bare.chars().any(char::is_alphanumeric) || is_heading(bare) {
-            continue;
-        }
-        let (before, last) = bare.rsplit_once(". ").unwrap_or(("", bare));
-        match (is_announcement(last), before) {
-            (false, _) => lines.push(bare.to_owned()),
-            (true, "") => {}
-            (true, before) => lines.push(format!("{before}.")),
-        }
-    }
-    let text = lines.join("\n").trim().to_owned();
-    if text.is_empty() { words.trim().to_owned() } else { text }
-}
-
-/// Returns the closing messages, latest first.
-fn closings<'a>(turns: &[&'a TurnText]) -> impl Iterator<Item = &'a str> {
-    answered(turns).filter_map(TurnText::answer)
-}
-
-/// Returns the turns with a closing message, latest first.
-fn answered<'a>(turns: &[&'a TurnText]) -> impl Iterator<Item = &'a TurnText> {
-    turns.iter().rev().copied().filter(|turn| turn.answer().is_some())
-}
-
-/// Whether the agent only says what it is about to do.
-fn announces(words: &str) -> bool {
-    const STARTS: [&str; 5] = ["let me ", "now let me ", "i'll ", "i will ", "i need to "];
-    let last = words.trim().rsplit(['\n', '.', '!']).map(str::trim).find(|sentence| !sentence.is_empty());
-    let last = last.unwrap_or_default().to_lowercase();
-    let is_start = STARTS.iter().any(|start| last.starts_with(start)) && !last.starts_with("let me know");
-    is_start || words.trim_end().ends_with(':')
-}
-
-/// Quotes the starts of the closing messages of earlier turns, as many as there is room for: turns that changed something
-/// before turns that only answered a question, latest first.
-fn earlier_outcomes(turns: &[&TurnText], room: usize) -> Option<String> {
-    let mut earlier: Vec<&TurnText> = answered(turns).skip(1).collect();
-    earlier.sort_by_key(|turn| !turn.has_changes);
-    let closings = earlier.into_iter().filter_map(TurnText::answer);
-    let mut quoted: Vec<String> = Vec::new();
-    let mut used = "Before that:".len();
-    for words in closings.filter(|words| !announces(words)) {
-        let start =
-            one_line(&without_introduction(words), MAX_EARLIER_CHARS.min(room.saturating_sub(used + 3)));
-        let quote = format!("\"{start}\"");
-        if start.chars().count() < MIN_EARLIER_CHARS || quoted.contains(&quote) {
-            continue;
-        }
-        used += quote.chars().count() + 2;
-        if used > room {
-            break;
-        }
-        quoted.push(quote);
-    }
-    (!quoted.is_empty()).then(|| format!("Before that: {}", quoted.join(", ")))
-}
-
-/// Whether a change of a file can change the result of a check.
-pub(super) fn is_source(file: &str) -> bool {
-    !is_prose(file) && !file.starts_with("/tmp/")
-}
-
 /// Describes the changed files. That nothing was changed is stated only if every tool only reads, and all tool uses are
 /// processed.
-fn changes(digests: &[Digest], is_complete: bool) -> String {
-    let files =
-        ranked_files(digests.iter().flat_map(|digest| digest.files_touched.iter().map(String::as_str)));
-    if files.is_empty() {
-        let looked = join_within(&last_titles(digests, 3), 300);
-        let steps = counted(digests.len(), "step");
-        let only_reads = digests.iter().all(|digest| is_reading_tool(&digest.tool_name));
-        return match (is_complete, only_reads) {
-            (true, true) => format!("Nothing was changed in {steps}; looked into: {looked}."),
-            (true, false) => format!("No edits were recorded in {steps}; the last ones: {looked}."),
-            (false, _) => format!("The last steps: {looked}."),
-        };
+fn changes(digests: &[Digest], files: &[&str], is_complete: bool) -> String {
+    if !files.is_empty() {
+        return format!("Changed {}: {}.", counted(files.len(), "file"), join_within(files, 200));
     }
-    let names: Vec<&str> = files.iter().map(|(file, _)| *file).collect();
-    let mut sentence = format!("Changed {}: {}", counted(files.len(), "file"), join_within(&names, 200));
+    let looked = join_within(&last_titles(digests, 3), 300);
+    let steps = counted(digests.len(), "step");
+    let only_reads = digests.iter().all(|digest| is_reading_tool(&digest.tool_name));
+    match (is_complete, only_reads) {
+        (true, true) => format!("Nothing was changed in {steps}; looked into: {looked}."),
+        (true, false) => format!("No edits were recorded in {steps}; the last ones: {looked}."),
+        (false, _) => format!("The last steps: {looked}."),
+    }
+}
+
+/// Lists the changed functions as far as there is room: `; added a, b; removed c`.
+fn functions(digests: &[Digest], room: usize) -> String {
     let functions = changed_functions(digests);
+    let mut list = String::new();
     for (verb, action) in [
         ("added", FunctionAction::New),
         ("modified", FunctionAction::Modified),
@@ -281,11 +186,12 @@ fn changes(digests: &[Digest], is_complete: bool) -> String {
     ] {
         let names: Vec<&str> =
             functions.iter().filter(|(_, of)| *of == action).map(|(name, _)| *name).collect();
-        if !names.is_empty() {
-            sentence.push_str(&format!("; {verb} {}", join_within(&names, 130)));
+        let part = format!("; {verb} {}", join_within(&names, MAX_FUNCTIONS_CHARS));
+        if !names.is_empty() && list.chars().count() + part.chars().count() <= room {
+            list.push_str(&part);
         }
     }
-    sentence + "."
+    list
 }
 
 /// Returns what happened to each function over the whole session. One that was added and removed again is left out.
@@ -314,57 +220,6 @@ fn changed_functions(digests: &[Digest]) -> Vec<(&str, FunctionAction)> {
     functions
 }
 
-/// Lists the commits.
-fn commits(digests: &[Digest]) -> Option<String> {
-    let messages: Vec<String> =
-        digests.iter().filter_map(commit).map(|message| format!("'{message}'")).collect();
-    (!messages.is_empty()).then(|| format!("Committed {}.", join_within(&messages, 240)))
-}
-
-/// Lists the latest result of each kind of check, failed ones first. A failure and a result before the last edits are left
-/// out if a later command with several steps succeeded, because it may have repeated the check. If the agent mentions a
-/// failure, adds the last check that failed and was not run again, even if another check of its kind passed later.
-fn checks(digests: &[Digest], mentions_failure: bool) -> Option<String> {
-    let mut latest: Vec<(CheckKind, &str, bool)> = Vec::new();
-    let mut open_failure: Option<&str> = None;
-    let mut was_edited = false;
-    let mut passed: Vec<&str> = Vec::new();
-    for digest in digests.iter().rev() {
-        if let Some(check) = check(&digest.title) {
-            let has_failed = is_failure(&digest.title);
-            let is_repeated = || passed.iter().any(|command| may_include(command, check.kind));
-            let is_latest = latest.iter().all(|(kind, ..)| *kind != check.kind)
-                && !((has_failed || was_edited) && is_repeated());
-            let was_run_again =
-                || passed.iter().any(|command| *command == check.command || command.contains(" more"));
-            let has_passed_later =
-                || latest.iter().any(|(kind, title, _)| *kind == check.kind && !is_failure(title));
-            if has_failed && mentions_failure && has_passed_later() && !was_run_again() {
-                open_failure = open_failure.or(Some(&digest.title));
-            }
-            if !has_failed {
-                passed.push(check.command);
-            }
-            if is_latest {
-                latest.push((check.kind, &digest.title, was_edited));
-            }
-        }
-        was_edited |= digest.files_touched.iter().any(|file| is_source(file));
-    }
-    // Formatting is of interest only if nothing else was checked.
-    if latest.iter().any(|(kind, ..)| *kind != CheckKind::Format) {
-        latest.retain(|(kind, ..)| *kind != CheckKind::Format);
-    }
-    latest.sort_by_key(|(_, title, _)| !is_failure(title));
-    let line = |(_, title, was_edited): &(CheckKind, &str, bool)| {
-        let age = if *was_edited { " (before the last edits)" } else { "" };
-        format!("\"{}\"{age}", one_line(title, 120))
-    };
-    let open_failure = open_failure.map(|title| format!("\"{}\" (not run again)", one_line(title, 120)));
-    let lines: Vec<String> = open_failure.into_iter().chain(latest.iter().map(line)).collect();
-    (!lines.is_empty()).then(|| format!("Latest checks: {}.", lines.join(", ")))
-}
-
 /// Describes the last step that is neither a check nor a commit.
 fn ending(digests: &[Digest]) -> Option<String> {
     let last =
@@ -380,28 +235,46 @@ fn last_titles(digests: &[Digest], count: usize) -> Vec<&str> {
     digests.iter().rev().map(|digest| digest.title.as_str()).take(count).collect()
 }
 
-/// Ranks files by the number of changes, latest first among equals. Files outside the repository are last.
-fn ranked_files<'a>(files: impl Iterator<Item = &'a str>) -> Vec<(&'a str, usize)> {
-    let mut ranked: Vec<(&str, usize)> = Vec::new();
-    let mut places = HashMap::new();
-    for file in files {
-        let at = *places.entry(file).or_insert_with(|| {
-            ranked.push((file, 0));
-            ranked.len() - 1
-        });
-        if let Some((_, count)) = ranked.get_mut(at) {
-            *count += 1;
+/// Returns the changed files, ranked by the number of changes, latest first among equals. Files outside the repository are
+/// last. A file that was renamed has its new name only.
+fn changed_files(digests: &[Digest]) -> Vec<&str> {
+    let mut counts: HashMap<&str, (usize, usize)> = HashMap::new();
+    for (place, digest) in digests.iter().enumerate() {
+        let renames = renames(digest);
+        for (old, new) in &renames {
+            let (count, _) = counts.remove(old).unwrap_or_default();
+            let renamed = counts.entry(new).or_default();
+            *renamed = (renamed.0 + count + 1, place);
+        }
+        for file in digest.files_touched.iter().filter(|_| renames.is_empty()) {
+            let changed = counts.entry(file).or_default();
+            *changed = (changed.0 + 1, place);
         }
     }
-    ranked.reverse();
-    // Files outside the repository, such as plans in the home folder, come last.
-    ranked.sort_by_key(|(file, count)| (file.starts_with(['/', '~']), std::cmp::Reverse(*count)));
-    ranked
+    let mut ranked: Vec<(&str, (usize, usize))> = counts.into_iter().collect();
+    ranked.sort_by_key(|(file, (count, place))| {
+        // Files outside the repository, such as plans in the home folder, come last.
+        (file.starts_with(['/', '~']), Reverse(*count), Reverse(*place), *file)
+    });
+    ranked.into_iter().map(|(file, _)| file).collect()
 }
 
-fn key_files(material: &SessionMaterial) -> Vec<String> {
-    let files = material.digests.iter().flat_map(|digest| digest.files_touched.iter().map(String::as_str));
-    ranked_files(files).into_iter().take(MAX_FILES).map(|(file, _)| file.to_owned()).collect()
+/// Returns the old and new names of files that `mv` or `git mv` renamed. Empty if the command does anything else to files.
+fn renames(digest: &Digest) -> Vec<(&str, &str)> {
+    let is_move = |step: &Step| {
+        step.program() == "mv" || step.program() == "git" && step.arguments().next() == Some("mv")
+    };
+    let moves = QuotedCommand::read(&digest.summary)
+        .map_or(0, |quoted| quoted.line.steps.iter().filter(|step| is_move(step)).count());
+    let (pairs, rest) = digest.files_touched.as_chunks::<2>();
+    // Into a folder, a file keeps its name.
+    let is_file = |[old, new]: &[String; 2]| {
+        file_name(old).contains('.') == file_name(new).contains('.') && !new.ends_with('/')
+    };
+    if moves == 0 || moves != pairs.len() || !rest.is_empty() || !pairs.iter().all(is_file) {
+        return Vec::new();
+    }
+    pairs.iter().map(|[old, new]| (old.as_str(), new.as_str())).collect()
 }
 
 /// Returns the latest decisions: what the agent noted, what the user chose, approved or declined, and what was committed.

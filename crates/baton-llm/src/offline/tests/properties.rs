@@ -250,7 +250,7 @@ proptest! {
         let turns = prompts.iter().map(turn).collect();
         let summary = Offline.summarize(&SessionMaterial { turns, digests, ..SessionMaterial::default() }).unwrap().summary;
         prop_assert!(!summary.summary.is_empty());
-        prop_assert!(summary.summary.chars().count() <= 1_500);
+        prop_assert!(summary.summary.chars().count() <= 1_800);
         prop_assert!(summary.key_files.len() <= 10 && summary.key_decisions.len() <= 10);
     }
 }

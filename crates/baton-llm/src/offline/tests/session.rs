@@ -74,7 +74,7 @@ fn summary_contains_outcomes() {
     let summary = summarize(&material);
     assert_eq!(
         summary.summary,
-        "Asked to: \"Add retries to our HTTP client\"; last: \"commit it\". The agent last said: \"Retries are in.\" Committed 'http: retry what can be retried'. Latest checks: \"Run cargo test: 14 passed\". Changed 2 files: src/http.rs, README.md; added Client::retry; modified Client::send."
+        "Asked to: \"Add retries to our HTTP client\"; last: \"commit it\". The agent last said: \"Retries are in.\" In git: commit 'http: retry what can be retried'. Latest checks: \"Run cargo test: 14 passed\". Changed 2 files: src/http.rs, README.md; added Client::retry; modified Client::send."
     );
     assert_eq!(summary.key_files, ["src/http.rs", "README.md"]);
     assert_eq!(summary.key_decisions, ["Committed: http: retry what can be retried"]);
@@ -99,7 +99,7 @@ fn summary_of_a_long_session_is_bounded_and_contains_its_end() {
         turn(&long.replace("We", "They"), Some(&format!("All tests pass now. {long}"))),
     ];
     let summary = summarize(&SessionMaterial { turns, digests, ..SessionMaterial::default() });
-    assert!(summary.summary.chars().count() <= 1_500, "{}", summary.summary);
+    assert!(summary.summary.chars().count() <= 1_800, "{}", summary.summary);
     assert!(summary.summary.contains("The agent concluded: \"All tests pass now."), "{}", summary.summary);
     assert_eq!((summary.key_files.len(), summary.key_files[0].as_str()), (10, "src/main.rs"));
     assert_eq!(summary.key_decisions.len(), 10);
@@ -117,10 +117,32 @@ fn summary_names_the_requests_between_the_first_and_the_last() {
     let summary = summarize(&SessionMaterial { turns, ..SessionMaterial::default() }).summary;
     assert!(
         summary.starts_with(
-            "Asked to: \"Update the outdated comment in the parser\"; later: \"Use a separate output function for each kind of agent\"; last: \"ignore that error\"."
+            "Asked to: \"Update the outdated comment in the parser\"; later: \"Use a separate output function for each kind of agent\", \"why?\"; last: \"ignore that error\"."
         ),
         "{summary}"
     );
+}
+
+#[test]
+fn every_request_but_consent_is_named_or_others_are_mentioned() {
+    let of = |requests: &[String]| {
+        let turns = requests.iter().map(|request| turn(request, Some("Done."))).collect();
+        summarize(&SessionMaterial { turns, ..SessionMaterial::default() }).summary
+    };
+    let short =
+        ["Review the open pull request", "merge conflicts...", "yes, go for it", "lint fail", "thanks"];
+    let all = of(&short.map(str::to_owned));
+    assert!(
+        all.starts_with(
+            "Asked to: \"Review the open pull request\"; later: \"merge conflicts\"; last: \"lint fail\"."
+        ),
+        "{all}"
+    );
+    let many: Vec<String> =
+        (0..30).map(|number| format!("Request {number} about the parser and the printer of lists")).collect();
+    let some = of(&many);
+    assert!(some.contains("; later, among others: \"Request 2"), "{some}");
+    assert!(some.contains("\"Request 28 about the parser") && !some.contains(" more"), "{some}");
 }
 
 #[test]
@@ -132,7 +154,20 @@ fn request_that_is_sent_again_is_named_once() {
         turn("thanks", Some("You are welcome.")),
     ];
     let summary = summarize(&SessionMaterial { turns, ..SessionMaterial::default() }).summary;
-    assert!(!summary.contains("; later:"), "{summary}");
+    assert!(!summary.contains("; later:") && !summary.contains("; last:"), "{summary}");
+    let goal = |requests: &[&str]| {
+        let turns = requests.iter().map(|request| turn(request, Some("Done."))).collect();
+        summarize(&SessionMaterial { turns, ..SessionMaterial::default() }).summary
+    };
+    let again = goal(&["Fix the parser of lists", "/review", "merge conflicts", "/review"]);
+    assert!(
+        again.starts_with(
+            "Asked to: \"Fix the parser of lists\"; later: \"merge conflicts\"; last: \"/review\"."
+        ),
+        "{again}"
+    );
+    let first = goal(&["Fix the parser of lists", "/review", "Fix the parser of lists"]);
+    assert!(first.starts_with("Asked to: \"Fix the parser of lists\"; later: \"/review\"."), "{first}");
 }
 
 #[test]
@@ -146,8 +181,12 @@ fn quoted_closing_begins_with_its_content_and_ends_with_its_question() {
     );
     assert!(filled.ends_with("concluded: \"All tests pass. The login works again.\""), "{filled}");
     let long = "The cookie expires too early on some machines. ".repeat(20);
-    let asks = of(&format!("{long}\n\nThere are two ways. Which approach would you prefer?"));
-    assert!(asks.ends_with("… Which approach would you prefer?\""), "{asks}");
+    let asks = |question: &str| of(&format!("{}\n\nThere are two ways. {question}", long.repeat(2)));
+    let short = asks("Which approach would you prefer?");
+    assert!(short.ends_with("… Which approach would you prefer?\""), "{short}");
+    let question =
+        format!("Should I commit settings.json first {}?", "or keep it as it is for now ".repeat(7).trim());
+    assert!(asks(&question).ends_with(&format!("… {question}\"")), "{}", asks(&question));
     let later = of("---\n\nThe push works.\n\nIt is late.\n\nHere's the timeline:\n\n1. Commit");
     assert!(
         later.ends_with("concluded: \"The push works. It is late. Here's the timeline: 1. Commit\""),
@@ -160,13 +199,79 @@ fn quoted_closing_begins_with_its_content_and_ends_with_its_question() {
 }
 
 #[test]
-fn earlier_outcomes_of_turns_with_changes_come_first() {
+fn quotes_contain_no_half_code_fences() {
+    let of = |closing: &str| {
+        let turns = vec![turn("Fix the login", Some(closing))];
+        summarize(&SessionMaterial { turns, ..SessionMaterial::default() }).summary
+    };
+    let prose =
+        "The login keeps its cookie now, and the session ends after an hour of inactivity. Call it with";
+    let summary = of(&format!("{prose}\n```go\nLogin(ctx)\n```\nand see\n```\na\nb\n```\nBoth work."));
+    assert!(summary.ends_with(&format!("\"{prose} `Login(ctx)` and see [code] Both work.\"")), "{summary}");
+    let code = of("Run:\n```sh\nbaton import\nbaton search login\n```");
+    assert!(code.ends_with("\"Run: baton import baton search login\""), "{code}");
+}
+
+#[test]
+fn the_closing_message_fills_a_summary_without_earlier_ones() {
+    let long = "The cookie expires too early on some machines. ".repeat(24);
+    let turns = vec![turn("Fix the login", Some(&long))];
+    let summary = summarize(&SessionMaterial { turns, ..SessionMaterial::default() }).summary;
+    assert!(summary.contains(long.trim()), "{summary}");
+}
+
+#[test]
+fn outcomes_come_before_names_of_functions() {
+    let earlier = "The parser accepts nested lists now, and the tests of the parser and the printer pass.";
+    let long = "The printer keeps the order of the lists that the parser returns. ".repeat(20);
+    let functions: Vec<String> =
+        (0..30).map(|number| format!("a_function_with_a_long_name_{number}")).collect();
+    let functions: Vec<(&str, FunctionAction)> =
+        functions.iter().map(|name| (name.as_str(), FunctionAction::New)).collect();
+    let digests = vec![digest("Edit", "Edit a.go", &["a.go"], &functions)];
+    let requests = "Please make the parser accept nested lists. ".repeat(9);
+    let turns = vec![
+        turn(&requests, Some(&format!("First {earlier}"))),
+        turn(&format!("Also {requests}"), Some(&format!("Second {earlier}"))),
+        turn(&format!("Now {requests}"), Some(&long)),
+    ];
+    let summary = summarize(&SessionMaterial { turns, digests, ..SessionMaterial::default() }).summary;
+    assert!(summary.contains(&format!("Before that: \"Second {earlier}\"")), "{summary}");
+    assert!(summary.contains("Changed 1 file: a.go"), "{summary}");
+}
+
+#[test]
+fn renamed_files_have_their_new_name() {
+    let renamed = Digest {
+        summary: "`git mv clean.go cleanup.go && git mv clean_test.go cleanup_…` succeeded without output."
+            .into(),
+        ..digest(
+            "Bash",
+            "Rename files: done",
+            &["clean.go", "cleanup.go", "clean_test.go", "cleanup_test.go"],
+            &[],
+        )
+    };
+    let digests = vec![digest("Edit", "Edit clean.go", &["clean.go"], &[]), renamed];
+    let summary = summarize(&SessionMaterial { digests, ..SessionMaterial::default() });
+    assert_eq!(summary.key_files, ["cleanup.go", "cleanup_test.go"]);
+    let deleted = Digest {
+        summary: "`mv a.go b.go && rm c.go d.go` succeeded without output.".into(),
+        ..digest("Bash", "Move: done", &["a.go", "b.go", "c.go", "d.go"], &[])
+    };
+    let summary = summarize(&SessionMaterial { digests: vec![deleted], ..SessionMaterial::default() });
+    assert_eq!(summary.key_files.len(), 4);
+}
+
+#[test]
+fn earlier_outcomes_of_turns_with_changes_follow_those_of_the_latest_turns() {
     let long = |words: &str| format!("{words} {}", "and so on for a while ".repeat(9));
     let mut turns: Vec<TurnText> =
         (0..9).map(|number| turn("What about it?", Some(&long(&format!("Answer {number}"))))).collect();
     turns[0].has_changes = true;
     let summary = summarize(&SessionMaterial { turns, ..SessionMaterial::default() }).summary;
-    assert!(summary.contains("Before that: \"Answer 0 "), "{summary}");
+    let at = |words: &str| summary.find(words).unwrap_or_else(|| panic!("{words}: {summary}"));
+    assert!(at("Before that: \"Answer 7 ") < at("\"Answer 6 ") && at("\"Answer 6 ") < at("\"Answer 0 "));
 }
 
 #[test]
@@ -187,6 +292,10 @@ fn a_failed_check_that_was_not_run_again_is_named_if_the_agent_mentions_a_failur
     assert!(!of("All is well.", &titles).contains("not run again"));
     let repeated = [titles[0], "Run go test ./integration: 3 passed"];
     assert!(!of("Nothing fails now.", &repeated).contains("not run again"));
+    let task = ["Run mise run lint:full: 87 issues", "Run mise run lint: no issues"];
+    assert!(of("Done.", &task).contains("\"Run mise run lint:full: 87 issues\" (not run again)"));
+    let repeated = [task[0], task[1], "Run mise run lint:full: no issues"];
+    assert!(!of("Done.", &repeated).contains("not run again"));
 }
 
 #[test]
@@ -224,7 +333,7 @@ fn unanswered_questions_rejected_plans_and_failed_commits_are_no_decisions() {
     ];
     let summary = summarize(&SessionMaterial { digests, ..SessionMaterial::default() });
     assert!(summary.key_decisions.is_empty(), "{:?}", summary.key_decisions);
-    assert!(!summary.summary.contains("ommitted"), "{}", summary.summary);
+    assert!(!summary.summary.contains("In git"), "{}", summary.summary);
 }
 
 #[test]
@@ -262,7 +371,7 @@ fn a_summary_keeps_checks_and_commits_of_a_session_with_many_files_and_functions
     for part in [
         "Asked to: \"Please make",
         "Changed 60 files",
-        "Committed 'Second'.",
+        "In git: commit 'Second'.",
         "Latest checks: \"Run npm test: 3 failed\", \"Run npm run build: ok\".",
         "The agent concluded: \"The parser now",
     ] {
