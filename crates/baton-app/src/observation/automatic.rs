@@ -4,9 +4,11 @@
 //! the captured content is stored beside them. Both are updated when pending tool uses have been processed and when a summary
 //! was made.
 
-use baton_core::observation::{Digest, SessionSummary};
-use baton_core::{Canonical, ErrorCode, Fault, Handoff, HandoffAuthor, NoteKind, SessionId, cut_with_notice};
-use baton_observation::{is_failure, is_reading, is_reading_tool};
+use baton_core::observation::SessionSummary;
+use baton_core::{
+    Canonical, ErrorCode, Fault, Handoff, HandoffAuthor, Note, NoteKind, SessionId, cut_with_notice,
+};
+use baton_llm::{OpenWork, completed_step};
 use baton_store::Tx;
 use serde_json::{Map, Value, json};
 
@@ -41,14 +43,16 @@ pub(crate) fn automatic_content(
     }
     let summary = summary_now(settings, &input)?;
     let goal = input.session.goal();
+    let open = OpenWork::of(&input.session);
     let document = json!({
         "goal": goal.as_deref().map(|goal| cut_with_notice(goal, MAX_GOAL_CHARS, "turn_list")),
         "work_completed": completed_work(&input, session),
         "decisions": decisions(&input, &summary),
-        "rejected": noted(&input, NoteKind::Rejected),
-        "gotchas": noted(&input, NoteKind::Gotcha),
-        "next_actions": noted(&input, NoteKind::Todo),
-        "facts": noted(&input, NoteKind::Fact),
+        "rejected": list(noted(&input, NoteKind::Rejected)),
+        "gotchas": list(noted(&input, NoteKind::Gotcha)),
+        "blockers": list(open.blockers),
+        "next_actions": list(noted(&input, NoteKind::Todo).into_iter().chain(open.next_actions)),
+        "facts": list(noted(&input, NoteKind::Fact)),
         "key_files": summary.key_files,
         "key_decisions": summary.key_decisions,
         "last_prompt": input.session.requests().next_back(),
@@ -175,56 +179,44 @@ fn summary_now(settings: &Settings, input: &SummaryInput) -> Result<SessionSumma
     Ok(summarized.summary)
 }
 
-/// Returns the notes of a kind as texts; null if there are none.
-fn noted(input: &SummaryInput, kind: NoteKind) -> Value {
-    let texts: Vec<Value> = input
-        .session
-        .noted(kind)
-        .map(|note| match &note.file {
-            Some(file) => format!("{} ({file})", note.text).into(),
-            None => note.text.as_str().into(),
-        })
-        .collect();
+/// Returns the notes of a kind as texts.
+fn noted(input: &SummaryInput, kind: NoteKind) -> Vec<String> {
+    let text = |note: &Note| match &note.file {
+        Some(file) => format!("{} ({file})", note.text),
+        None => note.text.clone(),
+    };
+    input.session.noted(kind).map(text).collect()
+}
+
+/// Returns texts as JSON; null if there are none.
+fn list(texts: impl IntoIterator<Item = String>) -> Value {
+    let texts: Vec<Value> = texts.into_iter().map(Value::from).collect();
     if texts.is_empty() { Value::Null } else { texts.into() }
 }
 
 /// Returns the decisions: those that the agent noted, then those of the user. Commits are no decisions.
 fn decisions(input: &SummaryInput, summary: &SessionSummary) -> Value {
-    let noted = noted(input, NoteKind::Decision);
-    let is_noted = |decision: &String| {
+    let is_noted = |decision: &&String| {
         let mut notes = input.session.noted(NoteKind::Decision);
         notes.any(|note| note.text.starts_with(decision.trim_end_matches('…')))
     };
-    let others = summary
-        .key_decisions
-        .iter()
-        .filter(|decision| !decision.starts_with("Committed: ") && !is_noted(decision))
-        .map(|decision| decision.as_str().into());
-    let all: Vec<Value> = noted.as_array().cloned().unwrap_or_default().into_iter().chain(others).collect();
-    if all.is_empty() { Value::Null } else { all.into() }
+    let others = summary.key_decisions.iter().filter(|decision| !decision.starts_with("Committed: "));
+    let others = others.filter(|decision| !is_noted(decision)).cloned();
+    list(noted(input, NoteKind::Decision).into_iter().chain(others))
 }
 
-/// Returns the titles of the newest observations that changed or checked something, oldest first, whether a summary covers
+/// Returns what the newest observations changed or checked with a known result, oldest first, whether a summary covers
 /// them or not. If there are earlier observations, the first item says how many and how to get them.
 fn completed_work(input: &SummaryInput, session: SessionId) -> Vec<String> {
     let mut listed = 0;
-    let newest = input.session.digests.iter().rev().inspect(|_| listed += 1).filter(|digest| is_done(digest));
-    let mut titles: Vec<String> = newest.take(MAX_DONE).map(|digest| digest.title.clone()).collect();
+    let newest = input.session.digests.iter().rev().inspect(|_| listed += 1).filter_map(completed_step);
+    let mut titles: Vec<String> = newest.take(MAX_DONE).map(str::to_owned).collect();
     let earlier = input.observations().saturating_sub(listed);
     titles.extend(
         (earlier > 0).then(|| format!("[{earlier} earlier observations: observation_list {session}]")),
     );
     titles.reverse();
     titles
-}
-
-/// Returns true if an observation changed or checked something. What failed, was declined or did not run is not done.
-fn is_done(digest: &Digest) -> bool {
-    let title = &digest.title;
-    let did_not_run = title.ends_with(": declined by user") || title.ends_with(": not run");
-    let only_read =
-        digest.files_touched.is_empty() && (is_reading_tool(&digest.tool_name) || is_reading(title));
-    !did_not_run && !only_read && !is_failure(title)
 }
 
 /// Removes control characters from all texts, because a handoff with control characters is rejected. They come from

@@ -47,7 +47,8 @@ fn notes_appear_in_summaries_handoffs_and_checkpoints() {
         assert_eq!(payload["decisions"], json!(["Cookies: the proxy drops headers"]));
         assert_eq!(payload["rejected"], json!(["Local storage: readable by scripts"]));
         assert_eq!(payload["gotchas"], json!(["The clock is in UTC"]));
-        assert_eq!(payload["next_actions"], json!(["Add logout (src/out.rs)"]));
+        let unfinished = "Request that is unfinished: Make the login of the shop fast";
+        assert_eq!(payload["next_actions"], json!(["Add logout (src/out.rs)", unfinished]));
     }
 }
 
