@@ -13,6 +13,8 @@ const DECAY: f64 = 0.99;
 const CHANGE: f64 = 1.5;
 /// Weight of work on the branch of the receiver.
 const SAME_BRANCH: f64 = 1.5;
+/// Score of a file that the last session changed.
+const LAST_SESSION: f64 = 1.0;
 /// Score of a file whose path or name the request contains.
 const NAMED: f64 = 2.0;
 /// Score of a file whose name without extension is a word of the request.
@@ -36,6 +38,8 @@ pub(crate) struct RecentUse {
     pub(crate) is_change: bool,
     /// Whether the work was done on the branch of the receiver.
     pub(crate) is_same_branch: bool,
+    /// Whether the work was done in the last session.
+    pub(crate) is_last_session: bool,
 }
 
 /// Scores of files.
@@ -49,6 +53,7 @@ struct Score {
     turn: f64,
     other: f64,
     recent: f64,
+    is_of_last_session: bool,
     id: String,
 }
 
@@ -65,7 +70,9 @@ impl FileScores {
         let weight = DECAY.powi(i32::try_from(recent.age).unwrap_or(i32::MAX))
             * if recent.is_change { CHANGE } else { 1.0 }
             * if recent.is_same_branch { SAME_BRANCH } else { 1.0 };
-        self.file(path, id).recent += weight;
+        let file = self.file(path, id);
+        file.recent += weight;
+        file.is_of_last_session |= recent.is_last_session && recent.is_change;
     }
 
     fn file(&mut self, path: &str, id: &str) -> &mut Score {
@@ -81,7 +88,8 @@ impl FileScores {
             .map(|(path, file)| {
                 let recent = if most_recent > 0.0 { RECENT * file.recent / most_recent } else { 0.0 };
                 let named = prompt.map_or(0.0, |prompt| mention(prompt, &path));
-                (file.turn + file.other + recent + named, path, file.id)
+                let last = if file.is_of_last_session { LAST_SESSION } else { 0.0 };
+                (file.turn + file.other + recent + named + last, path, file.id)
             })
             .collect();
         ranked.sort_by(|(score, path, _), (than, other, _)| {
@@ -115,12 +123,27 @@ mod tests {
         scores.add_match("src/match.rs", MatchKind::Turn, 1.0, "turn_1");
         scores.add_match("src/weak.rs", MatchKind::Other, 0.1, "obs_1");
         for (age, path) in ["src/recent.rs", "src/older.rs", "src/named.rs"].into_iter().enumerate() {
-            scores.add_recent(path, RecentUse { age, is_change: false, is_same_branch: false }, "turn_2");
+            scores.add_recent(
+                path,
+                RecentUse { age, is_change: false, is_same_branch: false, is_last_session: false },
+                "turn_2",
+            );
         }
         let ranked = scores.rank(Some("Fix named.rs"));
         let paths: Vec<&str> = ranked.iter().map(|(path, _)| path.as_str()).collect();
         assert_eq!(paths, ["src/named.rs", "src/match.rs", "src/recent.rs", "src/older.rs", "src/weak.rs"]);
         assert_eq!(ranked[1].1, "turn_1");
+    }
+
+    #[test]
+    fn changes_of_the_last_session_come_before_older_changes() {
+        let mut scores = FileScores::default();
+        let change =
+            |age, is_last_session| RecentUse { age, is_change: true, is_same_branch: false, is_last_session };
+        scores.add_recent("src/last.rs", change(0, true), "turn_9");
+        (1..9).for_each(|age| scores.add_recent("src/often.rs", change(age, false), "turn_1"));
+        let paths: Vec<String> = scores.rank(None).into_iter().map(|(path, _)| path).collect();
+        assert_eq!(paths, ["src/last.rs", "src/often.rs"]);
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! Files that are probably relevant for the next work in a repository, and stored items that match the request.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 
-use baton_core::observation::{Observation, Turn};
-use baton_core::recall::{ItemKind, Nearby};
-use baton_core::{Fault, Session, SessionId};
+use baton_core::observation::{Observation, Turn, user_request};
+use baton_core::recall::{ItemKind, Nearby, terms};
+use baton_core::{Fault, Session, SessionId, shorten};
 use baton_observation::is_reading;
 use baton_store::{ObservationFilter, Page, RecallFilter, Tx};
 
@@ -24,8 +24,18 @@ const MAX_RELATED: usize = 8;
 const MAX_LOADED: usize = 24;
 /// Lowest score of such a line, as a share of the best score.
 const RELATED_SCORE: f64 = 0.3;
+/// A word is rare if at most one in so many documents contains it, or a few of a small store.
+const RARE: u64 = 50;
+const MAX_RARE: u64 = 3;
+/// Weight of matches of a request without rare words.
+const COMMON_WEIGHT: f64 = 0.5;
 /// Maximum number of files.
 const MAX_FILES: usize = 120;
+/// Number of files with a line of their own, which says what was last done to the file.
+const MAX_DESCRIBED: usize = 8;
+/// Maximum length of what was done, and of a line with several files.
+const MAX_CHANGE_CHARS: usize = 60;
+const MAX_LINE_CHARS: usize = 360;
 /// Maximum number of turns of a session that are searched for the turn of a file.
 const MAX_TURNS: u32 = 200;
 
@@ -47,10 +57,43 @@ pub(super) fn add(
     add_matches(tx, request, &observations, &mut scores, parts)?;
     add_recent(tx, request, &observations, &mut scores)?;
     let ranked = scores.rank(request.prompt).into_iter().filter(|(path, _)| !is_settings_file(path));
-    for (path, id) in ranked.take(MAX_FILES) {
-        parts.lines.push(BundleLine { section: Section::Files, id, text: path });
-    }
+    parts.lines.extend(file_lines(ranked.take(MAX_FILES), &observations));
     Ok(())
+}
+
+/// Returns the lines of files, the best first: some with what was last done to the file, then several files of one record
+/// in a line. `observations` are newest first.
+fn file_lines(
+    ranked: impl Iterator<Item = (String, String)>,
+    observations: &[Observation],
+) -> Vec<BundleLine> {
+    let mut lines: Vec<BundleLine> = Vec::new();
+    for (place, (path, id)) in ranked.enumerate() {
+        let fits = |line: &&mut BundleLine| line.id == id && line.text.len() + path.len() < MAX_LINE_CHARS;
+        if place < MAX_DESCRIBED {
+            let changed = observations.iter().find(|seen| seen.compressed.files_touched.contains(&path));
+            let change = changed.map(|seen| change_of(&seen.compressed.title, &path)).unwrap_or_default();
+            lines.push(BundleLine { section: Section::Files, id, text: format!("{path}{change}") });
+        } else if let Some(line) = lines.iter_mut().skip(MAX_DESCRIBED).find(fits) {
+            line.text.push_str(&format!(", {path}"));
+        } else {
+            lines.push(BundleLine { section: Section::Files, id, text: path });
+        }
+    }
+    lines
+}
+
+/// Returns the title of a change without the path of its file: `: Modify login` of `Modify login in src/login.rs`.
+fn change_of(title: &str, path: &str) -> String {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let named = [path, name].into_iter().find_map(|file| title.split_once(file));
+    let (before, after) = named.unwrap_or((title, ""));
+    let before =
+        [" in ", " to ", " from "].iter().find_map(|word| before.strip_suffix(word)).unwrap_or(before);
+    let change = format!("{}{after}", before.trim_end());
+    // `Edit: +1 -1 lines` tells nothing.
+    let tells = change.contains(' ') && !change.starts_with("Edit:");
+    if tells { format!(": {}", shorten(&change, MAX_CHANGE_CHARS)) } else { String::new() }
 }
 
 /// Adds the files of items that match the request, and the best of these items as lines.
@@ -74,18 +117,22 @@ fn add_matches(
         nearby: Nearby { branch: request.branch.map(str::to_owned), ..Nearby::default() },
         limit: MAX_MATCHES,
     };
-    let (_, found) = rank_documents(tx, &asked, latest.captured_at)?;
+    let (query, corpus, found) = rank_documents(tx, &asked, latest.captured_at)?;
     let kind_of = |found: &RankedDocument| match found.document.kind {
         ItemKind::Turn => MatchKind::Turn,
         _ => MatchKind::Other,
     };
+    // An item that has only common words of the request is probably about something else.
+    let is_rare = |term: &String| corpus.documents_with(term) <= (corpus.documents / RARE).max(MAX_RARE);
+    let rare: HashSet<String> = query.terms.into_iter().map(|one| one.term).filter(is_rare).collect();
+    let weight = if rare.is_empty() { COMMON_WEIGHT } else { 1.0 };
     for kind in [MatchKind::Turn, MatchKind::Other] {
         let matches = || found.iter().filter(|found| kind_of(found) == kind);
         let best = matches().map(|found| found.score).fold(f64::MIN_POSITIVE, f64::max);
         for RankedDocument { document, score, .. } in matches() {
             let id = document.turn.as_deref().unwrap_or(&document.item);
             for path in document.files.iter().filter(|path| document.changes_files || is_file(path)) {
-                scores.add_match(path, kind, score / best, id);
+                scores.add_match(path, kind, weight * score / best, id);
             }
         }
     }
@@ -103,7 +150,10 @@ fn add_matches(
         let is_reading = document.kind == ItemKind::Observation && is_reading(&item.title);
         let is_known =
             || parts.lines.iter().any(|line| line.text.contains(&item.title) || line.id == item.id);
-        if !is_reading && !is_known() {
+        // Some turns begin with a text of a program.
+        let is_request = document.kind != ItemKind::Turn || user_request(&item.title).is_some();
+        let is_specific = || terms(&item.text).iter().any(|term| rare.contains(term));
+        if !is_reading && is_request && !is_known() && is_specific() {
             number += 1;
             parts.lines.push(BundleLine { section: Section::Related, id: item.id, text: item.title });
         }
@@ -120,6 +170,8 @@ fn add_recent(
 ) -> Result<(), Fault> {
     let mut sessions: HashMap<SessionId, Option<Session>> = HashMap::new();
     let mut turns = TurnFinder::default();
+    let is_other = |id: SessionId| request.session.is_none_or(|own| own.id != id);
+    let last = observations.iter().map(|seen| seen.session_id).find(|id| is_other(*id));
     for (age, observation) in observations.iter().enumerate() {
         let id = observation.session_id;
         if request.branch.is_some()
@@ -136,7 +188,8 @@ fn add_recent(
         for path in &observation.files {
             let is_change = observation.compressed.files_touched.contains(path);
             if is_change || is_file(path) {
-                scores.add_recent(path, RecentUse { age, is_change, is_same_branch }, &turn);
+                let is_last_session = last == Some(id);
+                scores.add_recent(path, RecentUse { age, is_change, is_same_branch, is_last_session }, &turn);
             }
         }
     }
@@ -177,6 +230,33 @@ impl TurnFinder {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_change_is_told_without_the_path_of_its_file() {
+        for (title, change) in [
+            ("Modify login in src/login.rs", ": Modify login"),
+            ("Add retry to login.rs", ": Add retry"),
+            ("Edit src/login.rs (imports): +3 -0 lines", ": Edit (imports): +3 -0 lines"),
+            ("Write src/login.rs", ""),
+            ("Edit src/login.rs: +1 -1 lines", ""),
+            ("Rename all files: done", ": Rename all files: done"),
+        ] {
+            assert_eq!(change_of(title, "src/login.rs"), change, "{title}");
+        }
+    }
+
+    #[test]
+    fn files_of_one_record_share_a_line_after_the_best_ones() {
+        let ranked = (0..30).map(|number| (format!("src/file_{number}.rs"), format!("turn_{}", number % 2)));
+        let lines = file_lines(ranked, &[]);
+        let texts: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
+        assert_eq!(texts.len(), MAX_DESCRIBED + 2);
+        assert_eq!(texts[..2], ["src/file_0.rs", "src/file_1.rs"]);
+        assert!(
+            texts[MAX_DESCRIBED].starts_with("src/file_8.rs, src/file_10.rs, src/file_12.rs"),
+            "{texts:?}"
+        );
+    }
 
     #[test]
     fn files_of_programs_in_a_home_folder_are_recognized() {

@@ -4,8 +4,8 @@ use baton_core::observation::{Turn, TurnStatus, is_interruption, user_request};
 use baton_core::recall::{ItemKind, MarkKind, Nearby};
 use baton_core::task::TaskStatus;
 use baton_core::{
-    Agent, Fault, Handoff, HandoffAuthor, HandoffFields, NoteKind, Repo, Session, SessionTuple, Track,
-    Venture, estimate_tokens,
+    Agent, Fault, Handoff, HandoffAuthor, HandoffFields, NoteKind, Repo, Session, SessionId, SessionTuple,
+    Track, Venture, estimate_tokens, one_line,
 };
 use baton_store::{MarkFilter, NoteFilter, ObservationFilter, Page, TaskFilter, Tx, WorkflowFilter};
 
@@ -33,6 +33,8 @@ const MAX_NOTES: u32 = 20;
 const MAX_PINNED: u32 = 20;
 /// Maximum number of open tasks.
 const MAX_TASKS: u32 = 3;
+/// Number of characters by which a request is recognized in another line.
+const MAX_KNOWN_CHARS: usize = 100;
 
 /// What a bundle is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,12 +78,13 @@ pub(crate) fn build(
         (BundleScope::Chat, Some(session)) => add_own_chat(tx, session, &mut parts)?,
         _ => {
             let others = recent_sessions(tx, request)?;
-            add_handoffs(context, tx, request, &nearby, &mut parts)?;
+            let told = add_handoffs(context, tx, request, &nearby, &mut parts)?;
             add_unfinished_turn(tx, &others, &mut parts)?;
             add_tasks(tx, request, &mut parts)?;
             add_checkpoint(tx, request, &mut parts)?;
             add_agents(context, tx, request, &mut parts)?;
-            add_summaries(tx, &others, &nearby, &mut parts)?;
+            let others = others.into_iter().filter(|session| !told.contains(&session.id));
+            add_summaries(tx, others, &nearby, &mut parts)?;
         }
     }
     add_notes(tx, request, &nearby, &mut parts)?;
@@ -144,14 +147,15 @@ fn recent_sessions(tx: &mut dyn Tx, request: &BundleRequest<'_>) -> Result<Vec<S
     Ok(found)
 }
 
-/// Adds the latest handoff. A handoff that was created automatically does not hide the one that an agent wrote.
+/// Adds the latest handoff. A handoff that was created automatically does not hide the one that an agent wrote. Returns the
+/// sessions whose summary is a line.
 fn add_handoffs(
     context: &Context<'_>,
     tx: &mut dyn Tx,
     request: &BundleRequest<'_>,
     nearby: &Nearby,
     parts: &mut BundleParts,
-) -> Result<(), Fault> {
+) -> Result<Vec<SessionId>, Fault> {
     let LatestHandoffs { latest, by_agent } =
         latest_handoffs(tx, request.venture, request.repo, request.track)?;
     // The handoff that the agent wrote tells its work already.
@@ -161,13 +165,16 @@ fn add_handoffs(
         latest.as_ref().is_some_and(is_own)
     };
     let unrecorded = request.unrecorded.filter(|session| !is_told(session));
+    let mut told = Vec::new();
     for handoff in by_agent.into_iter().chain(latest) {
         add_handoff(&handoff, nearby, parts);
+        told.extend((handoff.written_by == HandoffAuthor::Hook).then_some(handoff.session_id));
     }
     if let Some(session) = unrecorded {
         add_unrecorded(context, tx, session, parts)?;
+        told.push(session.id);
     }
-    Ok(())
+    Ok(told)
 }
 
 /// Adds the content that a handoff of the live session would have.
@@ -178,9 +185,10 @@ fn add_unrecorded(
     parts: &mut BundleParts,
 ) -> Result<(), Fault> {
     let Some(content) = automatic_content(context.settings, tx, session.id)? else { return Ok(()) };
-    let text = format!("Work of {} that is not handed over yet: {}", session.tuple.agent, content.summary);
-    parts.lines.push(line(Section::State, session.id, text));
     let goal = HandoffFields::of(&content.payload).goal;
+    let summary = without_goal(&content.summary, goal.as_deref());
+    let text = format!("Work of {} that is not handed over yet: {summary}", session.tuple.agent);
+    parts.lines.push(line(Section::State, session.id, text));
     parts.lines.extend(goal.map(|goal| line(Section::Goal, session.id, goal)));
     Ok(())
 }
@@ -189,13 +197,15 @@ fn add_handoff(handoff: &Handoff, nearby: &Nearby, parts: &mut BundleParts) {
     let Handoff { id, from_agent, created_at, .. } = handoff;
     let label = handoff.status_label.as_ref().map_or_else(String::new, |label| format!(", {label}"));
     let unmerged = unmerged_label(nearby, &handoff.repo, handoff.branch.as_deref());
-    let summary = format!("Handoff of {from_agent}, {created_at}{label}{unmerged}: {}", handoff.summary);
     let HandoffFields {
         goal, state, decisions, rejected, gotchas, constraints, blockers, next_actions, ..
     } = handoff.fields();
+    let goal = goal.or_else(|| captured_goal(handoff));
+    let summary = without_goal(&handoff.summary, goal.as_deref());
+    let summary = format!("Handoff of {from_agent}, {created_at}{label}{unmerged}: {summary}");
     let sections = [
         (Section::State, vec![summary]),
-        (Section::Goal, goal.or_else(|| captured_goal(handoff)).into_iter().collect()),
+        (Section::Goal, goal.into_iter().collect()),
         (Section::State, state.into_iter().collect()),
         (Section::Constraints, constraints),
         (Section::Decided, decisions),
@@ -209,6 +219,22 @@ fn add_handoff(handoff: &Handoff, nearby: &Nearby, parts: &mut BundleParts) {
     }
     let tokens = estimate_tokens(&handoff.summary) + estimate_tokens(&handoff.payload_json);
     parts.more.push(format!("handoff show {id} ({tokens} tokens)"));
+}
+
+/// Removes the requests that are the goal from the start of an automatic summary, because the goal has a line of its own.
+fn without_goal<'a>(summary: &'a str, goal: Option<&str>) -> &'a str {
+    let goal = goal.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
+    let (mut rest, mut goal) = (summary, goal.as_str());
+    for mark in ["Asked to: \"", "then: \""] {
+        let Some(quoted) = rest.strip_prefix(mark) else { break };
+        let same = quoted.chars().zip(goal.chars()).take_while(|(one, other)| one == other);
+        let same: usize = same.map(|(one, _)| one.len_utf8()).sum();
+        let after = quoted.get(same..).unwrap_or_default();
+        let Some(after) = after.strip_prefix('…').unwrap_or(after).strip_prefix('"') else { break };
+        rest = after.trim_start_matches(['.', ';', ' ']);
+        goal = goal.get(same..).unwrap_or_default().trim_start_matches(['.', ' ']);
+    }
+    rest
 }
 
 /// Returns the goal that was captured in the session of a handoff.
@@ -234,6 +260,9 @@ fn add_unfinished_turn(tx: &mut dyn Tx, sessions: &[Session], parts: &mut Bundle
             TurnStatus::Unfinished => "is unfinished",
             TurnStatus::Open | TurnStatus::Done | TurnStatus::Unknown => return Ok(()),
         };
+        // An automatic handoff lists it as next action.
+        let start = one_line(&request, MAX_KNOWN_CHARS);
+        parts.lines.retain(|line| line.section != Section::Next || !line.text.contains(&start));
         let mut text = format!("Request of {} that {state}: {request}", session.tuple.agent);
         if let Some(failure) = &turn.failure {
             text = format!("{text} ({failure})");
@@ -319,7 +348,7 @@ fn add_agents(
 
 fn add_summaries(
     tx: &mut dyn Tx,
-    sessions: &[Session],
+    sessions: impl Iterator<Item = Session>,
     nearby: &Nearby,
     parts: &mut BundleParts,
 ) -> Result<(), Fault> {
@@ -332,10 +361,6 @@ fn add_summaries(
         else {
             continue;
         };
-        // An automatic handoff contains the summary of its session.
-        if parts.lines.iter().any(|line| line.text.contains(&stored.summary.summary)) {
-            continue;
-        }
         added += 1;
         let branch = session.facts.branch.as_ref().map_or_else(String::new, |branch| format!(" on {branch}"));
         let day = session.created_at.day();
@@ -416,4 +441,28 @@ fn add_own_chat(tx: &mut dyn Tx, session: &Session, parts: &mut BundleParts) -> 
         parts.lines.push(line(Section::Open, checkpoint.id, text));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_goal_is_not_repeated_in_the_state() {
+        let goal = Some("Fix the\nlogin page of the shop");
+        for (summary, rest) in [
+            (
+                "Asked to: \"Fix the login page of the shop\". The agent concluded: \"Ok.\"",
+                "The agent concluded: \"Ok.\"",
+            ),
+            ("Asked to: \"Fix the login…\"; last: \"Now\". Done.", "last: \"Now\". Done."),
+            ("Asked to: \"Another\". Done.", "Asked to: \"Another\". Done."),
+            ("Fixed the login page.", "Fixed the login page."),
+        ] {
+            assert_eq!(without_goal(summary, goal), rest);
+            assert_eq!(without_goal(summary, None), summary);
+        }
+        let two = "Asked to: \"/brainstorm\"; then: \"Add hooks for…\"; last: \"Go on\".";
+        assert_eq!(without_goal(two, Some("/brainstorm\nAdd hooks for the end")), "last: \"Go on\".");
+    }
 }

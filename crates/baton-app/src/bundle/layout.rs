@@ -106,7 +106,7 @@ impl Section {
             Self::Pinned | Self::Decided | Self::Next => [6, 12],
             Self::Blocked => [usize::MAX, usize::MAX],
             Self::Open | Self::Agents => [3, 5],
-            Self::Files => [12, 60],
+            Self::Files => [12, 30],
             Self::Related => [3, 8],
             Self::Recent => [2, 5],
         }

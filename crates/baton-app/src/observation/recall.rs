@@ -52,7 +52,8 @@ pub(super) fn related_items(
         limit: MAX_MATCHES,
     };
     let now = context.now;
-    let (_, mut found) = store.read::<_, Fault, _>(move |tx| Ok(rank_documents(tx, &asked, now)?)).wait()?;
+    let (_, _, mut found) =
+        store.read::<_, Fault, _>(move |tx| Ok(rank_documents(tx, &asked, now)?)).wait()?;
     let lowest = found.first().map_or(0.0, |best| best.score * MIN_SCORE);
     found.retain(|found| found.closeness >= MIN_CLOSENESS && found.score >= lowest);
     Ok(found)

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use baton_core::recall::{Candidate, Document, Embedding, Nearby, Query, Ranker, snippet};
+use baton_core::recall::{Candidate, Corpus, Document, Embedding, Nearby, Query, Ranker, snippet};
 use baton_core::{SessionId, Timestamp, estimate_tokens};
 use baton_store::{MatchPlan, RecallFilter, StoreError, Tx};
 
@@ -66,7 +66,7 @@ pub(crate) struct RankedDocument {
 
 /// Finds the items that answer a query best, best first.
 pub fn find(tx: &mut dyn Tx, asked: &Find, now: Timestamp) -> Result<Vec<Found>, StoreError> {
-    let (query, ranked) = rank_documents(tx, asked, now)?;
+    let (query, _, ranked) = rank_documents(tx, asked, now)?;
     let mut loader = Loader::default();
     let mut found = Vec::new();
     for RankedDocument { document, score, why, .. } in ranked {
@@ -82,7 +82,7 @@ pub(crate) fn rank_documents(
     tx: &mut dyn Tx,
     asked: &Find,
     now: Timestamp,
-) -> Result<(Query, Vec<RankedDocument>), StoreError> {
+) -> Result<(Query, Corpus, Vec<RankedDocument>), StoreError> {
     let mut query = Query::parse(&asked.text, now);
     let terms: Vec<&str> = query.terms.iter().map(|one| one.term.as_str()).collect();
     let corpus = tx.corpus(&asked.filter.ventures, &terms)?;
@@ -111,7 +111,7 @@ pub(crate) fn rank_documents(
         why: ranked.why,
     });
     let ranked = ranked.collect();
-    Ok((query, ranked))
+    Ok((query, corpus, ranked))
 }
 
 /// Returns the latest items of the periods that a query names, for a query without other words.

@@ -231,7 +231,7 @@ pub(crate) fn command_history(
         nearby: Nearby::default(),
         limit: MAX_MATCHES,
     };
-    let (_, found) = rank_documents(tx, &asked, now)?;
+    let (_, _, found) = rank_documents(tx, &asked, now)?;
     let matching = found.iter().map(|found| &found.document).filter(|document| {
         let text: HashSet<&str> = document.text.terms().collect();
         !words.is_empty() && words.iter().all(|word| text.contains(word.as_str()))
