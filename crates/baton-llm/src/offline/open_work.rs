@@ -29,7 +29,10 @@ impl OpenWork {
         let closing = Closing::of(material);
         let digests = &material.digests;
         let mut blockers: Vec<String> =
-            checks::latest(digests, false).iter().filter_map(Latest::failure).collect();
+            checks::latest(digests, closing.conclusion().is_some_and(tells_of_failing))
+                .iter()
+                .filter_map(Latest::failure)
+                .collect();
         blockers.extend(failed_push(digests));
         blockers.extend(closing.conclusion().into_iter().flat_map(refusals));
         let mut next_actions: Vec<String> = Vec::new();
@@ -47,6 +50,13 @@ impl OpenWork {
         next_actions.extend(describe(digests));
         Self { blockers, next_actions }
     }
+}
+
+/// Whether the agent says that something fails now.
+fn tells_of_failing(words: &str) -> bool {
+    let words = words.to_lowercase();
+    let is_over = ["no longer failing", "not failing", "was failing", "were failing"].iter();
+    words.contains("failing") && !is_over.into_iter().any(|over| words.contains(over))
 }
 
 /// Returns the title of the last push if it failed.
@@ -174,6 +184,18 @@ mod tests {
         let later =
             ["Run mise run lint:full: no issues", "Run npm test: 9 passed", "Push to origin main: done"];
         assert_eq!(open(&[], &[titles.as_slice(), &later].concat()), OpenWork::default());
+    }
+
+    #[test]
+    fn a_failure_that_other_checks_passed_over_is_a_blocker_if_the_agent_says_that_it_fails() {
+        let titles = ["Run go test ./integration: 1 failed", "Run mise run test: 14 packages ok"];
+        let blockers = |words| open(&[("Fix it", Some(words), TurnStatus::Done)], &titles).blockers;
+        assert_eq!(
+            blockers("Integration tests are still failing."),
+            ["\"Run go test ./integration: 1 failed\" (not run again)"]
+        );
+        assert!(blockers("Fixed the tests that were failing.").is_empty());
+        assert!(blockers("0 tests failed.").is_empty());
     }
 
     #[test]
