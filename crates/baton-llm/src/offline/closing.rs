@@ -134,8 +134,29 @@ fn quote(words: &str, chars: usize) -> String {
     }
 }
 
-/// Returns the question to the user at the end of a message.
-pub(super) fn final_question(words: &str) -> Option<&str> {
+/// Returns the question to the user at the end of a message, with all options if it ends with a list of them.
+pub(super) fn final_question(words: &str) -> Option<String> {
+    options(words).or_else(|| last_question(words).map(str::to_owned))
+}
+
+/// Returns the list at the end of a message that asks the user to choose, with the line that introduces it.
+fn options(words: &str) -> Option<String> {
+    let lines: Vec<&str> = words.trim_end().lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let is_item = |line: &&&str| {
+        let bare = line.trim_start_matches(|letter: char| letter.is_ascii_digit());
+        line.starts_with("- ")
+            || line.starts_with("* ")
+            || bare.len() < line.len() && bare.starts_with(['.', ')'])
+    };
+    let items = lines.iter().rev().take_while(is_item).count();
+    let asked = lines.get(lines.len().checked_sub(items + 1)?..)?;
+    let asks = |line: &&str| line.ends_with([':', '?']);
+    let is_question = asked.iter().any(|line| line.ends_with('?')) && asked.first().is_some_and(asks);
+    let text = asked.join(" ");
+    (items > 1 && is_question && text.chars().count() <= MAX_QUESTION_CHARS).then_some(text)
+}
+
+fn last_question(words: &str) -> Option<&str> {
     let paragraph = words.trim_end().rsplit('\n').next()?.trim_matches(['*', '_', ' ']);
     let ends = [". ", "! ", ": "].iter().filter_map(|end| Some(paragraph.rfind(end)? + end.len()));
     let question = paragraph.get(ends.max().unwrap_or(0)..)?.trim_start_matches(['-', '*', ' ']);

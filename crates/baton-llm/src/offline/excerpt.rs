@@ -16,8 +16,10 @@ const COLLAPSED_FROM: usize = 3;
 /// How much a line of code says without the lines around it, most first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Worth {
-    /// A definition, a member of a type, or a case.
+    /// A definition or a case.
     Definition,
+    /// A member of a type, a constant of a group, or what a case returns.
+    Member,
     /// A comment, an assertion or an error message.
     Explanation,
     Statement,
@@ -170,6 +172,7 @@ fn ranked(lines: &[(usize, &str)], is_collapsed: bool) -> Vec<(Worth, String)> {
     // Indentation of the type whose members follow.
     let mut inside: Option<usize> = None;
     let mut is_import_block = false;
+    let mut is_after_case = false;
     let mut comment = String::new();
     for (at, (_, line)) in lines.iter().enumerate() {
         let bare = line.trim();
@@ -179,8 +182,12 @@ fn ranked(lines: &[(usize, &str)], is_collapsed: bool) -> Vec<(Worth, String)> {
             inside = None;
         }
         let mut found = if is_import_block { Worth::Filler } else { worth(bare) };
-        if found == Worth::Statement && inside.is_some() {
-            found = Worth::Definition;
+        if found == Worth::Statement && inside.is_some() || is_after_case && bare.starts_with("return ") {
+            found = Worth::Member;
+        }
+        is_after_case = bare.starts_with("case ") && bare.ends_with(':');
+        if bare == "const (" || bare == "var (" {
+            inside = Some(indent);
         }
         let is_type = ["struct", "interface", "enum", "trait", "class"]
             .iter()
@@ -188,7 +195,9 @@ fn ranked(lines: &[(usize, &str)], is_collapsed: bool) -> Vec<(Worth, String)> {
         if found == Worth::Definition && is_type && bare.ends_with(['{', ':']) {
             inside = Some(indent);
         }
-        let mut shown = shorten(bare, MAX_DETAIL_LINE);
+        // The tags of a field repeat its name.
+        let untagged = bare.find(" `json:").filter(|_| found == Worth::Member).and_then(|at| bare.get(..at));
+        let mut shown = shorten(untagged.unwrap_or(bare), MAX_DETAIL_LINE);
         if is_collapsed && is_comment(bare) {
             if comment.is_empty() {
                 comment.push_str(bare);
@@ -205,7 +214,7 @@ fn ranked(lines: &[(usize, &str)], is_collapsed: bool) -> Vec<(Worth, String)> {
                 Worth::Explanation => Worth::Statement,
                 found => found,
             };
-        } else if is_collapsed && found == Worth::Definition {
+        } else if is_collapsed && found <= Worth::Member {
             found = Worth::Explanation;
         }
         ranked.push((found, shown));
@@ -256,6 +265,17 @@ mod tests {
             assert!(kept.contains(line), "{line}: {kept}");
         }
         assert!(!kept.contains("return nil, err") && !kept.contains("err != nil"), "{kept}");
+    }
+
+    #[test]
+    fn what_a_case_returns_and_constants_of_a_group_are_kept() {
+        let filler = "\tlogger.Debug(\"a step of the work is done now\")\n".repeat(9);
+        let text = format!(
+            "const (\n\tNameDual = \"dual\"\n)\n\nfunc normalize(name string) string {{\n{filler}\tswitch name {{\n\tcase NameDual:\n\t\treturn NameAuto\n\t}}\n}}\n"
+        );
+        let kept = filled(&text, 220);
+        assert!(kept.contains("NameDual = \"dual\""), "{kept}");
+        assert!(kept.contains("case NameDual:\nreturn NameAuto"), "{kept}");
     }
 
     #[test]

@@ -293,7 +293,15 @@ fn status_result(output: &str) -> Option<StepResult> {
         .iter()
         .any(|words| line.contains(words))
     });
-    let mut sentences: Vec<String> = under_way.map(str::to_owned).into_iter().collect();
+    let diverged = output.lines().map(str::trim).find(|line| {
+        line.starts_with("Your branch ")
+            && ["ahead of", "behind", "diverged"].iter().any(|word| line.contains(word))
+    });
+    let mut sentences: Vec<String> = under_way
+        .into_iter()
+        .chain(diverged)
+        .map(|line| format!("{}.", line.trim_end_matches(['.', ','])))
+        .collect();
     let merged: Vec<&str> = changed.iter().copied().filter(|file| !unmerged.contains(file)).collect();
     for (label, files) in [("Merge conflicts", &unmerged), ("Changed", &merged)] {
         if !files.is_empty() {

@@ -134,8 +134,10 @@ pub(super) fn describe(call: &Call<'_>, view: &View<'_>) -> Draft {
     let first = symbols.iter().find(|symbol| symbol.kind != Kind::Constant).or(symbols.first());
     let outcome = match first.filter(is_subject) {
         _ if conflicts > 0 => Some(format!("{} not resolved", counted(conflicts, "merge conflict"))),
-        Some(symbol) if view.is_simplified() => Some(format!("{} and others", symbol.qualified(&view.path))),
-        Some(symbol) if symbols.len() == 1 => Some(symbol.qualified(&view.path)),
+        Some(symbol) if symbols.len() == 1 && !view.is_simplified() => Some(symbol.qualified(&view.path)),
+        Some(symbol) if view.is_simplified() || range.is_some() => {
+            Some(format!("{} and others", symbol.qualified(&view.path)))
+        }
         Some(symbol) => Some(format!("{} and {} more", symbol.qualified(&view.path), symbols.len() - 1)),
         None => heads.first().map(|heading| one_line(heading, 40)),
     };
@@ -161,10 +163,12 @@ fn summary(view: &View<'_>, symbols: &[Symbol], range: Option<&str>) -> String {
         (None, _) => format!("Read all {} of {}", counted(lines, "line"), view.path),
     };
     let count = |kind| symbols.iter().filter(|symbol| symbol.kind == kind).count();
+    // A definition that the end of a part or a merge conflict tears apart may be missed.
+    let is_countable = range.is_none() && !view.is_simplified() && !view.content.contains("\n<<<<<<< ");
     let counts: Vec<String> =
         [(Kind::Function, "function"), (Kind::Type, "type"), (Kind::Constant, "global")]
             .into_iter()
-            .filter(|(kind, _)| count(*kind) > 0 && !view.is_simplified())
+            .filter(|(kind, _)| count(*kind) > 0 && is_countable)
             .map(|(kind, noun)| counted(count(kind), noun))
             .collect();
     let seen = if counts.is_empty() { format!("{seen}.") } else { format!("{seen}: {}.", counts.join(", ")) };

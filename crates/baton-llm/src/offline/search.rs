@@ -229,17 +229,26 @@ fn fill_hits(files: Vec<FileHits<'_>>, detail: &mut Detail) {
         let path = if path.is_empty() { "Lines" } else { path };
         lines.push((file.hits.len(), format!("{path}: {places}")));
     }
+    // Of many hits, what they say comes first.
+    let is_summarized = !is_whole && count > 8 && files.len() > 1;
+    if is_summarized {
+        let whole = detail.reserve(detail.left() / 2);
+        detail.lines(different_hits(&files));
+        detail.restore(whole);
+    }
     let whole = detail.reserve(if is_whole { 0 } else { 40 });
     let shown = lines.iter().take_while(|(_, line)| detail.line(line)).map(|(hits, _)| hits).sum::<usize>();
     detail.restore(whole);
     if shown < count {
-        detail.line(&format!("[{} of {count} hits left out]", count - shown));
+        let what = if is_summarized { "places" } else { "hits" };
+        detail.line(&format!("[{} of {count} {what} left out]", count - shown));
     } else if let ([file], 1, false) = (files.as_slice(), count, is_complete) {
         // What follows the hit says more than what is far before it.
-        detail.lines(file.context_after(1).chain(file.context_after(0)));
-    } else if !is_whole && count > 8 {
-        // Only the places of the hits are listed so far.
-        detail.lines(different_hits(&files));
+        let around: Vec<String> = file.context_after(1).chain(file.context_after(0)).collect();
+        detail.counted_lines(&around);
+    } else if context > 0 && !is_complete {
+        let lines: usize = files.iter().map(|file| file.context.len()).sum();
+        detail.line(&format!("[{} around the hits left out]", counted(lines, "line")));
     }
 }
 

@@ -53,15 +53,19 @@ pub(super) fn summarize(material: &SessionMaterial) -> SessionSummary {
     if !pending.is_empty() {
         results.push(format!("Not processed yet: {}.", join_within(pending, MAX_NOTES_CHARS)));
     }
-    let files = changed_files(digests);
+    let ChangedFiles { files, deleted } = changed_files(digests);
     if !digests.is_empty() {
-        results.push(changes(digests, &files, pending.is_empty()));
+        results.push(changes(digests, &files, &deleted, pending.is_empty()));
     }
     let length = |texts: &[String]| texts.iter().map(|text| text.chars().count() + 1).sum::<usize>();
     let introduction = "The last turn stopped with an error. The agent concluded: \"\" ".len();
     let room = MAX_CHARS.saturating_sub(length(goal.as_slice()) + length(&results) + introduction);
     let most = if closing.has_earlier() { MAX_OUTCOME_CHARS } else { MAX_CHARS };
-    let outcome = closing.describe(room.clamp(MIN_OUTCOME_CHARS, most)).or_else(|| ending(digests));
+    let outcome = closing.describe(room.clamp(MIN_OUTCOME_CHARS, most));
+    // "Good catch." says nothing.
+    let is_empty = closing.last_words().is_none_or(|words| words.split_whitespace().count() < 3);
+    let ended = ending(digests).filter(|_| is_empty);
+    let outcome = outcome.into_iter().chain(ended);
     // What comes first is most important; the rest is shortened.
     let texts: Vec<String> = goal.into_iter().chain(outcome).chain(results).collect();
     let mut summary = shorten(&texts.join(" "), MAX_CHARS);
@@ -127,11 +131,7 @@ fn quoted(request: &str, chars: usize) -> String {
 
 /// Quotes the starts of requests: all if they fit, otherwise the latest.
 fn between(requests: &[String]) -> String {
-    let quotes = |chars| {
-        let mut quotes: Vec<String> = requests.iter().map(|request| quoted(request, chars)).collect();
-        quotes.dedup();
-        quotes
-    };
+    let quotes = |chars| -> Vec<String> { requests.iter().map(|request| quoted(request, chars)).collect() };
     let fits = |quotes: &Vec<String>| quotes.join(", ").chars().count() <= MAX_BETWEEN_CHARS;
     if requests.is_empty() {
         return String::new();
@@ -139,11 +139,15 @@ fn between(requests: &[String]) -> String {
     if let Some(all) = [MAX_LATER_CHARS, MAX_LATER_CHARS / 2].into_iter().map(quotes).find(fits) {
         return format!("; later: {}", all.join(", "));
     }
-    let mut latest = quotes(MAX_LATER_CHARS / 2);
-    while !fits(&latest) {
-        latest.remove(0);
+    // Questions about a detail are left out first.
+    let mut left: Vec<&String> = requests.iter().collect();
+    let quotes = |left: &[&String]| -> Vec<String> {
+        left.iter().map(|request| quoted(request, MAX_LATER_CHARS / 2)).collect()
+    };
+    while !fits(&quotes(&left)) {
+        left.remove(left.iter().position(|request| !is_task(request)).unwrap_or(0));
     }
-    format!("; later, among others: {}", latest.join(", "))
+    format!("; later, among others: {}", quotes(&left).join(", "))
 }
 
 /// Quotes the notes that the agent recorded. Decisions are listed separately, unless there is nothing else.
@@ -161,9 +165,23 @@ fn notes(material: &SessionMaterial) -> Option<String> {
 
 /// Describes the changed files. That nothing was changed is stated only if every tool only reads, and all tool uses are
 /// processed.
-fn changes(digests: &[Digest], files: &[&str], is_complete: bool) -> String {
+fn changes(digests: &[Digest], files: &[&str], deleted: &[&str], is_complete: bool) -> String {
+    let some = |verb: &str, files: &[&str], chars| {
+        format!("{verb} {}: {}", counted(files.len(), "file"), join_within(files, chars))
+    };
+    let deletions = if deleted.is_empty() { None } else { Some(some("Deleted", deleted, 100)) };
     if !files.is_empty() {
-        return format!("Changed {}: {}.", counted(files.len(), "file"), join_within(files, 200));
+        let deletions = deletions.map(|deletions| format!("{deletions}. ")).unwrap_or_default();
+        let later = edited_after_commit(digests);
+        let later = if later.is_empty() {
+            String::new()
+        } else {
+            format!("; after the last commit: {}", join_within(&later, 100))
+        };
+        return format!("{deletions}{}{later}.", some("Changed", files, 200));
+    }
+    if let Some(deletions) = deletions {
+        return format!("{deletions}.");
     }
     let looked = join_within(&last_titles(digests, 3), 300);
     let steps = counted(digests.len(), "step");
@@ -173,6 +191,19 @@ fn changes(digests: &[Digest], files: &[&str], is_complete: bool) -> String {
         (true, false) => format!("No edits were recorded in {steps}; the last ones: {looked}."),
         (false, _) => format!("The last steps: {looked}."),
     }
+}
+
+/// Returns the files that were edited after the last commit, so they are not in it. Empty without a commit.
+fn edited_after_commit(digests: &[Digest]) -> Vec<&str> {
+    let Some(last) = digests.iter().rposition(|digest| commit(digest).is_some()) else { return Vec::new() };
+    let edits = digests.iter().skip(last + 1).filter(|digest| QuotedCommand::read(&digest.summary).is_none());
+    let mut files: Vec<&str> = Vec::new();
+    for file in edits.flat_map(|digest| &digest.files_touched).filter(|file| !file.starts_with(['/', '~'])) {
+        if !files.contains(&file.as_str()) {
+            files.push(file);
+        }
+    }
+    files
 }
 
 /// Lists the changed functions as far as there is room: `; added a, b; removed c`.
@@ -235,11 +266,32 @@ fn last_titles(digests: &[Digest], count: usize) -> Vec<&str> {
     digests.iter().rev().map(|digest| digest.title.as_str()).take(count).collect()
 }
 
+/// What became of the files of a session.
+struct ChangedFiles<'a> {
+    /// Changed files that still exist.
+    files: Vec<&'a str>,
+    /// Deleted files that existed before.
+    deleted: Vec<&'a str>,
+}
+
 /// Returns the changed files, ranked by the number of changes, latest first among equals. Files outside the repository are
-/// last. A file that was renamed has its new name only.
-fn changed_files(digests: &[Digest]) -> Vec<&str> {
+/// last. A file that was renamed has its new name only; one that was created and deleted again is left out.
+fn changed_files(digests: &[Digest]) -> ChangedFiles<'_> {
     let mut counts: HashMap<&str, (usize, usize)> = HashMap::new();
+    let (mut created, mut deleted): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
     for (place, digest) in digests.iter().enumerate() {
+        let removed = removed(digest);
+        if !removed.is_empty() {
+            for file in removed {
+                if counts.remove(file).is_some() || !created.contains(&file) {
+                    deleted.push(file);
+                }
+            }
+            continue;
+        }
+        if digest.title.starts_with("Create ") {
+            created.extend(digest.files_touched.iter().map(String::as_str));
+        }
         let renames = renames(digest);
         for (old, new) in &renames {
             let (count, _) = counts.remove(old).unwrap_or_default();
@@ -256,7 +308,24 @@ fn changed_files(digests: &[Digest]) -> Vec<&str> {
         // Files outside the repository, such as plans in the home folder, come last.
         (file.starts_with(['/', '~']), Reverse(*count), Reverse(*place), *file)
     });
-    ranked.into_iter().map(|(file, _)| file).collect()
+    let files: Vec<&str> = ranked.into_iter().map(|(file, _)| file).collect();
+    deleted.retain(|file| !created.contains(file) && !files.contains(file));
+    deleted.sort_unstable();
+    deleted.dedup();
+    ChangedFiles { files, deleted }
+}
+
+/// Returns the files that `rm` or `git rm` removed. Empty if the command may have done anything else to files.
+fn removed(digest: &Digest) -> Vec<&str> {
+    let removes = |step: &Step| {
+        step.program() == "rm" || step.program() == "git" && step.arguments().next() == Some("rm")
+    };
+    let quoted = QuotedCommand::read(&digest.summary).filter(|quoted| !quoted.is_cut);
+    let is_removal = quoted.is_some_and(|quoted| {
+        let mut steps = quoted.line.steps.iter().filter(|step| !step.changes().is_empty()).peekable();
+        steps.peek().is_some() && steps.all(removes)
+    });
+    digest.files_touched.iter().filter(|_| is_removal).map(String::as_str).collect()
 }
 
 /// Returns the old and new names of files that `mv` or `git mv` renamed. Empty if the command does anything else to files.
@@ -288,10 +357,11 @@ fn key_decisions(material: &SessionMaterial) -> Vec<String> {
                 Some(one_line(&digest.summary, 240))
             }
             "ExitPlanMode" if digest.title.ends_with(": approved") => Some(one_line(&digest.summary, 240)),
-            "AskUserQuestion" | "ExitPlanMode" => None,
+            "AskUserQuestion" => None,
             _ if let Some((_, said)) = digest.summary.split_once("They said: \"") => {
                 Some(one_line(&format!("{}. They said: \"{said}", digest.title), 300))
             }
+            "ExitPlanMode" => None,
             _ => commit(digest).map(|message| format!("Committed: {}", one_line(message, 200))),
         };
         if let Some(decision) =

@@ -359,3 +359,35 @@ fn document_that_is_read_says_what_it_is_about() {
         detail(&seen)
     );
 }
+
+#[test]
+fn missing_context_and_texts_of_many_hits_are_told() {
+    let after: String = (11..120).map(|n| format!("{n}-\tMethod{n}(argument string) error\n")).collect();
+    let one = observe(
+        "Grep",
+        json!({ "pattern": "type Strategy", "path": "/home/dev/app/a.go", "output_mode": "content", "-A": 110 }),
+        json!({ "mode": "content", "content": format!("10:type Strategy interface {{\n{after}"), "numLines": 110 }),
+    );
+    assert!(detail(&one).ends_with("lines left out]"), "{}", detail(&one));
+    let hits: String = (1..200)
+        .map(|n| format!("/home/dev/app/src/a{}.go:{n}:\tgit.PlainInit(dir{}, false)\n", n % 9, n % 3))
+        .collect();
+    let many = observe(
+        "Grep",
+        json!({ "pattern": "PlainInit", "output_mode": "content", "-n": true }),
+        json!({ "mode": "content", "content": hits, "numLines": 199 }),
+    );
+    assert!(detail(&many).contains("git.PlainInit(dir0, false)"), "{}", detail(&many));
+}
+
+#[test]
+fn definitions_of_a_part_are_not_counted() {
+    let body = "\twork()\n".repeat(12);
+    let seen = read_go(
+        &format!("type a struct {{\n\tx int\n}}\n\nfunc one() {{\n{body}}}\n\ntype cut struct {{\n\ty int\n"),
+        1,
+        900,
+    );
+    assert_eq!(seen.title, "Read src/hooks.go lines 1-21: a and others");
+    assert!(seen.summary.ends_with(" in src/hooks.go."), "{}", seen.summary);
+}

@@ -599,3 +599,58 @@ fn to_dos_and_tasks_that_are_not_completed_are_listed() {
     ]);
     assert!(!done.contains("To-do") && !done.contains("Tasks not"), "{done}");
 }
+
+#[test]
+fn deleted_files_are_not_changed_and_later_edits_are_not_in_the_commit() {
+    let remove = |file: &str| Digest {
+        summary: format!("Clean up: `rm {file}` succeeded without output."),
+        ..digest("Bash", "Clean up: done", &[file], &[])
+    };
+    let summary = summarize(&SessionMaterial {
+        turns: vec![turn("Remove the start command of the tool.", Some("The start command is removed now."))],
+        digests: vec![
+            digest("Write", "Create reset_test.go: 20 lines", &["reset_test.go"], &[]),
+            digest("Edit", "Modify run in main.go", &["main.go"], &[]),
+            remove("reset_test.go"),
+            remove("start.go"),
+            digest("Bash", "Commit 'remove start'", &[], &[]),
+            digest("Edit", "Modify help in help.go", &["help.go"], &[]),
+        ],
+        ..SessionMaterial::default()
+    });
+    let text = &summary.summary;
+    assert!(text.contains("Deleted 1 file: start.go. Changed 2 files: "), "{text}");
+    assert!(text.contains("after the last commit: help.go") && !text.contains("reset_test.go"), "{text}");
+}
+
+#[test]
+fn all_options_of_a_question_are_quoted() {
+    let long = "The counts are still wrong after the last change of the code. ".repeat(12);
+    let closing = format!(
+        "{long}\n\nWould you like me to:\n1. Revert the fix\n2. Go on debugging\n3. Commit everything?"
+    );
+    let summary = summarize(&SessionMaterial {
+        turns: vec![turn("Fix the counts of the attribution.", Some(&closing))],
+        digests: vec![digest("Edit", "Modify run in main.go", &["main.go"], &[])],
+        ..SessionMaterial::default()
+    });
+    let asked = "Would you like me to: 1. Revert the fix 2. Go on debugging 3. Commit everything?";
+    assert!(summary.summary.contains(asked), "{}", summary.summary);
+}
+
+#[test]
+fn words_with_which_a_plan_was_declined_are_a_decision() {
+    let declined = Digest {
+        summary:
+            "The user did not approve the plan \"Add tests\". They said: \"we don't need the auto test\""
+                .into(),
+        ..digest("ExitPlanMode", "Propose plan 'Add tests': not approved", &[], &[])
+    };
+    let summary = summarize(&SessionMaterial {
+        turns: vec![turn("Add tests of the version to it.", Some("Good catch."))],
+        digests: vec![declined],
+        ..SessionMaterial::default()
+    });
+    assert!(summary.key_decisions[0].contains("we don't need the auto test"), "{summary:?}");
+    assert!(summary.summary.contains("Ended with \"Propose plan"), "{summary:?}");
+}

@@ -181,8 +181,8 @@ fn describes_searches_and_printed_files() {
     assert_eq!(file.title, "Read src/a.rs: one and 1 more");
     let body = "    call(argument);\n".repeat(60);
     let part = bash("sed -n '10,72p' src/a.rs", &format!("fn one() {{\n{body}}}\nfn two() {{}}\n"));
-    assert_eq!(part.title, "Read src/a.rs lines 10-72: one and 1 more");
-    assert_eq!(part.summary, "Read lines 10-72 of src/a.rs: 2 functions.");
+    assert_eq!(part.title, "Read src/a.rs lines 10-72: one and others");
+    assert_eq!(part.summary, "Read lines 10-72 of src/a.rs.");
     assert!(detail(&part).ends_with("fn two() {}"), "{part:?}");
 }
 
