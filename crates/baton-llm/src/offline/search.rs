@@ -252,18 +252,20 @@ fn fill_hits(files: Vec<FileHits<'_>>, detail: &mut Detail) {
     }
 }
 
-/// Returns the hits with different texts, definitions first. Lines that use a name often repeat each other.
+/// Returns the hits with different texts: definitions first, those of tests last. Lines that use a name often repeat each
+/// other.
 fn different_hits(files: &[FileHits<'_>]) -> Vec<String> {
     let mut seen = HashSet::new();
-    let mut hits: Vec<(bool, String)> = Vec::new();
+    let mut hits: Vec<((bool, bool), String)> = Vec::new();
     for file in files {
         for (line, text) in file.hits.iter().filter(|(_, text)| seen.insert(text.trim())) {
             let line = line.map(|line| format!(":{line}")).unwrap_or_default();
             let hit = format!("{}{line}: {}", super::text::file_name(file.path), one_line(text, 110));
-            hits.push((worth(text) == Worth::Definition, hit));
+            let is_test = file.path.to_ascii_lowercase().contains("test");
+            hits.push(((worth(text) != Worth::Definition, is_test), hit));
         }
     }
-    hits.sort_by_key(|(is_definition, _)| !is_definition);
+    hits.sort_by_key(|(rank, _)| *rank);
     hits.into_iter().map(|(_, hit)| hit).collect()
 }
 
