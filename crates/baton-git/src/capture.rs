@@ -199,13 +199,26 @@ fn record(
     (status, view): (&Status, &View<'_>),
     conversion: Conversion,
 ) -> Result<(Snapshot, Option<Withheld>), GitError> {
-    let raw = build(vault.object_format(), view.inputs(&HashMap::new()));
-    let wanted = match keep {
-        Keep::Objects => true,
-        Keep::ObjectsUnless(tree) => tree != raw.id,
-        Keep::Nothing => false,
-    };
-    let withheld = if wanted { inspect(repository, vault, view, inspector)? } else { None };
+    let (raw, (wanted, withheld)) = std::thread::scope(|scope| {
+        let building = scope.spawn(|| build(vault.object_format(), view.inputs(&HashMap::new())));
+        // Whether files must be inspected does not depend on the tree if they are stored in any case.
+        let inspected = match keep {
+            Keep::Objects => Some(inspect(repository, vault, view, inspector)),
+            Keep::ObjectsUnless(_) | Keep::Nothing => None,
+        };
+        let raw = building.join().map_err(|_| GitError::unexpected("status", "the thread panicked"))?;
+        let wanted = match keep {
+            Keep::Objects => true,
+            Keep::ObjectsUnless(tree) => tree != raw.id,
+            Keep::Nothing => false,
+        };
+        let withheld = match inspected {
+            Some(withheld) => withheld?,
+            None if wanted => inspect(repository, vault, view, inspector)?,
+            None => None,
+        };
+        Ok::<_, GitError>((raw, (wanted, withheld)))
+    })?;
     if withheld.is_some() && keep == Keep::Objects {
         return Err(GitError::Withheld);
     }

@@ -25,18 +25,30 @@ pub(crate) enum Compress {
     WhenLarge,
 }
 
-/// Returns the bytes to store and their encoding.
-pub(crate) fn encode(bytes: &[u8], compress: Compress) -> Result<(Vec<u8>, Encoding), Fault> {
-    if compress == Compress::WhenLarge && bytes.len() <= PLAIN_BYTES {
-        return Ok((bytes.to_vec(), Encoding::Plain));
-    }
+/// Returns the bytes to store and their description. The path of the returned artifact is empty.
+pub(crate) fn encode(bytes: &[u8], compress: Compress) -> Result<(Vec<u8>, Artifact), Fault> {
+    let (stored, encoding) = if compress == Compress::WhenLarge && bytes.len() <= PLAIN_BYTES {
+        (bytes.to_vec(), Encoding::Plain)
+    } else {
+        (compressed(bytes)?, Encoding::Gzip)
+    };
+    let artifact = Artifact {
+        path: String::new(),
+        sha256: Sha256Hash::of(bytes),
+        stored_sha256: Sha256Hash::of(&stored),
+        size_bytes: bytes.len() as u64,
+        encoding,
+    };
+    Ok((stored, artifact))
+}
+
+fn compressed(bytes: &[u8]) -> Result<Vec<u8>, Fault> {
     // The header has no time, so the same content always produces the same file.
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     let stored = encoder.write_all(bytes).and_then(|()| encoder.finish());
-    let stored = stored.map_err(|error| {
+    stored.map_err(|error| {
         Fault::new(ErrorCode::Internal, "cannot compress a file of the task").caused_by(error)
-    })?;
-    Ok((stored, Encoding::Gzip))
+    })
 }
 
 /// Copies content of any size to a temporary file in `folder`, compressed above [`PLAIN_BYTES`], and syncs it. The path
@@ -128,15 +140,9 @@ mod tests {
     use super::*;
 
     fn stored(root: &Path, bytes: &[u8], compress: Compress) -> Artifact {
-        let (stored, encoding) = encode(bytes, compress).unwrap();
+        let (stored, artifact) = encode(bytes, compress).unwrap();
         fs::write(root.join("a"), &stored).unwrap();
-        Artifact {
-            path: "a".into(),
-            sha256: Sha256Hash::of(bytes),
-            stored_sha256: Sha256Hash::of(&stored),
-            size_bytes: bytes.len() as u64,
-            encoding,
-        }
+        Artifact { path: "a".into(), ..artifact }
     }
 
     #[test]

@@ -313,17 +313,19 @@ impl<'a> Draft<'a> {
         bytes: &[u8],
         compress: Compress,
     ) -> Result<Artifact, Fault> {
-        let (stored, encoding) = encode(bytes, compress)?;
-        let (file, path) = self.next_file(name, extension, encoding);
-        let artifact = Artifact {
-            path,
-            sha256: Sha256Hash::of(bytes),
-            stored_sha256: Sha256Hash::of(&stored),
-            size_bytes: bytes.len() as u64,
-            encoding,
-        };
+        Ok(self.keep_encoded(name, extension, encode(bytes, compress)?))
+    }
+
+    /// Adds a file that is already encoded.
+    pub(crate) fn keep_encoded(
+        &mut self,
+        name: &str,
+        extension: &str,
+        (stored, artifact): (Vec<u8>, Artifact),
+    ) -> Artifact {
+        let (file, path) = self.next_file(name, extension, artifact.encoding);
         self.files.push((file, stored));
-        Ok(artifact)
+        Artifact { path, ..artifact }
     }
 
     /// Writes the added files, then the derived files if they changed, then the context.

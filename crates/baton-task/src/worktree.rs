@@ -8,7 +8,7 @@ use baton_core::{ErrorCode, Fault, Sha256Hash, counted};
 use baton_secrets::contains_secret;
 use serde_json::json;
 
-use crate::artifact::Compress;
+use crate::artifact::{Compress, encode};
 use crate::content_scan::ContentScan;
 use crate::environment::TaskEnvironment;
 use crate::folder::Draft;
@@ -184,8 +184,13 @@ fn keep_diff(draft: &mut Draft<'_>, name: &str, diff: &TreeDiff) -> Result<Artif
             size / MEBIBYTE
         ));
     }
-    draft.scan().patch(&diff.patch);
-    draft.keep(name, "diff", &diff.patch, Compress::Always)
+    let encoded = std::thread::scope(|scope| {
+        let encoding = scope.spawn(|| encode(&diff.patch, Compress::Always));
+        draft.scan().patch(&diff.patch);
+        encoding.join()
+    });
+    let encoded = encoded.map_err(|_| Fault::new(ErrorCode::Internal, "cannot compress a diff"))??;
+    Ok(draft.keep_encoded(name, "diff", encoded))
 }
 
 /// Formats at most [`MAX_LISTED`] paths.

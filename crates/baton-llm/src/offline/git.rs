@@ -41,6 +41,7 @@ pub(super) fn step_result(step: &Step, line: &CommandLine, output: &str) -> Opti
     let arguments: Vec<&str> = step.arguments().collect();
     let (verb, rest) = arguments.split_first()?;
     let last = rest.last().copied();
+    let all = (!rest.is_empty()).then(|| join_within(rest, 50));
     let result =
         |done: String, outcome: Option<String>| Some(StepResult { done, outcome, ..StepResult::default() });
     match *verb {
@@ -50,11 +51,11 @@ pub(super) fn step_result(step: &Step, line: &CommandLine, output: &str) -> Opti
             let files = patch::read_unified(output);
             // `git show main:src/a.rs` prints a file.
             let (what, target) = match (*verb, rest.first().copied()) {
-                ("diff", _) => ("Review git diff", last),
-                (_, Some(first)) if first.contains(':') => ("Show file", Some(first)),
-                (_, first) => ("Show commit", first),
+                ("diff", _) => ("Review git diff", all),
+                (_, Some(first)) if first.contains(':') => ("Show file", Some(one_line(first, 50))),
+                (_, first) => ("Show commit", first.map(|first| one_line(first, 50))),
             };
-            let target = target.map(|target| format!(" {}", one_line(target, 50))).unwrap_or_default();
+            let target = target.map(|target| format!(" {target}")).unwrap_or_default();
             let subject = (*verb == "show").then(|| subject(output)).flatten();
             Some(StepResult {
                 done: format!("{what}{target}"),
@@ -74,7 +75,7 @@ pub(super) fn step_result(step: &Step, line: &CommandLine, output: &str) -> Opti
         "log" => {
             let commits = output.lines().filter(|line| is_log_line(line)).count();
             Some(StepResult {
-                done: format!("List git log {}", last.unwrap_or_default()),
+                done: format!("List git log {}", all.unwrap_or_default()),
                 outcome: (commits > 0).then(|| match line.shown_output(output) {
                     Shown::All => counted(commits, "commit"),
                     Shown::End | Shown::Selected => format!("{} shown", counted(commits, "commit")),

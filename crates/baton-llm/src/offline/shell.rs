@@ -266,7 +266,7 @@ fn result(report: &Report<'_>) -> Option<String> {
         (Some(first), _) if lines.len() == 1 && first.chars().count() <= 60 => Some(first.to_owned()),
         (Some(_), _) => structure::outcome(&run.output).or_else(|| {
             let words = statement(&lines, *only_inspects).filter(|_| !checks);
-            let count = counted(lines.len(), "line");
+            let count = counted(run.output.trim().lines().count(), "line");
             Some(match words {
                 Some(words) if *only_inspects && lines.len() > 1 => format!("{words} ({count})"),
                 words => words.unwrap_or(count),

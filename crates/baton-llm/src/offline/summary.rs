@@ -136,8 +136,11 @@ fn between(requests: &[String]) -> String {
     if requests.is_empty() {
         return String::new();
     }
-    if let Some(all) = [MAX_LATER_CHARS, MAX_LATER_CHARS / 2].into_iter().map(quotes).find(fits) {
-        return format!("; later: {}", all.join(", "));
+    if let Some(mut all) = [MAX_LATER_CHARS, MAX_LATER_CHARS / 2].into_iter().map(quotes).find(fits) {
+        // Different requests may begin with the same words.
+        all.dedup();
+        let others = if all.len() < requests.len() { ", among others" } else { "" };
+        return format!("; later{others}: {}", all.join(", "));
     }
     // Questions about a detail are left out first.
     let mut left: Vec<&String> = requests.iter().collect();
@@ -147,7 +150,9 @@ fn between(requests: &[String]) -> String {
     while !fits(&quotes(&left)) {
         left.remove(left.iter().position(|request| !is_task(request)).unwrap_or(0));
     }
-    format!("; later, among others: {}", quotes(&left).join(", "))
+    let mut left = quotes(&left);
+    left.dedup();
+    format!("; later, among others: {}", left.join(", "))
 }
 
 /// Quotes the notes that the agent recorded. Decisions are listed separately, unless there is nothing else.

@@ -499,3 +499,9 @@ fn status_counts_a_file_once_and_names_conflicts_first() {
     assert_eq!(short.title, "Check git status: 2 changed files");
     assert_eq!(bash("git diff --name-only", "src/a.go\nsrc/b.go\n").title, "Review git diff: 2 files");
 }
+
+#[test]
+fn all_paths_of_a_git_log_are_named() {
+    let log = bash("git log --oneline -- src docs", "1a2b3c4 One\n2b3c4d5 Two\n");
+    assert_eq!(log.title, "List git log src, docs: 2 commits");
+}
