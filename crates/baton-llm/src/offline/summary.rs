@@ -200,7 +200,7 @@ fn changes(digests: &[Digest], files: &[&str], deleted: &[&str], is_complete: bo
 
 /// Returns the files that were edited after the last commit, so they are not in it. Empty without a commit.
 fn edited_after_commit(digests: &[Digest]) -> Vec<&str> {
-    let Some(last) = digests.iter().rposition(|digest| commit(digest).is_some()) else { return Vec::new() };
+    let Some(last) = digests.iter().rposition(may_commit) else { return Vec::new() };
     let edits = digests.iter().skip(last + 1).filter(|digest| QuotedCommand::read(&digest.summary).is_none());
     let mut files: Vec<&str> = Vec::new();
     for file in edits.flat_map(|digest| &digest.files_touched).filter(|file| !file.starts_with(['/', '~'])) {
@@ -209,6 +209,18 @@ fn edited_after_commit(digests: &[Digest]) -> Vec<&str> {
         }
     }
     files
+}
+
+/// Whether a step made a commit or may have made one, for example by continuing a rebase.
+fn may_commit(digest: &Digest) -> bool {
+    const VERBS: [&str; 7] = ["commit", "merge", "rebase", "cherry-pick", "revert", "am", "pull"];
+    let is_commit = |step: &Step| {
+        step.program() == "git" && step.arguments().next().is_some_and(|verb| VERBS.contains(&verb))
+    };
+    let quoted = QuotedCommand::read(&digest.summary);
+    // What is cut off may be a commit.
+    let may = |quoted: QuotedCommand| quoted.is_cut || quoted.line.steps.iter().any(is_commit);
+    commit(digest).is_some() || digest.title.starts_with("Amend ") || quoted.is_some_and(may)
 }
 
 /// Lists the changed functions as far as there is room: `; added a, b; removed c`.

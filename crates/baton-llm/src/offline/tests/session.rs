@@ -624,6 +624,25 @@ fn deleted_files_are_not_changed_and_later_edits_are_not_in_the_commit() {
 }
 
 #[test]
+fn edits_before_an_amendment_are_in_the_commit() {
+    let amend = Digest {
+        summary: "Continue: `git cherry-pick --continue` succeeded.".into(),
+        ..digest("Bash", "Continue: done", &[], &[])
+    };
+    for last in [digest("Bash", "Amend 'remove start'", &[], &[]), amend] {
+        let summary = summarize(&SessionMaterial {
+            digests: vec![
+                digest("Bash", "Commit 'remove start'", &[], &[]),
+                digest("Edit", "Modify help in help.go", &["help.go"], &[]),
+                last,
+            ],
+            ..SessionMaterial::default()
+        });
+        assert!(!summary.summary.contains("after the last commit"), "{}", summary.summary);
+    }
+}
+
+#[test]
 fn all_options_of_a_question_are_quoted() {
     let long = "The counts are still wrong after the last change of the code. ".repeat(12);
     let closing = format!(
