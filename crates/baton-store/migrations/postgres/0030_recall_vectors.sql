@@ -6,6 +6,3 @@ CREATE TABLE recall_vectors (
   dimension BIGINT NOT NULL,
   vector    BYTEA NOT NULL
 );
-
--- A search reads hundreds of documents: their rows stay in one piece and are not compressed.
-ALTER TABLE recall_documents SET (toast_tuple_target = 8160);
