@@ -59,40 +59,6 @@ pub(super) enum Shown {
     Selected,
 }
 
-/// A command as the summary of an observation quotes it, and how it ended.
-pub(super) struct QuotedCommand {
-    pub(super) line: CommandLine,
-    /// The end of the command is missing.
-    pub(super) is_cut: bool,
-    /// It is known to have succeeded or failed.
-    pub(super) has_succeeded: Option<bool>,
-}
-
-impl QuotedCommand {
-    /// Reads ``Purpose: `git push` succeeded.`` `None` if the summary quotes no command.
-    pub(super) fn read(summary: &str) -> Option<Self> {
-        const ENDINGS: [(&str, Option<bool>); 4] = [
-            ("` succeeded", Some(true)),
-            ("` ended with exit code ", Some(false)),
-            ("` failed", Some(false)),
-            ("` ran", None),
-        ];
-        let quoted = summary.strip_prefix('`').or_else(|| summary.split_once(": `").map(|(_, rest)| rest))?;
-        let end = |(mark, ended): &(&str, Option<bool>)| Some((quoted.find(mark)?, *ended));
-        let (at, has_succeeded) = ENDINGS.iter().filter_map(end).min_by_key(|(at, _)| *at)?;
-        let command = quoted.get(..at)?;
-        let whole = command.strip_suffix('…');
-        let line = CommandLine::read(whole.unwrap_or(command));
-        Some(Self { line, is_cut: whole.is_some(), has_succeeded })
-    }
-
-    /// Returns the steps that are quoted completely.
-    pub(super) fn whole_steps(&self) -> &[Step] {
-        let count = self.line.steps.len().saturating_sub(usize::from(self.is_cut));
-        self.line.steps.get(..count).unwrap_or_default()
-    }
-}
-
 impl CommandLine {
     pub(super) fn read(command: &str) -> Self {
         let (command, documents) = without_documents(head(command, MAX_COMMAND_BYTES));
@@ -608,19 +574,6 @@ mod tests {
         ] {
             assert_eq!(CommandLine::read(command).hides_status(), hides, "{command}");
         }
-    }
-
-    #[test]
-    fn quoted_commands_are_read_from_summaries() {
-        let read = |summary: &str| {
-            let quoted = QuotedCommand::read(summary)?;
-            Some((quoted.whole_steps().len(), quoted.has_succeeded))
-        };
-        assert_eq!(read("Push `it`: `git add . && git push` succeeded."), Some((2, Some(true))));
-        assert_eq!(read("`git mv a b && git mv c…` succeeded without output."), Some((1, Some(true))));
-        assert_eq!(read("`make` ended with exit code 2. `x` succeeded"), Some((1, Some(false))));
-        assert_eq!(read("`make | tail -1` ran."), Some((2, None)));
-        assert_eq!(read("Edited `a.rs`."), None);
     }
 
     #[test]

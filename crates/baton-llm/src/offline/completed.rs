@@ -3,7 +3,8 @@
 use baton_core::observation::Digest;
 use baton_observation::{check, is_failure, is_reading, is_reading_tool};
 
-use super::command::{Purpose, QuotedCommand, Step};
+use super::command::{Purpose, Step};
+use super::quoted_command::QuotedCommand;
 
 /// Describes what a tool use completed: its title, without the size of its output. `None` if it only looked at something,
 /// failed, did not run, has no known result, or only prepares work.

@@ -3,8 +3,9 @@
 use baton_core::observation::Digest;
 use baton_observation::commit_message;
 
-use super::command::{QuotedCommand, Step};
+use super::command::Step;
 use super::git;
+use super::quoted_command::QuotedCommand;
 use super::text::{join_within, one_line};
 
 /// Maximum length of the whole list and of one command in characters.

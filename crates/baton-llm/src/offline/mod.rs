@@ -5,6 +5,7 @@
 //! deterministic, linear in the size of the input, and makes no assumptions about its structure.
 
 mod call;
+mod changed_files;
 mod checks;
 mod closing;
 mod code;
@@ -26,6 +27,7 @@ mod other;
 mod patch;
 mod plan;
 mod prose;
+mod quoted_command;
 mod read;
 mod replaced;
 mod run;

@@ -3,19 +3,18 @@
 //! Built from all turns and observations of the session, never from an earlier summary. The size does not depend on the
 //! length of the session.
 
-use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use baton_core::NoteKind;
 use baton_core::observation::{Digest, FunctionAction, SessionMaterial, SessionSummary, is_consent, is_task};
 use baton_observation::{check, commit_message, is_reading_tool};
 
+use super::changed_files::{ChangedFiles, changed_files, edited_after_commit};
 use super::checks;
 use super::closing::Closing;
-use super::command::{QuotedCommand, Step};
 use super::history;
 use super::open_work;
-use super::text::{counted, file_name, join_within, one_line, shorten};
+use super::text::{counted, join_within, one_line, shorten};
 
 /// Maximum number of files and decisions.
 const MAX_FILES: usize = 10;
@@ -198,31 +197,6 @@ fn changes(digests: &[Digest], files: &[&str], deleted: &[&str], is_complete: bo
     }
 }
 
-/// Returns the files that were edited after the last commit, so they are not in it. Empty without a commit.
-fn edited_after_commit(digests: &[Digest]) -> Vec<&str> {
-    let Some(last) = digests.iter().rposition(may_commit) else { return Vec::new() };
-    let edits = digests.iter().skip(last + 1).filter(|digest| QuotedCommand::read(&digest.summary).is_none());
-    let mut files: Vec<&str> = Vec::new();
-    for file in edits.flat_map(|digest| &digest.files_touched).filter(|file| !file.starts_with(['/', '~'])) {
-        if !files.contains(&file.as_str()) {
-            files.push(file);
-        }
-    }
-    files
-}
-
-/// Whether a step made a commit or may have made one, for example by continuing a rebase.
-fn may_commit(digest: &Digest) -> bool {
-    const VERBS: [&str; 7] = ["commit", "merge", "rebase", "cherry-pick", "revert", "am", "pull"];
-    let is_commit = |step: &Step| {
-        step.program() == "git" && step.arguments().next().is_some_and(|verb| VERBS.contains(&verb))
-    };
-    let quoted = QuotedCommand::read(&digest.summary);
-    // What is cut off may be a commit.
-    let may = |quoted: QuotedCommand| quoted.is_cut || quoted.line.steps.iter().any(is_commit);
-    commit(digest).is_some() || digest.title.starts_with("Amend ") || quoted.is_some_and(may)
-}
-
 /// Lists the changed functions as far as there is room: `; added a, b; removed c`.
 fn functions(digests: &[Digest], room: usize) -> String {
     let functions = changed_functions(digests);
@@ -281,86 +255,6 @@ fn commit(digest: &Digest) -> Option<&str> {
 
 fn last_titles(digests: &[Digest], count: usize) -> Vec<&str> {
     digests.iter().rev().map(|digest| digest.title.as_str()).take(count).collect()
-}
-
-/// What became of the files of a session.
-struct ChangedFiles<'a> {
-    /// Changed files that still exist.
-    files: Vec<&'a str>,
-    /// Deleted files that existed before.
-    deleted: Vec<&'a str>,
-}
-
-/// Returns the changed files, ranked by the number of changes, latest first among equals. Files outside the repository are
-/// last. A file that was renamed has its new name only; one that was created and deleted again is left out.
-fn changed_files(digests: &[Digest]) -> ChangedFiles<'_> {
-    let mut counts: HashMap<&str, (usize, usize)> = HashMap::new();
-    let (mut created, mut deleted): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
-    for (place, digest) in digests.iter().enumerate() {
-        let removed = removed(digest);
-        if !removed.is_empty() {
-            for file in removed {
-                if counts.remove(file).is_some() || !created.contains(&file) {
-                    deleted.push(file);
-                }
-            }
-            continue;
-        }
-        if digest.title.starts_with("Create ") {
-            created.extend(digest.files_touched.iter().map(String::as_str));
-        }
-        let renames = renames(digest);
-        for (old, new) in &renames {
-            let (count, _) = counts.remove(old).unwrap_or_default();
-            let renamed = counts.entry(new).or_default();
-            *renamed = (renamed.0 + count + 1, place);
-        }
-        for file in digest.files_touched.iter().filter(|_| renames.is_empty()) {
-            let changed = counts.entry(file).or_default();
-            *changed = (changed.0 + 1, place);
-        }
-    }
-    let mut ranked: Vec<(&str, (usize, usize))> = counts.into_iter().collect();
-    ranked.sort_by_key(|(file, (count, place))| {
-        // Files outside the repository, such as plans in the home folder, come last.
-        (file.starts_with(['/', '~']), Reverse(*count), Reverse(*place), *file)
-    });
-    let files: Vec<&str> = ranked.into_iter().map(|(file, _)| file).collect();
-    deleted.retain(|file| !created.contains(file) && !files.contains(file));
-    deleted.sort_unstable();
-    deleted.dedup();
-    ChangedFiles { files, deleted }
-}
-
-/// Returns the files that `rm` or `git rm` removed. Empty if the command may have done anything else to files.
-fn removed(digest: &Digest) -> Vec<&str> {
-    let removes = |step: &Step| {
-        step.program() == "rm" || step.program() == "git" && step.arguments().next() == Some("rm")
-    };
-    let quoted = QuotedCommand::read(&digest.summary).filter(|quoted| !quoted.is_cut);
-    let is_removal = quoted.is_some_and(|quoted| {
-        let mut steps = quoted.line.steps.iter().filter(|step| !step.changes().is_empty()).peekable();
-        steps.peek().is_some() && steps.all(removes)
-    });
-    digest.files_touched.iter().filter(|_| is_removal).map(String::as_str).collect()
-}
-
-/// Returns the old and new names of files that `mv` or `git mv` renamed. Empty if the command does anything else to files.
-fn renames(digest: &Digest) -> Vec<(&str, &str)> {
-    let is_move = |step: &Step| {
-        step.program() == "mv" || step.program() == "git" && step.arguments().next() == Some("mv")
-    };
-    let moves = QuotedCommand::read(&digest.summary)
-        .map_or(0, |quoted| quoted.line.steps.iter().filter(|step| is_move(step)).count());
-    let (pairs, rest) = digest.files_touched.as_chunks::<2>();
-    // Into a folder, a file keeps its name.
-    let is_file = |[old, new]: &[String; 2]| {
-        file_name(old).contains('.') == file_name(new).contains('.') && !new.ends_with('/')
-    };
-    if moves == 0 || moves != pairs.len() || !rest.is_empty() || !pairs.iter().all(is_file) {
-        return Vec::new();
-    }
-    pairs.iter().map(|[old, new]| (old.as_str(), new.as_str())).collect()
 }
 
 /// Returns the latest decisions: what the agent noted, what the user chose, approved or declined, and what was committed.

@@ -6,6 +6,7 @@ mod properties;
 mod reads;
 mod rest;
 mod session;
+mod session_files;
 mod shell;
 mod written;
 
