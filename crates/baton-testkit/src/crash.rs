@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use baton_core::{Cursor, HandoffId, SessionId};
 use baton_store::{HandoffFilter, Page, SessionFilter, Store, StoreConfig, StoreError};
@@ -17,6 +17,10 @@ use crate::binary::{Home, ServerProcess};
 const CLIENTS: u64 = 4;
 const AGENT: &str = "crash-test";
 const VENTURE: &str = "crash";
+/// Maximum number of sessions that a server starts before it is killed.
+const MAX_NEW_SESSIONS: u64 = 16;
+/// Maximum time for these sessions; a server that is slower is killed before.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Returns the number of crashes: `BATON_CRASH_CYCLES`, or `default`.
 pub fn cycles(default: u64) -> u64 {
@@ -61,8 +65,7 @@ pub fn run(home: &Home, store: &StoreConfig, cycles: u64) -> Tally {
     for cycle in 0..cycles {
         let server = home.serve();
         repeated += repeat_unanswered(&server, &ledger);
-        let pause = Duration::from_micros(RandomState::new().build_hasher().finish() % 40_000);
-        write_until_killed(server, &ledger, cycle, pause);
+        write_until_killed(server, &ledger, cycle);
         let tally = verify(store, &ledger.lock().expect("the ledger"));
         assert!(tally.is_ok(), "cycle {cycle}: {tally:?}");
     }
@@ -72,8 +75,11 @@ pub fn run(home: &Home, store: &StoreConfig, cycles: u64) -> Tally {
     Tally { sessions: ledger.sessions.len(), handoffs: ledger.handoffs.len(), repeated }
 }
 
-fn write_until_killed(server: ServerProcess, ledger: &Mutex<Ledger>, cycle: u64, pause: Duration) {
+/// Half of the crashes happen shortly after the start, the others after some writes, however slow the machine is.
+fn write_until_killed(server: ServerProcess, ledger: &Mutex<Ledger>, cycle: u64) {
     let counter = AtomicU64::new(0);
+    let sessions = || ledger.lock().expect("the ledger").sessions.len() as u64;
+    let min_sessions = if cycle.is_multiple_of(2) { 0 } else { sessions() + 1 + random() % MAX_NEW_SESSIONS };
     std::thread::scope(|scope| {
         for _ in 0..CLIENTS {
             let (server, counter) = (&server, &counter);
@@ -81,10 +87,18 @@ fn write_until_killed(server: ServerProcess, ledger: &Mutex<Ledger>, cycle: u64,
                 while client_turn(server, ledger, cycle, counter.fetch_add(1, Ordering::Relaxed)).is_some() {}
             });
         }
+        let deadline = Instant::now() + WRITE_TIMEOUT;
+        while sessions() < min_sessions && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         // Sleeping is intended here: the crash must happen at a random time.
-        std::thread::sleep(pause);
+        std::thread::sleep(Duration::from_micros(random() % 40_000));
         kill(&server);
     });
+}
+
+fn random() -> u64 {
+    RandomState::new().build_hasher().finish()
 }
 
 fn kill(server: &ServerProcess) {

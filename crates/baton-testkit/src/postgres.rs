@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use baton_store::{PostgresTimeouts, Store, StoreConfig, Threads};
 use postgres::{Client, Config, NoTls};
 use tempfile::TempDir;
 
@@ -21,6 +22,10 @@ use crate::processes::signal;
 /// Variable with the URL of the test server. Its role must be allowed to create databases.
 const SERVER_URL_VARIABLE: &str = "BATON_TEST_POSTGRES_URL";
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// No connections to this template are allowed, so none can block a copy.
+const EMPTY_TEMPLATE: &str = "template0";
+/// Advisory lock of the process that prepares a template.
+const TEMPLATE_LOCK: i64 = 7_333;
 
 /// A separate database on the test server, removed on drop.
 #[derive(Debug)]
@@ -51,12 +56,21 @@ impl TestDatabase {
     /// Panics like [`TestDatabase::create`], and if the server does not know the options.
     #[must_use]
     pub fn create_with(options: &str) -> Option<Self> {
-        let Some(server_url) = variable(SERVER_URL_VARIABLE) else {
-            assert!(variable("CI").is_none(), "PostgreSQL is missing: run scripts/test");
-            report_skipped_test();
-            return None;
-        };
-        Some(Self::create_on_with(&server_url, options))
+        Some(Self::create_from(&Self::server_url()?, EMPTY_TEMPLATE, options))
+    }
+
+    /// Creates a database with the current schema, otherwise like [`TestDatabase::create`].
+    ///
+    /// It is a copy of a database that the first test of a run prepares, because migrations take longer than most tests.
+    ///
+    /// # Panics
+    ///
+    /// Panics like [`TestDatabase::create`].
+    #[must_use]
+    pub fn with_schema() -> Option<Self> {
+        let server_url = Self::server_url()?;
+        let template = template_with_schema(&server_url);
+        Some(Self::create_from(&server_url, &template, ""))
     }
 
     /// Creates an empty database on the server at `server_url`.
@@ -66,7 +80,7 @@ impl TestDatabase {
     /// Panics if the server is unusable.
     #[must_use]
     pub fn create_on(server_url: &str) -> Self {
-        Self::create_on_with(server_url, "")
+        Self::create_from(server_url, EMPTY_TEMPLATE, "")
     }
 
     /// Runs statements in this database.
@@ -80,10 +94,19 @@ impl TestDatabase {
         }
     }
 
-    fn create_on_with(server_url: &str, options: &str) -> Self {
+    /// Returns the URL of the test server; reports a skipped test if there is none.
+    fn server_url() -> Option<String> {
+        let url = variable(SERVER_URL_VARIABLE);
+        if url.is_none() {
+            assert!(variable("CI").is_none(), "PostgreSQL is missing: run scripts/test");
+            report_skipped_test();
+        }
+        url
+    }
+
+    fn create_from(server_url: &str, template: &str, options: &str) -> Self {
         let name = unique_name();
-        // No connections to template0 are allowed, so none can block the copy.
-        let statement = format!("CREATE DATABASE {name} TEMPLATE template0 {options}");
+        let statement = format!("CREATE DATABASE {name} TEMPLATE {template} {options}");
         if let Err(error) = run_on_server(server_url, &statement) {
             panic!("cannot create {name} on {server_url}: {error:?}");
         }
@@ -195,6 +218,34 @@ fn children_of(parent: u32) -> Vec<u32> {
     pids.filter(|pid| parent_of(*pid) == Some(parent)).collect()
 }
 
+/// Returns the name of a database with the current schema, which is prepared on first use.
+///
+/// Tests of one run share it: the processes of `cargo nextest` by the id of the run, the threads of `cargo test` by the
+/// id of the process. Other builds may have other migrations.
+fn template_with_schema(server_url: &str) -> String {
+    let run = variable("NEXTEST_RUN_ID").unwrap_or_else(|| process::id().to_string());
+    let name = format!("baton_template_{}", run.replace('-', "_"));
+    let prepare = |client: &mut Client| -> Result<(), postgres::Error> {
+        client.execute("SELECT pg_advisory_lock($1)", &[&TEMPLATE_LOCK])?;
+        if client.query_opt("SELECT FROM pg_database WHERE datname = $1", &[&name])?.is_some() {
+            return Ok(());
+        }
+        let draft = TestDatabase::create_on(server_url);
+        let config = StoreConfig::Postgres {
+            url: draft.url.clone(),
+            threads: Threads::Caller,
+            connections: 1,
+            timeouts: PostgresTimeouts::default(),
+        };
+        drop(Store::open(&config).expect("the schema can be created"));
+        client.batch_execute(&format!("CREATE DATABASE {name} TEMPLATE {}", draft.name))
+    };
+    if let Err(error) = with_client(server_url, prepare) {
+        panic!("cannot prepare {name} on {server_url}: {error:?}");
+    }
+    name
+}
+
 /// Reads an environment variable. An empty variable counts as unset.
 fn variable(name: &str) -> Option<String> {
     env::var(name).ok().filter(|value| !value.is_empty())
@@ -209,13 +260,19 @@ fn unique_name() -> String {
     format!("baton_test_{}_{count}_{random:016x}", process::id())
 }
 
-/// Runs on a separate thread, because the client blocks on a runtime, which is not allowed inside async tests.
 fn run_on_server(server_url: &str, statement: &str) -> Result<(), postgres::Error> {
+    with_client(server_url, |client| client.batch_execute(statement))
+}
+
+/// Runs on a separate thread, because the client blocks on a runtime, which is not allowed inside async tests.
+fn with_client(
+    server_url: &str,
+    work: impl FnOnce(&mut Client) -> Result<(), postgres::Error> + Send,
+) -> Result<(), postgres::Error> {
     thread::scope(|scope| {
         let run = || -> Result<(), postgres::Error> {
             let mut config: Config = server_url.parse()?;
-            let mut client: Client = config.connect_timeout(CONNECT_TIMEOUT).connect(NoTls)?;
-            client.batch_execute(statement)
+            work(&mut config.connect_timeout(CONNECT_TIMEOUT).connect(NoTls)?)
         };
         scope.spawn(run).join().expect("the PostgreSQL client does not panic")
     })

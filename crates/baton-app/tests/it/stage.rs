@@ -69,12 +69,12 @@ impl Stage {
     pub(crate) fn each() -> impl Iterator<Item = Self> {
         [Database::Sqlite, Database::Postgres].into_iter().filter_map(|database| {
             println!("on {database:?}");
-            Some(Self::on(TestStore::open(TestPlace::create(database)?), settings()))
+            Some(Self::on(TestStore::open(TestPlace::with_schema(database)?), settings()))
         })
     }
 
     pub(crate) fn sqlite() -> Self {
-        Self::on(TestStore::open(TestPlace::create(Database::Sqlite).unwrap()), settings())
+        Self::on(TestStore::open(TestPlace::with_schema(Database::Sqlite).unwrap()), settings())
     }
 
     /// Creates a stage with changed settings on each kind of database. The store runs on the thread of its caller, so
@@ -84,7 +84,7 @@ impl Stage {
             println!("on {database:?}");
             let mut settings = settings();
             change(&mut settings);
-            Some(Self::on(TestStore::open(TestPlace::create(database)?), settings))
+            Some(Self::on(TestStore::open(TestPlace::with_schema(database)?), settings))
         })
     }
 

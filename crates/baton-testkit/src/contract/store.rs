@@ -44,7 +44,7 @@ impl Database {
 
 /// Runs one check on its own empty database, or skips it with a message if there is no server.
 pub fn run(database: Database, check: fn(&TestStore)) {
-    if let Some(place) = TestPlace::create(database) {
+    if let Some(place) = TestPlace::with_schema(database) {
         check(&TestStore::open(place));
     }
 }
@@ -64,12 +64,21 @@ enum Storage {
 }
 
 impl TestPlace {
-    /// Creates a database; `None` if it needs a server and there is none.
+    /// Creates an empty database; `None` if it needs a server and there is none.
     pub fn create(database: Database) -> Option<Self> {
+        Self::create_by(database, TestDatabase::create)
+    }
+
+    /// Creates a database for a store that does not test migrations; on a server it has the current schema.
+    pub fn with_schema(database: Database) -> Option<Self> {
+        Self::create_by(database, TestDatabase::with_schema)
+    }
+
+    fn create_by(database: Database, on_server: fn() -> Option<TestDatabase>) -> Option<Self> {
         match database {
             Database::Sqlite | Database::SqliteOnCaller => Some(Self::in_a_folder(database)),
             Database::Postgres | Database::PostgresOnCaller => {
-                TestDatabase::create().map(|server| Self::on_a_server(database, server))
+                on_server().map(|server| Self::on_a_server(database, server))
             }
         }
     }

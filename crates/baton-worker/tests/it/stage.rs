@@ -131,7 +131,7 @@ impl Stage {
         ];
         kinds.into_iter().filter_map(move |(database, api)| {
             println!("on {database:?} with {api:?}");
-            Some(Self::on(TestPlace::create(database)?, api, &change))
+            Some(Self::on(TestPlace::with_schema(database)?, api, &change))
         })
     }
 

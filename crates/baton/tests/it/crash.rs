@@ -10,12 +10,12 @@ use baton_testkit::postgres::TestDatabase;
 fn crash_on_sqlite_loses_and_duplicates_nothing() {
     let home = Home::new(env!("CARGO_BIN_EXE_baton"));
     let store = StoreConfig::Sqlite { path: home.data_dir().join("baton.db"), threads: Threads::Caller };
-    assert_progress(crash::run(&home, &store, crash::cycles(100)));
+    assert_progress(crash::run(&home, &store, crash::cycles(20)));
 }
 
 #[test]
 fn crash_on_postgres_loses_and_duplicates_nothing() {
-    let Some(database) = TestDatabase::create() else { return };
+    let Some(database) = TestDatabase::with_schema() else { return };
     let home = Home::new(env!("CARGO_BIN_EXE_baton")).on_postgres(&database.url);
     let store = StoreConfig::Postgres {
         url: database.url.clone(),
@@ -23,7 +23,7 @@ fn crash_on_postgres_loses_and_duplicates_nothing() {
         connections: 1,
         timeouts: PostgresTimeouts::default(),
     };
-    assert_progress(crash::run(&home, &store, crash::cycles(100)));
+    assert_progress(crash::run(&home, &store, crash::cycles(20)));
 }
 
 /// Asserts that clients completed work between the crashes.
@@ -31,8 +31,8 @@ fn assert_progress(tally: Tally) {
     assert!(tally.sessions > 0 && tally.handoffs > 0, "{tally:?}");
 }
 
-/// Eight writers with 250 saves each, all to one workflow.
-const SAVES: Load = Load { writers: 8, saves: 250 };
+/// Eight writers with 25 saves each, all to one workflow.
+const SAVES: Load = Load { writers: 8, saves: 25 };
 
 #[test]
 fn crash_while_saving_on_sqlite_loses_and_corrupts_nothing() {
@@ -42,12 +42,11 @@ fn crash_while_saving_on_sqlite_loses_and_corrupts_nothing() {
 
 #[test]
 fn crash_while_saving_on_postgres_loses_and_corrupts_nothing() {
-    let Some(database) = TestDatabase::create() else { return };
+    let Some(database) = TestDatabase::with_schema() else { return };
     let home = Home::new(env!("CARGO_BIN_EXE_baton"))
         .on_postgres(&database.url)
         .with("BATON_CHECKPOINT_MAX_PER_WORKFLOW", "10000");
-    // Half as many, because each save waits for a server; set BATON_CRASH_SAVES=250 for all.
-    run_saves(&home, Load { saves: 125, ..SAVES });
+    run_saves(&home, SAVES);
 }
 
 /// Runs the load and asserts that all saves were acknowledged and writers were killed.

@@ -359,7 +359,7 @@ fn a_change_is_announced_to_open_dashboards() {
 
 #[test]
 fn unavailable_store_shows_the_cause_and_the_next_step() {
-    let Some(database) = baton_testkit::postgres::TestDatabase::create() else { return };
+    let Some(database) = baton_testkit::postgres::TestDatabase::with_schema() else { return };
     let home = Home::new(env!("CARGO_BIN_EXE_baton")).on_postgres(&database.url);
     let server = home.serve();
     let browser = SignedIn::new(&server);

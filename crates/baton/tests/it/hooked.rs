@@ -32,7 +32,7 @@ impl Hooked {
     /// Creates a home with each kind of database in turn and prints the kind, so that a failed test shows it.
     pub(crate) fn each() -> impl Iterator<Item = Self> {
         let postgres = || {
-            let database = TestDatabase::create()?;
+            let database = TestDatabase::with_schema()?;
             let home = Home::new(env!("CARGO_BIN_EXE_baton")).working_in("shop").on_postgres(&database.url);
             Some(Self { home, _database: Some(database) })
         };

@@ -128,7 +128,7 @@ impl Drop for SlowCommits<'_> {
 
 #[test]
 fn a_request_with_an_unknown_commit_is_executed_once_when_repeated_with_its_key() {
-    let Some(database) = TestDatabase::create() else { return };
+    let Some(database) = TestDatabase::with_schema() else { return };
     let home = home_on(&database.url);
     let server = home.serve_as(&["--no-worker"], &[]);
     let session = id(&server.post("/sod", &who("a")).json()["session_id"]);
@@ -154,7 +154,7 @@ fn a_request_with_an_unknown_commit_is_executed_once_when_repeated_with_its_key(
 
 #[test]
 fn a_checkpoint_and_a_report_whose_commits_timed_out_are_stored_once() {
-    let Some(database) = TestDatabase::create() else { return };
+    let Some(database) = TestDatabase::with_schema() else { return };
     let hooked = Hooked::at(home_on(&database.url));
     let home = &hooked.home;
     let mut mcp = home.mcp();

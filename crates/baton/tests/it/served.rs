@@ -33,7 +33,7 @@ impl Served {
 
     /// Starts a server on PostgreSQL, if a PostgreSQL server is available.
     pub(crate) fn postgres() -> Option<Self> {
-        let database = TestDatabase::create()?;
+        let database = TestDatabase::with_schema()?;
         let home = Home::new(env!("CARGO_BIN_EXE_baton")).on_postgres(&database.url);
         Some(Self { server: home.serve(), home, database: Some(database) })
     }

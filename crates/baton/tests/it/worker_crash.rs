@@ -10,7 +10,7 @@ use baton_testkit::model_server::{Behaviour, ModelServer};
 use baton_testkit::postgres::TestDatabase;
 
 const WORKERS: usize = 4;
-const JOBS: u32 = 600;
+const JOBS: u32 = 400;
 
 /// Starts a model server with random delays.
 fn model() -> ModelServer {
@@ -63,7 +63,7 @@ fn crash_of_workers_on_sqlite_loses_and_duplicates_no_job() {
 
 #[test]
 fn crash_of_workers_on_postgres_loses_and_duplicates_no_job() {
-    let Some(database) = TestDatabase::create() else { return };
+    let Some(database) = TestDatabase::with_schema() else { return };
     let model = model();
     let homes: Vec<Home> = (0..WORKERS).map(|_| home(&model).on_postgres(&database.url)).collect();
     let store = StoreConfig::Postgres {

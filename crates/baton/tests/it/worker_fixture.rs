@@ -50,7 +50,7 @@ impl WorkerFixture {
         });
         let postgres = std::iter::once_with(|| {
             println!("on PostgreSQL");
-            Some(Self::on(Some(TestDatabase::create()?), |home| home))
+            Some(Self::on(Some(TestDatabase::with_schema()?), |home| home))
         });
         sqlite.chain(postgres).flatten()
     }
