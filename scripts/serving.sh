@@ -18,7 +18,8 @@ prepare_python() {
 
 build_binary() {
   local target
-  cargo build --quiet --locked --package baton
+  # The whole workspace, as in the tests: features of one package alone would compile the libraries again.
+  cargo build --quiet --locked --workspace --bin baton
   target=$(cargo metadata --no-deps --format-version=1 | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
   binary=$target/debug/baton
 }
