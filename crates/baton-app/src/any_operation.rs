@@ -32,7 +32,7 @@ pub trait AnyOperation: Send + Sync {
     fn output_schema(&self) -> Value;
     /// Checks the parameters of a call and makes it ready for the store.
     #[doc(hidden)]
-    fn submit(&self, submission: Submission, params: Value) -> Result<Box<dyn Execution>, Fault>;
+    fn submit(&self, submission: Submission, params: Value) -> Result<Execution, Fault>;
 }
 
 struct Erased<O>(PhantomData<O>);
@@ -68,7 +68,7 @@ impl<O: Operation> AnyOperation for Erased<O> {
     fn output_schema(&self) -> Value {
         output_schema::<O::Output>()
     }
-    fn submit(&self, submission: Submission, params: Value) -> Result<Box<dyn Execution>, Fault> {
+    fn submit(&self, submission: Submission, params: Value) -> Result<Execution, Fault> {
         submit::<O>(submission, params)
     }
 }

@@ -189,9 +189,9 @@ impl App {
         let answer = match submit(operation, &open, params).await {
             Ok(execution) if gate == WriteGate::Blocked && operation.effect().is_write() => {
                 let message = "earlier writes are still in the outbox".to_owned();
-                or_without_store(&*execution, StoreError::Unavailable { message, source: None }.into())
+                or_without_store(&execution, StoreError::Unavailable { message, source: None }.into())
             }
-            Ok(execution) => self.execute(operation, &open, &*execution).await,
+            Ok(execution) => self.execute(operation, &open, &execution).await,
             Err(fault) => Err(fault),
         };
         open.close(answer)
@@ -203,7 +203,7 @@ impl App {
         &self,
         operation: &'static dyn AnyOperation,
         open: &OpenCall,
-        execution: &dyn Execution,
+        execution: &Execution,
     ) -> Result<Stored, Fault> {
         let mut answer = execution.enqueue(Attempt::First).await;
         if let Some(retry) = self.retry(operation, &answer) {
@@ -367,7 +367,7 @@ async fn submit(
     operation: &'static dyn AnyOperation,
     open: &OpenCall,
     params: Value,
-) -> Result<Box<dyn Execution>, Fault> {
+) -> Result<Execution, Fault> {
     let submission = open.submission();
     if !operation.request().is_slow {
         return operation.submit(submission, params);
@@ -379,7 +379,7 @@ async fn submit(
 
 /// Answers a call that failed because the store is unavailable. A full disk does not count: nothing else can be written
 /// either.
-fn or_without_store(execution: &dyn Execution, fault: Fault) -> Result<Stored, Fault> {
+fn or_without_store(execution: &Execution, fault: Fault) -> Result<Stored, Fault> {
     let is_unavailable = fault.code == ErrorCode::StoreUnavailable
         && store_error(&fault).is_some_and(|error| !matches!(error, StoreError::Full));
     let answer = if is_unavailable { execution.without_store() } else { None };

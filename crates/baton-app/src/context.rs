@@ -45,7 +45,7 @@ impl Environment {
 
 /// Which run of a call it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Attempt {
+pub(crate) enum Attempt {
     /// The first run.
     First,
     /// The second run, after the disk was full or a blob was missing.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::call::{Attachment, Call};
 use crate::context::Context;
-use crate::operation::{KeyUse, Operation, Privacy};
+use crate::operation::{KeyUse, Operation, Privacy, RequestFormat};
 use crate::request_log::clip;
 
 /// Supported request schema versions.
@@ -30,50 +30,98 @@ pub(crate) struct Prepared<I> {
 pub(crate) fn prepare<O: Operation>(
     call: &Call,
     context: &Context<'_>,
-    mut params: Value,
+    params: Value,
 ) -> Result<Prepared<O::Input>, Fault> {
-    let is_write = O::EFFECT.is_write();
-    call.actor.require_access(if is_write { Access::Write } else { Access::Read })?;
-    if let Some(repair) = O::REQUEST.repair {
-        repair(&mut params);
-    }
-    let text = match (&params, O::REQUEST.privacy) {
-        (Value::Object(members), Privacy::Refuse) => require_no_nul(members, O::REQUEST.context_param),
-        _ => Ok(()),
+    let rules = Rules {
+        name: O::NAME,
+        is_write: O::EFFECT.is_write(),
+        key: O::KEY,
+        request: O::REQUEST,
+        params_schema: params_schema::<O::Params>,
     };
-    let checked = Fault::all([require_schema_version(&params), text]);
-    if is_write {
-        match O::REQUEST.privacy {
-            Privacy::Refuse => check_secrets::<O>(&mut params, context)?,
-            Privacy::Redact(redact) => redact(&mut params),
-        }
-        if O::KEY == KeyUse::Required && call.idempotency_key.is_none() {
-            return Err(Fault::new(
-                ErrorCode::MissingIdempotencyKey,
-                format!("{} requires an idempotency key", O::NAME),
-            )
-            .hint(
-                "send a new UUID in the Idempotency-Key header, and the same UUID when you retry the request",
-            ));
-        }
-    }
-    let key = match &call.idempotency_key {
-        Some(key) if is_write => {
-            let scope =
-                KeyScope { actor_key_id: call.actor.key_id.clone(), operation: O::NAME, key: key.clone() };
-            Some((scope, hash_with_attachment(request_hash::<O>(&params)?, context)?))
-        }
-        _ => None,
-    };
-    let default = takes_default(&mut params).then_some(&context.settings.default_venture);
-    if let Some(venture) = call.actor.only_venture().or(default) {
-        add_venture::<O>(&mut params, venture);
-    }
+    let Checked { params, text, key } = rules.check(call, context, params)?;
     let has_context = context.attachment.and_then(Attachment::context).is_some();
     let attached = O::REQUEST.context_param.filter(|_| has_context);
-    let ((), params) = Fault::both(checked, read_params(params, attached))?;
+    let ((), params) = Fault::both(text, read_params(params, attached))?;
     let input = O::prepare(context, params)?;
     Ok(Prepared { input, key })
+}
+
+/// The checks of an operation that do not depend on its types.
+struct Rules {
+    name: &'static str,
+    is_write: bool,
+    key: KeyUse,
+    request: RequestFormat,
+    params_schema: fn() -> Value,
+}
+
+/// Parameters that can be read into their type.
+struct Checked {
+    params: Value,
+    /// The result of the checks of texts, which is reported together with unreadable parameters.
+    text: Result<(), Fault>,
+    key: Option<(KeyScope, Sha256Hash)>,
+}
+
+impl Rules {
+    fn check(&self, call: &Call, context: &Context<'_>, mut params: Value) -> Result<Checked, Fault> {
+        call.actor.require_access(if self.is_write { Access::Write } else { Access::Read })?;
+        if let Some(repair) = self.request.repair {
+            repair(&mut params);
+        }
+        let text = match (&params, self.request.privacy) {
+            (Value::Object(members), Privacy::Refuse) => require_no_nul(members, self.request.context_param),
+            _ => Ok(()),
+        };
+        let text = Fault::all([require_schema_version(&params), text]);
+        if self.is_write {
+            match self.request.privacy {
+                Privacy::Refuse => check_secrets(&self.request, &mut params, context)?,
+                Privacy::Redact(redact) => redact(&mut params),
+            }
+            if self.key == KeyUse::Required && call.idempotency_key.is_none() {
+                return Err(Fault::new(
+                    ErrorCode::MissingIdempotencyKey,
+                    format!("{} requires an idempotency key", self.name),
+                )
+                .hint(
+                    "send a new UUID in the Idempotency-Key header, and the same UUID when you retry the request",
+                ));
+            }
+        }
+        let key = match &call.idempotency_key {
+            Some(key) if self.is_write => {
+                let actor_key_id = call.actor.key_id.clone();
+                let scope = KeyScope { actor_key_id, operation: self.name, key: key.clone() };
+                let params = request_hash(&self.request, &params)?;
+                Some((scope, hash_with_attachment(params, context)?))
+            }
+            _ => None,
+        };
+        let default = takes_default(&mut params).then_some(&context.settings.default_venture);
+        if let Some(venture) = call.actor.only_venture().or(default) {
+            self.add_venture(&mut params, venture);
+        }
+        Ok(Checked { params, text, key })
+    }
+
+    /// Sets `venture` if the operation has this parameter and the call omits it.
+    fn add_venture(&self, params: &mut Value, venture: &Venture) {
+        static TAKES_VENTURE: Mutex<BTreeMap<&str, bool>> = Mutex::new(BTreeMap::new());
+        let Value::Object(members) = params else { return };
+        if members.get("venture").is_some_and(|named| !named.is_null()) {
+            return;
+        }
+        let mut known = TAKES_VENTURE.lock().unwrap_or_else(PoisonError::into_inner);
+        // Cached because generating a schema is slow.
+        let takes_venture = *known
+            .entry(self.name)
+            .or_insert_with(|| (self.params_schema)()["properties"].get("venture").is_some());
+        if takes_venture {
+            members.insert("venture".to_owned(), venture.as_str().into());
+        }
+    }
 }
 
 /// Removes `default_venture`, by which a call selects the default venture where the operation has none. Returns true if it
@@ -81,23 +129,6 @@ pub(crate) fn prepare<O: Operation>(
 fn takes_default(params: &mut Value) -> bool {
     let removed = params.as_object_mut().and_then(|members| members.remove("default_venture"));
     removed.is_some_and(|flag| flag == true || flag == "true")
-}
-
-/// Sets `venture` if the operation has this parameter and the call omits it.
-fn add_venture<O: Operation>(params: &mut Value, venture: &Venture) {
-    static TAKES_VENTURE: Mutex<BTreeMap<&str, bool>> = Mutex::new(BTreeMap::new());
-    let Value::Object(members) = params else { return };
-    if members.get("venture").is_some_and(|named| !named.is_null()) {
-        return;
-    }
-    let mut known = TAKES_VENTURE.lock().unwrap_or_else(PoisonError::into_inner);
-    // Cached because generating a schema is slow.
-    let takes_venture = *known
-        .entry(O::NAME)
-        .or_insert_with(|| params_schema::<O::Params>()["properties"].get("venture").is_some());
-    if takes_venture {
-        members.insert("venture".to_owned(), venture.as_str().into());
-    }
 }
 
 /// Combines the hash of the parameters with the hash of the attachment, if there is one.
@@ -114,12 +145,12 @@ fn hash_with_attachment(params: Sha256Hash, context: &Context<'_>) -> Result<Sha
 }
 
 /// Returns the hash that distinguishes requests with the same idempotency key.
-fn request_hash<O: Operation>(params: &Value) -> Result<Sha256Hash, Fault> {
+fn request_hash(request: &RequestFormat, params: &Value) -> Result<Sha256Hash, Fault> {
     match Canonical::of(params) {
         Ok(canonical) => Ok(canonical.hash()),
         // Hook reports come from third-party agents, so integers out of range are kept instead of being rejected. The
         // text can be hashed because a retried report is identical byte for byte.
-        Err(_) if matches!(O::REQUEST.privacy, Privacy::Redact(_)) => {
+        Err(_) if matches!(request.privacy, Privacy::Redact(_)) => {
             Ok(Sha256Hash::of(params.to_string().as_bytes()))
         }
         Err(rounded) => Err(Fault::invalid(&rounded.path, &rounded)),
@@ -142,16 +173,16 @@ fn require_schema_version(params: &Value) -> Result<(), Fault> {
 
 /// Rejects parameters that contain a secret, or redacts them if the caller requested that. The operation redacts an
 /// attached context itself.
-fn check_secrets<O: Operation>(params: &mut Value, context: &Context<'_>) -> Result<(), Fault> {
+fn check_secrets(request: &RequestFormat, params: &mut Value, context: &Context<'_>) -> Result<(), Fault> {
     let mut findings = baton_secrets::scan_json(params);
-    if O::REQUEST.redact_param.is_some_and(|name| params[name] == true) {
+    if request.redact_param.is_some_and(|name| params[name] == true) {
         if !findings.is_empty() {
             baton_secrets::redact_json(params);
         }
         return Ok(());
     }
     if let (Some(attached), Some(name)) =
-        (context.attachment.and_then(Attachment::context), O::REQUEST.context_param)
+        (context.attachment.and_then(Attachment::context), request.context_param)
     {
         let found = baton_secrets::scan_json_text(name, attached.text()).map_err(|error| {
             Fault::new(ErrorCode::Internal, "cannot read the context that was sent").caused_by(error)
@@ -171,7 +202,7 @@ fn check_secrets<O: Operation>(params: &mut Value, context: &Context<'_>) -> Res
         ErrorCode::SecretFound,
         format!("the input appears to contain a secret: {}{more}; nothing was stored", named.join(", ")),
     )
-    .hint(secret_hint(O::REQUEST.redact_param))
+    .hint(secret_hint(request.redact_param))
     .details(json!({ "findings": findings })))
 }
 

@@ -1,19 +1,17 @@
 //! The transaction of a call: claim its key, run the operation, store the response for the key.
 
-use baton_core::{CorrelationId, ErrorCode, Fault, KeyClaim, KeyRecord, RequestRecord, Sha256Hash};
+use baton_core::{CorrelationId, ErrorCode, Fault, KeyClaim, KeyRecord, KeyScope, RequestRecord, Sha256Hash};
 use baton_store::{Outcome, Tx};
-use serde::Serialize;
 use serde_json::Value;
 
 use crate::call::error_body;
 use crate::context::Context;
 use crate::operation::Operation;
-use crate::prepare::Prepared;
 use crate::request_log::{MAX_MESSAGE, clip};
 
 /// The response to a call after its transaction.
 #[derive(Debug)]
-pub struct Stored {
+pub(crate) struct Stored {
     pub(crate) status: u16,
     pub(crate) error: Option<ErrorCode>,
     pub(crate) body: String,
@@ -23,32 +21,48 @@ pub struct Stored {
     pub(crate) is_logged: bool,
 }
 
-/// Runs the transaction. Fails if nothing was stored; an error that is stored for the key of the call is a
-/// response.
-pub(crate) fn transact<O: Operation>(
+/// The output of an operation.
+pub(crate) struct Done {
+    /// The output as JSON.
+    pub(crate) body: String,
+    /// The part that is stored for the key of the call, if the body is too large for that.
+    pub(crate) compact: Option<Value>,
+}
+
+impl Done {
+    pub(crate) fn of<O: Operation>(output: &O::Output) -> Result<Self, Fault> {
+        let body = serde_json::to_string(output).map_err(|error| {
+            Fault::new(ErrorCode::Internal, "cannot serialize the response").caused_by(error)
+        })?;
+        let compact = (body.len() > KeyRecord::MAX_BODY_BYTES).then(|| O::compact(output));
+        Ok(Self { body, compact })
+    }
+}
+
+/// Runs the transaction of a call with or without a key. Fails if nothing was stored; an error that is stored for the key
+/// is a response.
+pub(crate) fn transact(
     context: &Context<'_>,
-    prepared: &Prepared<O::Input>,
+    key: Option<&(KeyScope, Sha256Hash)>,
     tx: &mut dyn Tx,
+    run: &dyn Fn(&mut dyn Tx) -> Result<Done, Fault>,
 ) -> Result<Stored, Fault> {
     context.effects.roll_back();
-    let Some((scope, request_hash)) = &prepared.key else {
-        let output = O::run(context, tx, &prepared.input)?;
-        return Ok(Stored::ok(body_of(&output)?));
-    };
+    let Some((scope, request_hash)) = key else { return Ok(Stored::ok(run(tx)?.body)) };
     if let KeyClaim::Answered(record) = tx.claim_key(scope, context.now)? {
         record.require_same_request(*request_hash)?;
         return Ok(Stored::replay(record));
     }
     let mut result = None;
     tx.nested(&mut |tx| {
-        let output = O::run(context, tx, &prepared.input);
-        let outcome = if output.is_ok() { Outcome::Keep } else { Outcome::Undo };
-        result = Some(output);
+        let done = run(tx);
+        let outcome = if done.is_ok() { Outcome::Keep } else { Outcome::Undo };
+        result = Some(done);
         outcome
     })?;
-    let output = result.unwrap_or_else(|| Err(Fault::new(ErrorCode::Internal, "the operation did not run")));
-    let (stored, compact) = match output {
-        Ok(output) => (Stored::ok(body_of(&output)?), Some(O::compact(&output))),
+    let done = result.unwrap_or_else(|| Err(Fault::new(ErrorCode::Internal, "the operation did not run")));
+    let (stored, compact) = match done {
+        Ok(Done { body, compact }) => (Stored::ok(body), compact),
         // An internal error is not a response to replay.
         Err(fault) if fault.code.status() >= 500 => return Err(fault),
         Err(fault) => {
@@ -127,9 +141,4 @@ impl Stored {
             ..record.clone()
         }
     }
-}
-
-pub(crate) fn body_of(output: &impl Serialize) -> Result<String, Fault> {
-    serde_json::to_string(output)
-        .map_err(|error| Fault::new(ErrorCode::Internal, "cannot serialize the response").caused_by(error))
 }

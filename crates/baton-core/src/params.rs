@@ -43,16 +43,20 @@ pub fn read_params<T: DeserializeOwned + JsonSchema>(
         normalize_integers(&params_schema::<T>(), &mut params);
     }
     let copied = copy_of(&params);
-    serde_path_to_error::deserialize(params).map_err(|error| {
-        let first = Problem::of(&error);
+    read_once(params).map_err(|first| {
         fault_of(&match copied {
             Some(mut copied) => {
                 copied.omitted.extend(attached.map(str::to_owned));
-                all_problems::<T>(first, copied)
+                let read = |params| read_once::<T>(params).map(drop);
+                all_problems(first, copied, &read, &params_schema::<T>())
             }
             None => vec![first],
         })
     })
+}
+
+fn read_once<T: DeserializeOwned>(params: Value) -> Result<T, Problem> {
+    serde_path_to_error::deserialize(params).map_err(|error| Problem::of(&error))
 }
 
 fn has_integral_float(params: &Value) -> bool {
@@ -210,7 +214,12 @@ impl Problem {
 
 /// Finds the problems after the first one: removes each invalid field and reads the rest again, then adds missing
 /// fields and violations of the schema.
-fn all_problems<T: DeserializeOwned + JsonSchema>(first: Problem, copied: Copied) -> Vec<Problem> {
+fn all_problems(
+    first: Problem,
+    copied: Copied,
+    read: &dyn Fn(Value) -> Result<(), Problem>,
+    schema: &Value,
+) -> Vec<Problem> {
     let Copied { params: sent, omitted } = copied;
     let mut left = sent.clone();
     let mut last = first.clone();
@@ -224,23 +233,22 @@ fn all_problems<T: DeserializeOwned + JsonSchema>(first: Problem, copied: Copied
         if !remove(&mut left, path) {
             break;
         }
-        match serde_path_to_error::deserialize::<_, T>(left.clone()) {
-            Ok(_) => {
+        match read(left.clone()) {
+            Ok(()) => {
                 is_complete = true;
                 break;
             }
-            Err(error) => last = Problem::of(&error),
+            Err(problem) => last = problem,
         }
         // A missing field may be one that was removed above. Fields that were never sent are added below.
         if !last.is_missing && !known.contains(&last) {
             known.push(last.clone());
         }
     }
-    let schema = params_schema::<T>();
     let mut missing = Vec::new();
     // The schema does not know the other names of a field.
     if !is_complete {
-        missing_fields(&schema, &sent, "", &mut missing);
+        missing_fields(schema, &sent, "", &mut missing);
     }
     for field in missing.into_iter().filter(|field| !omitted.contains(field)) {
         if !known.iter().any(|problem| problem.field == field) {
@@ -248,7 +256,7 @@ fn all_problems<T: DeserializeOwned + JsonSchema>(first: Problem, copied: Copied
         }
     }
     // A schema that does not compile limits nothing.
-    let violations = jsonschema::validator_for(&schema).map(|validator| violations(&validator, &sent));
+    let violations = jsonschema::validator_for(schema).map(|validator| violations(&validator, &sent));
     for (field, text) in violations.unwrap_or_default() {
         if !field.is_empty() && !known.iter().any(|problem| problem.is_about(&field)) {
             known.push(Problem::new(field, text));

@@ -7,8 +7,8 @@ use std::time::Duration;
 use baton_app::id::{FindIds, FindIdsParams};
 use baton_app::observation::{Hook, Intake, Report};
 use baton_app::{
-    App, Attachment, Call, Clock, Face, KeyUse, Operation, Reply, RequestLog, Settings, SystemClock,
-    SystemEntropy, operation,
+    AnyOperation, App, Attachment, Call, Clock, Face, KeyUse, Operation, Reply, RequestLog, Settings,
+    SystemClock, SystemEntropy, operation,
 };
 use baton_checkpoint::SavedContext;
 use baton_core::{Actor, ErrorCode, HeartbeatPolicy, IdempotencyKey, Liveness};
@@ -227,18 +227,18 @@ impl Backend {
         params: &impl Serialize,
         key: Option<&str>,
     ) -> Result<(O::Output, Value), Failure> {
-        let body = self.request::<O>(params, None, key)?;
+        let body = self.request(operation::<O>(), to_value(params)?, None, key)?;
         Ok((read_answer(&body)?, read_answer(&body)?))
     }
 
     /// Calls an operation with its parameters and an optional context, and returns the body of the response.
-    fn request<O: Operation>(
+    fn request(
         &self,
-        params: &impl Serialize,
+        operation: &'static dyn AnyOperation,
+        mut params: Value,
         context: Option<SavedContext>,
         key: Option<&str>,
     ) -> Result<String, Failure> {
-        let mut params = serde_json::to_value(params).map_err(unreadable)?;
         if let Value::Object(map) = &mut params {
             map.retain(|_, value| !value.is_null());
             short_id::complete(map, |short| {
@@ -250,11 +250,12 @@ impl Backend {
         let reply = match self {
             Self::Local(app) => {
                 let attachment = context.map(|context| Attachment::Context(Arc::new(context)));
-                call_local::<O>(app, params, key, attachment)?
+                call_local(app, operation, params, key, attachment)?
             }
             Self::Remote(remote) => {
-                let body = context.map(|context| with_context(&params, O::REQUEST.context_param, &context));
-                remote.send::<O>(params, key, body)?
+                let name = operation.request().context_param;
+                let body = context.map(|context| with_context(&params, name, &context));
+                remote.send(operation, params, key, body)?
             }
         };
         if reply.status != 200 {
@@ -272,15 +273,16 @@ impl Backend {
     ) -> Result<Value, Failure> {
         let key = key.map(IdempotencyKey::parse).transpose()?;
         let params = Value::Object(report.fields.clone());
+        let hook = operation::<Hook>();
         let reply = match self {
             Self::Local(app) => {
                 let output = report.output.clone().map(Attachment::Output);
-                call_local::<Hook>(app, params, key, output)?
+                call_local(app, hook, params, key, output)?
             }
-            Self::Remote(remote) if report.output.is_some() => {
-                remote.send::<Hook>(params, key, Some(intake.document(report)?))?
+            Self::Remote(remote) => {
+                let document = report.output.as_ref().map(|_| intake.document(report)).transpose()?;
+                remote.send(hook, params, key, document)?
             }
-            Self::Remote(remote) => remote.call::<Hook>(params, key)?,
         };
         if reply.status != 200 {
             return Err(Failure::from_body(reply.error, &reply.body));
@@ -307,7 +309,7 @@ impl Backend {
         key: Option<&str>,
         describe: impl FnOnce(&O::Output) -> String,
     ) -> Result<Answer, Failure> {
-        let body = self.request::<O>(params, context, key)?;
+        let body = self.request(operation::<O>(), to_value(params)?, context, key)?;
         let output = read_answer(&body)?;
         let text = describe(&output);
         let data = Data::Text(RawValue::from_string(body).map_err(unreadable)?);
@@ -324,6 +326,10 @@ fn with_context(params: &Value, name: Option<&str>, context: &SavedContext) -> B
     Box::new(std::io::Cursor::new(body))
 }
 
+fn to_value(params: &impl Serialize) -> Result<Value, Failure> {
+    serde_json::to_value(params).map_err(unreadable)
+}
+
 fn read_answer<T: DeserializeOwned>(body: &str) -> Result<T, Failure> {
     serde_json::from_str(body).map_err(unreadable)
 }
@@ -338,19 +344,20 @@ struct Received {
     body: String,
 }
 
-fn call_local<O: Operation>(
+fn call_local(
     app: &App,
+    operation: &'static dyn AnyOperation,
     params: Value,
     key: Option<IdempotencyKey>,
     attachment: Option<Attachment>,
 ) -> Result<Received, Failure> {
     let correlation_id = app.correlation_id()?;
     let idempotency_key = match key {
-        None if O::KEY == KeyUse::Required => Some(IdempotencyKey::parse(correlation_id.as_str())?),
+        None if operation.key() == KeyUse::Required => Some(IdempotencyKey::parse(correlation_id.as_str())?),
         key => key,
     };
     let call = Call { actor: Actor::local(), face: Face::Cli, correlation_id, idempotency_key, attachment };
-    let Reply { status, error, body, .. } = app.call_blocking(operation::<O>(), call, params);
+    let Reply { status, error, body, .. } = app.call_blocking(operation, call, params);
     Ok(Received { status, error, body })
 }
 
@@ -378,23 +385,20 @@ impl Remote {
         Self { agent, url: url.trim_end_matches('/').to_owned(), key }
     }
 
-    fn call<O: Operation>(&self, params: Value, key: Option<IdempotencyKey>) -> Result<Received, Failure> {
-        self.send::<O>(params, key, None)
-    }
-
     /// Sends a request. The body is `document`, streamed, or otherwise the parameters.
-    fn send<O: Operation>(
+    fn send(
         &self,
+        operation: &'static dyn AnyOperation,
         params: Value,
         key: Option<IdempotencyKey>,
         document: Option<Box<dyn Read + Send>>,
     ) -> Result<Received, Failure> {
-        let route =
-            routes().into_iter().find(|route| route.operation.name() == O::NAME).ok_or_else(|| {
-                Failure::new(Exit::Failure, "internal", format!("{} has no HTTP route", O::NAME))
-            })?;
+        let name = operation.name();
+        let route = routes().into_iter().find(|route| route.operation.name() == name);
+        let route = route
+            .ok_or_else(|| Failure::new(Exit::Failure, "internal", format!("{name} has no HTTP route")))?;
         let key = match key {
-            None if O::KEY == KeyUse::Required => {
+            None if operation.key() == KeyUse::Required => {
                 let mut random = [0; 16];
                 getrandom::fill(&mut random)
                     .map_err(|error| Failure::new(Exit::Failure, "internal", error.to_string()))?;
