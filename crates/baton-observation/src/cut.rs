@@ -101,7 +101,7 @@ pub(super) fn mark(shown: &mut String, missing: Missing) {
 }
 
 /// Parses a marker line.
-fn read_mark(line: &str) -> Option<Missing> {
+pub(super) fn read_mark(line: &str) -> Option<Missing> {
     let (chars, rest) = line.strip_prefix(MARK_START)?.strip_suffix(MARK_END)?.split_once(" chars")?;
     let lines = match rest {
         "" => 0,

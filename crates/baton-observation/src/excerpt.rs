@@ -1,10 +1,8 @@
 //! Excerpt of a text that is too long for memory: head, tail, and error and summary lines from the middle.
 
-use std::collections::VecDeque;
-
 use baton_core::first_characters;
 
-use super::cut::{LineKind, MIDDLE_LINE_CHARS, Missing, line_kind, mark};
+use super::cut::{LineKind, MIDDLE_LINE_CHARS, Missing, line_kind, mark, read_mark};
 
 /// Maximum size of the head, and of the tail, in bytes.
 const END_BYTES: usize = 1024 * 1024;
@@ -15,6 +13,7 @@ const MIDDLE_BYTES: usize = 64 * 1024;
 #[derive(Debug)]
 pub(super) struct Excerpt {
     end_bytes: usize,
+    is_head_only: bool,
     head: String,
     /// Text after the head that is not yet known to be in the middle.
     tail: String,
@@ -22,18 +21,18 @@ pub(super) struct Excerpt {
 }
 
 impl Excerpt {
-    /// Keeps the whole text.
-    pub(super) const fn whole() -> Self {
-        Self::with_ends(usize::MAX)
-    }
-
     /// Keeps head, tail and selected lines.
     pub(super) const fn bounded() -> Self {
         Self::with_ends(END_BYTES)
     }
 
+    /// Keeps only the head.
+    pub(super) fn beginning(bytes: usize) -> Self {
+        Self { is_head_only: true, ..Self::with_ends(bytes) }
+    }
+
     const fn with_ends(end_bytes: usize) -> Self {
-        Self { end_bytes, head: String::new(), tail: String::new(), middle: None }
+        Self { end_bytes, is_head_only: false, head: String::new(), tail: String::new(), middle: None }
     }
 
     pub(super) fn push(&mut self, piece: &str) {
@@ -43,20 +42,29 @@ impl Excerpt {
         if self.tail.is_empty() && self.middle.is_none() {
             self.head.push_str(head);
             self.tail.push_str(tail);
-        } else {
+        } else if !self.is_head_only {
             self.tail.push_str(piece);
         }
-        if self.tail.len() / 2 > self.end_bytes {
+        if self.tail.len() / 2 > self.end_bytes && !self.is_head_only {
             let keep_from = self.tail.floor_char_boundary(self.tail.len() - self.end_bytes);
-            self.discard(keep_from);
+            let lines = self.tail.get(..keep_from).and_then(|lines| lines.rfind('\n'));
+            self.discard(lines.map_or(keep_from, |end| end + 1));
         }
     }
 
     /// Moves the start of the tail to the middle, where only error and summary lines are kept.
     fn discard(&mut self, until: usize) {
-        let middle = self.middle.get_or_insert_with(|| Middle::after(&mut self.head));
-        middle.take(self.tail.get(..until).unwrap_or_default());
+        let mut moved = String::new();
+        let middle = self.middle.get_or_insert_with(|| {
+            // An incomplete last line of the head is moved as well, if it starts in the second half.
+            let half = self.head.floor_char_boundary(self.head.len() / 2);
+            let newline = self.head.get(half..).and_then(|rest| rest.rfind('\n'));
+            moved = self.head.split_off(newline.map_or(self.head.len(), |end| half + end + 1));
+            Middle { from: self.head.len(), ..Middle::default() }
+        });
+        moved.push_str(self.tail.get(..until).unwrap_or_default());
         self.tail.drain(..until);
+        middle.take(&moved, &mut self.head);
     }
 
     /// Returns the excerpt with truncation markers and resets the builder.
@@ -69,133 +77,89 @@ impl Excerpt {
             self.discard(line.map_or(first, |end| first + end + 1));
         }
         let mut text = std::mem::take(&mut self.head);
-        if let Some(middle) = self.middle.take() {
-            middle.write(&mut text);
+        if let Some(mut middle) = self.middle.take() {
+            middle.mark(&mut text);
         }
-        text.push_str(&self.tail);
+        if !self.is_head_only {
+            text.push_str(&self.tail);
+        }
         self.tail.clear();
         text
     }
 }
 
-/// The text between head and tail.
-#[derive(Debug)]
+/// The text between head and tail. The lines that are kept are appended to the head.
+#[derive(Debug, Default)]
 struct Middle {
-    /// Position after the head.
-    from: Position,
-    /// Position of the next character.
-    at: Position,
-    /// Start of the current line, and its position.
-    line: String,
-    line_at: Position,
-    /// Last summary lines, which usually cover the whole run.
-    summaries: VecDeque<Line>,
-    /// First error lines; later ones are often consequences.
-    errors: Vec<Line>,
-    /// Remaining bytes for summary lines and for error lines.
-    room: [usize; 2],
-}
-
-/// Position in a text: number of characters and of newlines before it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Position {
-    chars: usize,
-    line_ends: usize,
-}
-
-impl Position {
-    fn after(self, text: &str) -> Self {
-        let line_ends = text.bytes().filter(|byte| *byte == b'\n').count();
-        Self { chars: self.chars + text.chars().count(), line_ends: self.line_ends + line_ends }
-    }
-}
-
-#[derive(Debug)]
-struct Line {
-    at: Position,
-    text: String,
+    /// End of the head.
+    from: usize,
+    /// Size of the text since the last line that was kept.
+    missing: Missing,
+    /// True if the last line was incomplete.
+    is_in_line: bool,
+    /// Sizes of the error lines and of the summary lines in bytes.
+    errors: usize,
+    summaries: usize,
 }
 
 impl Middle {
-    /// Starts after a head. An incomplete last line of the head is moved to the middle, if it starts in the second
-    /// half.
-    fn after(head: &mut String) -> Self {
-        let half = head.floor_char_boundary(head.len() / 2);
-        let end = head.get(half..).and_then(|rest| rest.rfind('\n')).map_or(head.len(), |end| half + end + 1);
-        let cut_off = head.split_off(end);
-        let from = Position { chars: 0, line_ends: 0 }.after(head);
-        let mut middle = Self {
-            from,
-            at: from,
-            line: String::new(),
-            line_at: from,
-            summaries: VecDeque::new(),
-            errors: Vec::new(),
-            room: [MIDDLE_BYTES; 2],
-        };
-        middle.take(&cut_off);
-        middle
-    }
-
-    fn take(&mut self, text: &str) {
-        for part in text.split_inclusive('\n') {
-            // The rest of a long line is ignored.
-            if self.line.len() < 4 * MIDDLE_LINE_CHARS {
-                self.line.push_str(first_characters(part, MIDDLE_LINE_CHARS));
-            }
-            self.at = self.at.after(part);
-            if part.ends_with('\n') {
-                self.end_line();
-            }
-        }
-    }
-
-    fn end_line(&mut self) {
-        let shown = first_characters(&self.line, MIDDLE_LINE_CHARS);
-        let [summary_room, error_room] = &mut self.room;
-        let line = || Line { at: self.line_at, text: shown.to_owned() };
-        match line_kind(shown) {
-            Some(LineKind::Summary) => {
-                self.summaries.push_back(line());
-                *summary_room = summary_room.saturating_sub(shown.len());
-                while *summary_room == 0
-                    && let Some(oldest) = self.summaries.pop_front()
-                {
-                    *summary_room += oldest.text.len();
+    fn take(&mut self, text: &str, shown: &mut String) {
+        for line in text.split_inclusive('\n') {
+            let start = first_characters(line, MIDDLE_LINE_CHARS);
+            let is_start = !std::mem::replace(&mut self.is_in_line, !line.ends_with('\n'));
+            let room = match line_kind(start).filter(|_| is_start) {
+                Some(LineKind::Summary) => Some(&mut self.summaries),
+                // The first errors are kept; later ones are often consequences.
+                Some(LineKind::Error) => {
+                    Some(&mut self.errors).filter(|used| **used + start.len() <= MIDDLE_BYTES)
                 }
+                None => None,
+            };
+            let is_kept = room.map(|used| *used += start.len()).is_some();
+            self.add(line, is_kept, shown);
+            if self.summaries > MIDDLE_BYTES {
+                self.drop_summaries(shown);
             }
-            Some(LineKind::Error) if shown.len() <= *error_room => {
-                self.errors.push(line());
-                *error_room -= shown.len();
-            }
-            Some(LineKind::Error) | None => {}
         }
-        self.line.clear();
-        self.line_at = self.at;
     }
 
-    fn write(mut self, text: &mut String) {
-        if !self.line.is_empty() {
-            self.end_line();
+    /// Keeps the start of a line, or counts the line as missing.
+    fn add(&mut self, line: &str, is_kept: bool, shown: &mut String) {
+        let mut rest = line;
+        if is_kept {
+            self.mark(shown);
+            let start = first_characters(line, MIDDLE_LINE_CHARS);
+            shown.push_str(start);
+            rest = line.get(start.len()..).unwrap_or_default();
         }
-        let mut lines: Vec<Line> = self.summaries.into_iter().chain(self.errors).collect();
-        lines.sort_by_key(|line| line.at);
-        let mut at = self.from;
-        for line in lines {
-            mark_between(text, at, line.at);
-            text.push_str(&line.text);
-            at = line.at.after(&line.text);
-        }
-        mark_between(text, at, self.at);
+        self.missing.chars += rest.chars().count();
+        self.missing.lines += usize::from(rest.ends_with('\n'));
     }
-}
 
-/// Appends a marker for the text between two positions.
-fn mark_between(text: &mut String, from: Position, to: Position) {
-    // If only the start of a line is shown, its newline does not count as a missing line.
-    let is_within = !text.is_empty() && !text.ends_with('\n');
-    let lines = (to.line_ends - from.line_ends).saturating_sub(usize::from(is_within));
-    mark(text, Missing { chars: to.chars - from.chars, lines });
+    /// Drops the first summary lines. The last ones usually cover the whole run.
+    fn drop_summaries(&mut self, shown: &mut String) {
+        let after = std::mem::take(&mut self.missing);
+        for line in shown.split_off(self.from).split_inclusive('\n') {
+            if let Some(Missing { chars, lines }) = read_mark(line.trim_end()) {
+                self.missing.chars += chars;
+                self.missing.lines += lines;
+                continue;
+            }
+            let is_dropped = self.summaries > MIDDLE_BYTES / 2 && line_kind(line) == Some(LineKind::Summary);
+            self.summaries -= if is_dropped { line.len().min(self.summaries) } else { 0 };
+            self.add(line, !is_dropped, shown);
+        }
+        self.missing.chars += after.chars;
+        self.missing.lines += after.lines;
+    }
+
+    /// Appends a marker for the missing text.
+    fn mark(&mut self, shown: &mut String) {
+        let Missing { chars, lines } = std::mem::take(&mut self.missing);
+        // If only the start of a line is shown, its newline does not count as a missing line.
+        let is_within = !shown.is_empty() && !shown.ends_with('\n');
+        mark(shown, Missing { chars, lines: lines.saturating_sub(usize::from(is_within)) });
+    }
 }
 
 #[cfg(test)]
@@ -223,7 +187,7 @@ mod tests {
             assert_eq!(excerpt(&text, 100, 7), text);
         }
         let long = "line\n".repeat(100_000);
-        let mut whole = Excerpt::whole();
+        let mut whole = Excerpt::with_ends(usize::MAX);
         whole.push(&long);
         assert!(whole.finish() == long && whole.finish().is_empty());
     }

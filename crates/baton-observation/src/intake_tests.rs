@@ -2,7 +2,12 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::read_lenient;
+use crate::{PRIVATE_MARK, read_lenient};
+
+/// Fields that are streamed to the sink.
+const STREAMED: [&str; 3] = ["tool_input", "tool_response", "error"];
+/// Half of the size of the fields.
+const MAX_FIELD_BYTES: usize = 1024 * 1024;
 
 /// Reads a report as a stream. Returns its fields and its output.
 fn large(report: &[u8]) -> (LargeReport<Vec<u8>>, Value) {

@@ -4,7 +4,7 @@
 //! repaired instead of rejected, so that a report is not lost because of an invalid character.
 
 mod reader;
-mod tree;
+mod writer;
 
 use std::io::Read;
 
@@ -12,8 +12,8 @@ use serde_json::Value;
 
 use self::reader::MAX_DEPTH;
 pub use self::reader::ReadError;
-pub(crate) use self::reader::{Container, Visitor, read_to};
-use self::tree::Tree;
+pub(crate) use self::reader::{Container, Event, read_to};
+pub(crate) use self::writer::{BoundedWriter, JsonWriter};
 
 /// Error of the lenient parser.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -38,7 +38,10 @@ pub fn read_lenient(bytes: &[u8]) -> Result<serde_json::Map<String, Value>, Leni
     }
     let value = match serde_json::from_slice(bytes) {
         Ok(value) if !is_deeper(&value, MAX_DEPTH) => value,
-        Ok(_) | Err(_) => repaired(bytes)?,
+        Ok(_) | Err(_) => read_repaired(bytes).map_err(|error| match error {
+            ReadError::Document(error) => error,
+            ReadError::Source(error) | ReadError::Sink(error) => LenientError::NotJson(error.to_string()),
+        })?,
     };
     match value {
         Value::Object(object) => Ok(object),
@@ -49,21 +52,20 @@ pub fn read_lenient(bytes: &[u8]) -> Result<serde_json::Map<String, Value>, Leni
 /// Parses a document as a stream and returns an excerpt: head, tail, and error and summary lines of long texts, and the
 /// first items of long lists.
 pub fn read_excerpt(source: impl Read) -> Result<Value, ReadError> {
-    let mut tree = Tree::bounded();
-    read_to(source, &mut tree)?;
-    Ok(tree.into_root())
+    let mut excerpt = BoundedWriter::excerpt();
+    read_to(source, |event| excerpt.write(event))?;
+    excerpt.into_value()
 }
 
 /// Parses a document that is invalid or nested too deeply.
-fn repaired(bytes: &[u8]) -> Result<Value, LenientError> {
-    let mut tree = Tree::whole();
-    match read_to(bytes, &mut tree) {
-        Ok(()) => Ok(tree.into_root()),
-        Err(ReadError::Document(error)) => Err(error),
-        Err(ReadError::Source(error) | ReadError::Sink(error)) => {
-            Err(LenientError::NotJson(error.to_string()))
-        }
-    }
+fn read_repaired(source: impl Read) -> Result<Value, ReadError> {
+    let mut repaired = JsonWriter::new(Vec::new());
+    read_to(source, |event| repaired.write(event).map(drop))?;
+    parsed(&repaired.sink)
+}
+
+fn parsed(json: &[u8]) -> Result<Value, ReadError> {
+    serde_json::from_slice(json).map_err(|error| LenientError::NotJson(error.to_string()).into())
 }
 
 fn is_deeper(value: &Value, depth: usize) -> bool {
@@ -154,12 +156,6 @@ mod tests {
         }
     }
 
-    fn tree_of(source: impl std::io::Read) -> Value {
-        let mut tree = Tree::whole();
-        read_to(source, &mut tree).unwrap();
-        tree.into_root()
-    }
-
     #[test]
     fn long_texts_are_split_on_character_boundaries() {
         for unit in ["a", "é", "日", "😀", r"\n", r"\u00e9", r"\ud83d\ude00", r"\ud83d"] {
@@ -167,7 +163,7 @@ mod tests {
                 let text = format!("{}{}", "x".repeat(shift), unit.repeat(3 * PIECE_BYTES / unit.len()));
                 let document = format!("{{\"a\":\"{text}\"}}");
                 let expected: Option<Value> = serde_json::from_str(&document).ok();
-                let found = tree_of(document.as_bytes());
+                let found = read_repaired(document.as_bytes()).unwrap();
                 match expected {
                     Some(expected) => assert!(found == expected, "{unit} {shift}"),
                     None => assert!(found["a"].as_str().unwrap().ends_with('\u{fffd}'), "{unit}"),
@@ -207,13 +203,13 @@ mod tests {
             serde::Serialize::serialize(&value, &mut serializer).unwrap();
             let pretty = serializer.into_inner();
             let expected: Value = serde_json::from_slice(&pretty).unwrap();
-            prop_assert_eq!(tree_of(Trickle(&pretty)), expected);
+            prop_assert_eq!(read_repaired(Trickle(&pretty)).unwrap(), expected);
         }
 
         #[test]
         fn valid_documents_are_unchanged(text in any::<String>()) {
             let document = json!({ "a": text }).to_string();
-            prop_assert_eq!(&repaired(document.as_bytes()).unwrap()["a"], &Value::from(text));
+            prop_assert_eq!(&read_repaired(document.as_bytes()).unwrap()["a"], &Value::from(text));
         }
 
         #[test]

@@ -2,6 +2,8 @@
 
 use std::io::{self, Read};
 
+use serde_json::Value;
+
 use super::LenientError;
 
 /// Maximum size of a piece of text in bytes; shorter texts are passed on in one piece.
@@ -14,28 +16,42 @@ pub(super) const MAX_DEPTH: usize = 100;
 const TOO_DEEP: &str = "[nested too deeply]";
 /// Length of the longest escape, a surrogate pair.
 const MAX_ESCAPE_BYTES: usize = r"\ud83d\ude00".len();
-/// Words that some writers use for values that JSON numbers cannot represent.
-const NON_FINITE: [&str; 3] = ["NaN", "Infinity", "-Infinity"];
+/// Values other than numbers, and words that some writers use for values that JSON numbers cannot represent.
+const WORDS: [&str; 6] = ["true", "false", "null", "NaN", "Infinity", "-Infinity"];
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// An object or a list.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Container {
     Object,
     List,
 }
 
-/// Receives the parts of a document in order.
-pub(crate) trait Visitor {
-    /// Called at the start of an object or list.
-    fn begin(&mut self, container: Container) -> io::Result<()>;
-    /// Called with the name of the next member of an object.
-    fn name(&mut self, name: &str) -> io::Result<()>;
-    /// Called at the end of an object or list.
-    fn end(&mut self, container: Container) -> io::Result<()>;
-    /// Called with the next piece of a text.
-    fn text(&mut self, piece: &str, is_last: bool) -> io::Result<()>;
-    /// Called with a number, `true`, `false` or `null` as JSON.
-    fn literal(&mut self, literal: &str) -> io::Result<()>;
+/// A part of a document. The parts are passed on in order.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Event<'a> {
+    /// Start of an object or list.
+    Begin(Container),
+    /// End of an object or list.
+    End(Container),
+    /// Name of the next member of an object.
+    Name(&'a str),
+    /// Next piece of a text.
+    Text { piece: &'a str, is_last: bool },
+    /// A number, `true`, `false` or `null` as JSON.
+    Literal(&'a str),
+}
+
+impl<'a> Event<'a> {
+    /// Returns a text in one piece.
+    pub(crate) const fn text(piece: &'a str) -> Self {
+        Self::Text { piece, is_last: true }
+    }
+
+    /// Returns true for the last part of a value.
+    pub(crate) const fn ends_value(self) -> bool {
+        matches!(self, Self::End(_) | Self::Literal(_) | Self::Text { is_last: true, .. })
+    }
 }
 
 /// Error of the streaming parser.
@@ -47,70 +63,61 @@ pub enum ReadError {
     /// The source cannot be read.
     #[error("cannot read the input: {0}")]
     Source(io::Error),
-    /// The visitor failed, for example because it cannot write.
+    /// The parts cannot be processed, for example because they cannot be written.
     #[error("cannot store the input: {0}")]
     Sink(#[from] io::Error),
 }
 
-/// Parses a whole document and passes its parts to `visitor`.
-pub(crate) fn read_to(source: impl Read, visitor: &mut impl Visitor) -> Result<(), ReadError> {
-    let mut reader =
-        Reader { source, buffer: vec![0; CHUNK_BYTES], at: 0, end: 0, passed: 0, text: Vec::new() };
-    reader.ensure(b"\xef\xbb\xbf".len())?;
-    if reader.window().starts_with(b"\xef\xbb\xbf") {
-        reader.at += 3;
+/// Parses a whole document and passes its parts to `visit`.
+pub(crate) fn read_to(
+    source: impl Read,
+    visit: impl FnMut(Event<'_>) -> io::Result<()>,
+) -> Result<(), ReadError> {
+    let (buffer, text, piece) = (Vec::with_capacity(CHUNK_BYTES), Vec::new(), String::new());
+    let mut reader = Reader { source, visit, buffer, at: 0, passed: 0, text, piece };
+    if reader.ensure(BYTE_ORDER_MARK.len())?.starts_with(BYTE_ORDER_MARK) {
+        reader.at += BYTE_ORDER_MARK.len();
     }
     if reader.next_byte()?.is_none() {
         return Err(LenientError::Empty.into());
     }
-    reader.value(0, visitor)?;
+    reader.value(0)?;
     match reader.next_byte()? {
         None => Ok(()),
         Some(_) => Err(reader.wrong("something follows the document")),
     }
 }
 
-struct Reader<R> {
+struct Reader<R, V> {
     source: R,
+    visit: V,
+    /// Part of the document; the part before `at` is parsed.
     buffer: Vec<u8>,
-    /// Range of the buffer that is not parsed yet.
     at: usize,
-    end: usize,
     /// Number of bytes that were removed from the buffer.
     passed: usize,
-    /// Current text as bytes. Invalid UTF-8 is repaired when a piece is passed on.
+    /// Bytes of the current text that were not passed on.
     text: Vec<u8>,
+    /// Current piece of the text.
+    piece: String,
 }
 
-impl<R: Read> Reader<R> {
-    fn window(&self) -> &[u8] {
-        self.buffer.get(self.at..self.end).unwrap_or_default()
-    }
-
-    /// Reads until `count` bytes are available or the source ends.
-    fn ensure(&mut self, count: usize) -> Result<(), ReadError> {
-        while self.end - self.at < count {
-            if self.end == self.buffer.len() {
-                self.buffer.copy_within(self.at..self.end, 0);
-                self.passed += self.at;
-                self.end -= self.at;
-                self.at = 0;
-            }
-            match self.source.read(self.buffer.get_mut(self.end..).unwrap_or_default()) {
-                Ok(0) => break,
-                Ok(read) => self.end += read,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(ReadError::Source(error)),
-            }
+impl<R: Read, V: FnMut(Event<'_>) -> io::Result<()>> Reader<R, V> {
+    /// Returns the rest of the document, at least `count` bytes of it unless it is shorter.
+    fn ensure(&mut self, count: usize) -> Result<&[u8], ReadError> {
+        if self.buffer.len() - self.at < count {
+            self.buffer.drain(..self.at);
+            self.passed += std::mem::take(&mut self.at);
+            let room = (CHUNK_BYTES - self.buffer.len()) as u64;
+            self.source.by_ref().take(room).read_to_end(&mut self.buffer).map_err(ReadError::Source)?;
         }
-        Ok(())
+        Ok(self.buffer.get(self.at..).unwrap_or_default())
     }
 
     /// Skips whitespace and returns the next byte without consuming it.
     fn next_byte(&mut self) -> Result<Option<u8>, ReadError> {
         loop {
-            self.ensure(1)?;
-            match self.window().first() {
+            match self.ensure(1)?.first() {
                 Some(byte) if byte.is_ascii_whitespace() => self.at += 1,
                 other => return Ok(other.copied()),
             }
@@ -121,141 +128,110 @@ impl<R: Read> Reader<R> {
         LenientError::NotJson(format!("{what} at byte {}", self.passed + self.at)).into()
     }
 
-    fn value(&mut self, depth: usize, visitor: &mut impl Visitor) -> Result<(), ReadError> {
+    /// Consumes the next byte, which must be one of `expected`.
+    fn expect(&mut self, expected: &[u8], problem: &str) -> Result<u8, ReadError> {
+        let byte = self.next_byte()?.filter(|byte| expected.contains(byte));
+        let byte = byte.ok_or_else(|| self.wrong(problem))?;
+        self.at += 1;
+        Ok(byte)
+    }
+
+    fn value(&mut self, depth: usize) -> Result<(), ReadError> {
         match self.next_byte()? {
             Some(b'{' | b'[') if depth == MAX_DEPTH => {
                 self.skip_nested()?;
-                Ok(visitor.text(TOO_DEEP, true)?)
+                Ok((self.visit)(Event::text(TOO_DEEP))?)
             }
-            Some(b'{') => self.container(Container::Object, depth, visitor),
-            Some(b'[') => self.container(Container::List, depth, visitor),
+            Some(b'{') => self.container(Container::Object, b'}', depth),
+            Some(b'[') => self.container(Container::List, b']', depth),
             Some(b'"') => {
                 self.at += 1;
-                self.text(|piece, is_last| visitor.text(piece, is_last))
+                loop {
+                    let is_last = self.next_piece()?;
+                    (self.visit)(Event::Text { piece: &self.piece, is_last })?;
+                    if is_last {
+                        return Ok(());
+                    }
+                }
             }
-            Some(b'-' | b'0'..=b'9' | b'N' | b'I') => self.number(visitor),
-            Some(b't' | b'f' | b'n') => self.word(visitor),
-            Some(_) => Err(self.wrong("a value is expected")),
+            Some(_) => self.scalar(),
             None => Err(self.wrong("a value is missing")),
         }
     }
 
-    fn container(
-        &mut self,
-        container: Container,
-        depth: usize,
-        visitor: &mut impl Visitor,
-    ) -> Result<(), ReadError> {
-        let closing = if container == Container::Object { b'}' } else { b']' };
+    fn container(&mut self, container: Container, closing: u8, depth: usize) -> Result<(), ReadError> {
         self.at += 1;
-        visitor.begin(container)?;
+        (self.visit)(Event::Begin(container))?;
         let mut is_closed = self.next_byte()? == Some(closing);
-        if is_closed {
-            self.at += 1;
-        }
+        self.at += usize::from(is_closed);
         while !is_closed {
             if container == Container::Object {
-                self.name(visitor)?;
+                self.name()?;
             }
-            self.value(depth + 1, visitor)?;
-            is_closed = self.ends(closing)?;
+            self.value(depth + 1)?;
+            is_closed = self.expect(&[b',', closing], "`,` or an end is expected")? == closing;
         }
-        Ok(visitor.end(container)?)
+        Ok((self.visit)(Event::End(container))?)
     }
 
-    /// Parses the name of a member and the colon after it.
-    fn name(&mut self, visitor: &mut impl Visitor) -> Result<(), ReadError> {
-        self.expect(b'"', "a name is expected")?;
-        // A name that is longer than a piece is truncated to its first piece.
-        let mut name = None;
-        self.text(|piece, _| {
-            name.get_or_insert_with(|| piece.to_owned());
-            Ok(())
-        })?;
-        visitor.name(&name.unwrap_or_default())?;
-        self.expect(b':', "`:` is expected")
-    }
-
-    fn expect(&mut self, byte: u8, problem: &str) -> Result<(), ReadError> {
-        if self.next_byte()? != Some(byte) {
-            return Err(self.wrong(problem));
+    /// Parses the name of a member and the colon after it. A name that is longer than a piece is truncated to its
+    /// first piece.
+    fn name(&mut self) -> Result<(), ReadError> {
+        self.expect(b"\"", "a name is expected")?;
+        let mut is_last = self.next_piece()?;
+        (self.visit)(Event::Name(&self.piece))?;
+        while !is_last {
+            is_last = self.next_piece()?;
         }
-        self.at += 1;
-        Ok(())
-    }
-
-    /// Skips a comma or the end of a container. Returns true for the end.
-    fn ends(&mut self, closing: u8) -> Result<bool, ReadError> {
-        match self.next_byte()? {
-            Some(byte) if byte == closing || byte == b',' => {
-                self.at += 1;
-                Ok(byte == closing)
-            }
-            _ => Err(self.wrong("`,` or an end is expected")),
-        }
+        self.expect(b":", "`:` is expected").map(drop)
     }
 
     /// Skips a container that is nested too deeply.
     fn skip_nested(&mut self) -> Result<(), ReadError> {
         let mut open = 0_usize;
         loop {
-            match self.next_byte()? {
-                Some(b'"') => {
-                    self.at += 1;
-                    self.text(|_, _| Ok(()))?;
-                    continue;
-                }
-                Some(b'{' | b'[') => open += 1,
-                Some(b'}' | b']') => open -= 1,
-                Some(_) => {}
-                None => return Err(self.wrong("an end is missing")),
-            }
+            let byte = self.next_byte()?.ok_or_else(|| self.wrong("an end is missing"))?;
             self.at += 1;
-            if open == 0 {
-                return Ok(());
+            match byte {
+                b'"' => while !self.next_piece()? {},
+                b'{' | b'[' => open += 1,
+                b'}' | b']' if open == 1 => return Ok(()),
+                b'}' | b']' => open -= 1,
+                _ => {}
             }
         }
     }
 
-    /// Parses a text after its opening quote and passes it on in pieces.
-    fn text(&mut self, mut pass_on: impl FnMut(&str, bool) -> io::Result<()>) -> Result<(), ReadError> {
-        let mut text = std::mem::take(&mut self.text);
-        text.clear();
+    /// Parses the next piece of a text after its opening quote. Returns true for the last piece.
+    fn next_piece(&mut self) -> Result<bool, ReadError> {
         loop {
             self.ensure(1)?;
-            let window = self.window();
-            if window.is_empty() {
+            let rest = self.buffer.get(self.at..).unwrap_or_default();
+            let rest = rest.get(..PIECE_BYTES - self.text.len()).unwrap_or(rest);
+            let special = rest.iter().position(|byte| matches!(byte, b'"' | b'\\'));
+            let plain = special.unwrap_or(rest.len());
+            let is_last = special.is_some_and(|at| rest.get(at) == Some(&b'"'));
+            if rest.is_empty() {
                 return Err(self.wrong("a text has no end"));
             }
-            let room = PIECE_BYTES - text.len();
-            let window = window.get(..room).unwrap_or(window);
-            let special = window.iter().position(|byte| matches!(byte, b'"' | b'\\'));
-            let plain = special.unwrap_or(window.len());
-            text.extend_from_slice(window.get(..plain).unwrap_or_default());
-            let ends = special.is_some_and(|at| window.get(at) == Some(&b'"'));
-            self.at += plain;
-            if ends {
-                self.at += 1;
-                pass_on(&String::from_utf8_lossy(&text), true)?;
-                self.text = text;
-                return Ok(());
+            self.text.extend_from_slice(rest.get(..plain).unwrap_or_default());
+            self.at += plain + usize::from(is_last);
+            if special.is_some() && !is_last {
+                self.escape()?;
             }
-            if special.is_some() {
-                self.escape(&mut text)?;
-            }
-            if text.len() >= PIECE_BYTES {
-                let whole = complete(&text);
-                let piece = String::from_utf8_lossy(text.get(..whole).unwrap_or_default());
-                pass_on(&piece, false)?;
-                text.drain(..whole);
+            if is_last || self.text.len() >= PIECE_BYTES {
+                let end = if is_last { self.text.len() } else { complete(&self.text) };
+                self.piece.clear();
+                self.piece.push_str(&String::from_utf8_lossy(self.text.get(..end).unwrap_or_default()));
+                self.text.drain(..end);
+                return Ok(is_last);
             }
         }
     }
 
     /// Parses an escape. An invalid escape is kept as written; half of a surrogate pair becomes U+FFFD.
-    fn escape(&mut self, text: &mut Vec<u8>) -> Result<(), ReadError> {
-        self.ensure(MAX_ESCAPE_BYTES)?;
-        let (character, used) = match self.window() {
+    fn escape(&mut self) -> Result<(), ReadError> {
+        let (character, used) = match self.ensure(MAX_ESCAPE_BYTES)? {
             [_, simple @ (b'"' | b'\\' | b'/'), ..] => (char::from(*simple), 2),
             [_, b'b', ..] => ('\u{8}', 2),
             [_, b'f', ..] => ('\u{c}', 2),
@@ -263,48 +239,36 @@ impl<R: Read> Reader<R> {
             [_, b'r', ..] => ('\r', 2),
             [_, b't', ..] => ('\t', 2),
             [_, rest @ ..] => unicode(rest).map_or(('\\', 1), |(character, used)| (character, used + 1)),
-            [] => ('\\', 1),
+            [] => ('\\', 0),
         };
-        self.at += used.min(self.end - self.at);
-        text.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+        self.at += used;
+        self.text.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
         Ok(())
     }
 
-    fn number(&mut self, visitor: &mut impl Visitor) -> Result<(), ReadError> {
-        self.ensure("-Infinity".len())?;
-        if let Some(word) = NON_FINITE.into_iter().find(|word| self.window().starts_with(word.as_bytes())) {
-            self.at += word.len();
-            return Ok(visitor.text(word, true)?);
-        }
+    /// Parses a number or a word. A number that is not finite or out of range becomes a text.
+    fn scalar(&mut self) -> Result<(), ReadError> {
+        let rest = self.ensure("-Infinity".len())?;
+        let word = WORDS.into_iter().find(|word| rest.starts_with(word.as_bytes()));
+        self.at += word.map_or(0, str::len);
         let mut digits = String::new();
-        let mut is_cut = false;
-        loop {
-            self.ensure(1)?;
-            let Some(byte) = self.window().first().filter(|byte| is_of_number(**byte)) else { break };
+        while word.is_none()
+            && let Some(byte) = self.ensure(1)?.first().copied().filter(|byte| is_of_number(*byte))
+        {
             if digits.len() < PIECE_BYTES {
-                digits.push(char::from(*byte));
-            } else {
-                is_cut = true;
+                digits.push(char::from(byte));
             }
             self.at += 1;
         }
-        if !is_cut && serde_json::from_str::<serde_json::Number>(&digits).is_ok() {
-            return Ok(visitor.literal(&digits)?);
+        let scalar = word.unwrap_or(&digits);
+        let is_infinite = scalar.parse::<f64>().is_ok_and(|number| !number.is_finite());
+        if is_infinite || scalar.len() == PIECE_BYTES {
+            return Ok((self.visit)(Event::text(scalar))?);
         }
-        // A number out of range is kept as text.
-        if is_cut || digits.parse::<f64>().is_ok_and(f64::is_infinite) {
-            return Ok(visitor.text(&digits, true)?);
+        if serde_json::from_str::<Value>(scalar).is_err() {
+            return Err(self.wrong("a value is expected"));
         }
-        Err(self.wrong("a number is no number"))
-    }
-
-    fn word(&mut self, visitor: &mut impl Visitor) -> Result<(), ReadError> {
-        self.ensure("false".len())?;
-        let found =
-            ["true", "false", "null"].into_iter().find(|word| self.window().starts_with(word.as_bytes()));
-        let word = found.ok_or_else(|| self.wrong("a value is expected"))?;
-        self.at += word.len();
-        Ok(visitor.literal(word)?)
+        Ok((self.visit)(Event::Literal(scalar))?)
     }
 }
 
@@ -312,14 +276,11 @@ const fn is_of_number(byte: u8) -> bool {
     matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E')
 }
 
-/// Returns the length of a text without an incomplete character at its end.
+/// Returns the length of a text without its last character, which may be incomplete, if that is not ASCII.
 fn complete(text: &[u8]) -> usize {
-    let is_begun = |from: usize| {
-        let begun = std::str::from_utf8(text.get(from..).unwrap_or_default());
-        begun.is_err_and(|error| error.valid_up_to() == 0 && error.error_len().is_none())
-    };
-    let last = text.len().saturating_sub(3)..text.len();
-    last.into_iter().find(|from| is_begun(*from)).unwrap_or(text.len())
+    let last = text.iter().rev().take(4).position(|byte| !matches!(byte, 0x80..=0xBF));
+    let start = last.map(|after| text.len() - after - 1);
+    start.filter(|start| text.get(*start).is_some_and(|byte| !byte.is_ascii())).unwrap_or(text.len())
 }
 
 /// Parses `uXXXX` or a surrogate pair. Returns the character and the number of bytes.

@@ -36,8 +36,7 @@ impl PrivateFilter {
             return Cow::Borrowed(text);
         }
         let mut clean = String::with_capacity(text.len());
-        self.filter_until(text, text.len(), &mut clean);
-        self.is_begun = false;
+        self.apply_to_piece(text, true, &mut clean);
         Cow::Owned(clean)
     }
 
@@ -47,12 +46,8 @@ impl PrivateFilter {
         text.push_str(piece);
         let until = if is_last { text.len() } else { held_from(&text) };
         let done = self.filter_until(&text, until, clean);
-        if is_last {
-            self.is_begun = false;
-            text.clear();
-        } else {
-            text.drain(..done);
-        }
+        text.drain(..done);
+        self.is_begun &= !is_last;
         self.held = text;
     }
 

@@ -1,5 +1,6 @@
 //! Removes private parts and secrets before text is stored.
 
+mod cleaner;
 mod filter;
 
 use std::borrow::Cow;
@@ -8,9 +9,9 @@ use baton_core::observation::{CompressedObservation, SessionSummary};
 use baton_secrets::{redact, redact_json};
 use serde_json::Value;
 
+pub(crate) use self::cleaner::Cleaner;
 pub use self::filter::PRIVATE_MARK;
-pub(crate) use self::filter::PrivateFilter;
-use self::filter::next_tag;
+use self::filter::{PrivateFilter, next_tag};
 
 /// Removes every `<private>…</private>` from a text. An unclosed part extends to the end, because a tool may have
 /// truncated the text.
@@ -20,7 +21,7 @@ pub fn without_private(text: &str) -> Cow<'_, str> {
 
 /// Removes private parts and secrets from all texts of a document.
 pub fn make_private(value: &mut Value) {
-    remove_private(value);
+    remove_private(value, None);
     redact_json(value);
 }
 
@@ -45,37 +46,25 @@ fn redact_all<'a>(texts: impl Iterator<Item = &'a mut String>) {
     }
 }
 
-fn remove_private(value: &mut Value) {
+/// Removes private parts. The items of a list may be the lines or blocks of one text, so that a part may start in one
+/// item and end in a later one. They share the filter of the outermost `list`.
+fn remove_private(value: &mut Value, mut list: Option<&mut PrivateFilter>) {
     match value {
         Value::String(text) => {
-            if let Cow::Owned(clean) = without_private(text) {
+            if let Cow::Owned(clean) = list.unwrap_or(&mut PrivateFilter::default()).apply(text) {
                 *text = clean;
             }
         }
-        Value::Array(_) => filter_list(&mut PrivateFilter::default(), value),
+        Value::Array(items) => {
+            let mut own = PrivateFilter::default();
+            let filter = list.unwrap_or(&mut own);
+            items.iter_mut().for_each(|item| remove_private(item, Some(&mut *filter)));
+        }
         Value::Object(entries) => {
             clean_names(entries);
-            entries.values_mut().for_each(remove_private);
+            entries.values_mut().for_each(|item| remove_private(item, list.as_deref_mut()));
         }
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
-}
-
-/// Removes private parts from a list. Its items may be the lines or blocks of one text, so a part may start in one item
-/// and end in a later one.
-fn filter_list(filter: &mut PrivateFilter, value: &mut Value) {
-    match value {
-        Value::String(text) => {
-            if let Cow::Owned(clean) = filter.apply(text) {
-                *text = clean;
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(|item| filter_list(filter, item)),
-        Value::Object(entries) => {
-            clean_names(entries);
-            entries.values_mut().for_each(|item| filter_list(filter, item));
-        }
-        Value::Number(_) if filter.is_open() => *value = PRIVATE_MARK.into(),
+        Value::Number(_) if list.is_some_and(|filter| filter.is_open()) => *value = PRIVATE_MARK.into(),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }

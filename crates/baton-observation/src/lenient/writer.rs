@@ -1,0 +1,174 @@
+//! Writes the parts of a document as JSON, whole or as an excerpt.
+
+use std::io::{self, Write};
+
+use serde_json::Value;
+
+use super::parsed;
+use super::reader::{Container, Event, ReadError};
+use crate::excerpt::Excerpt;
+
+/// Maximum size of each member of an excerpt in bytes.
+const MEMBER_ROOM: usize = 4 * 1024 * 1024;
+/// Size of a value in bytes without its text.
+const VALUE_COST: usize = 64;
+
+/// Writes compact JSON.
+#[derive(Debug, Clone)]
+pub(crate) struct JsonWriter<W> {
+    pub(crate) sink: W,
+    needs_comma: bool,
+    is_in_text: bool,
+}
+
+impl<W: Write> JsonWriter<W> {
+    pub(crate) const fn new(sink: W) -> Self {
+        Self { sink, needs_comma: false, is_in_text: false }
+    }
+
+    /// Writes the next part and returns the number of bytes.
+    pub(crate) fn write(&mut self, event: Event<'_>) -> io::Result<usize> {
+        let is_in_text = self.is_in_text;
+        let has_comma = self.needs_comma && !matches!(event, Event::End(_));
+        self.is_in_text = matches!(event, Event::Text { is_last: false, .. });
+        self.needs_comma = event.ends_value();
+        let encoded;
+        let json = match event {
+            Event::Begin(Container::Object) => "{",
+            Event::End(Container::Object) => "}",
+            Event::Begin(Container::List) => "[",
+            Event::End(Container::List) => "]",
+            Event::Literal(literal) => literal,
+            Event::Name(name) => {
+                encoded = serde_json::to_string(name)? + ":";
+                &encoded
+            }
+            Event::Text { piece, .. } => {
+                encoded = serde_json::to_string(piece)?;
+                // The quotes are written before the first and after the last piece.
+                let end = encoded.len() - usize::from(self.is_in_text);
+                encoded.get(usize::from(is_in_text)..end).unwrap_or_default()
+            }
+        };
+        if has_comma {
+            self.sink.write_all(b",")?;
+        }
+        self.sink.write_all(json.as_bytes())?;
+        Ok(json.len() + usize::from(has_comma))
+    }
+}
+
+/// Writes a document within limits.
+#[derive(Debug)]
+pub(crate) struct BoundedWriter {
+    json: JsonWriter<Vec<u8>>,
+    text: Excerpt,
+    excess: Excess,
+    /// Remaining bytes.
+    room: usize,
+    /// Size of the JSON, and remaining bytes, before the current member of the document.
+    before: (usize, usize),
+    /// Number of omitted values of each open container.
+    omitted: Vec<usize>,
+    /// Number of open containers that are omitted.
+    omitted_depth: usize,
+}
+
+/// What is done with a member of the document that is too large.
+#[derive(Debug, PartialEq, Eq)]
+enum Excess {
+    /// Its first parts are kept.
+    Truncate,
+    /// It is omitted.
+    Omit,
+}
+
+impl BoundedWriter {
+    /// Keeps excerpts of long texts, and the first parts of a member that is too large.
+    pub(super) const fn excerpt() -> Self {
+        Self::new(Excerpt::bounded(), Excess::Truncate, MEMBER_ROOM)
+    }
+
+    /// Keeps the beginnings of long texts, and omits members that do not fit into `room`.
+    pub(crate) fn fields(room: usize, text_bytes: usize) -> Self {
+        Self::new(Excerpt::beginning(text_bytes), Excess::Omit, room)
+    }
+
+    const fn new(text: Excerpt, excess: Excess, room: usize) -> Self {
+        let json = JsonWriter::new(Vec::new());
+        Self { json, text, excess, room, before: (0, room), omitted: Vec::new(), omitted_depth: 0 }
+    }
+
+    /// Returns the document.
+    pub(crate) fn into_value(self) -> Result<Value, ReadError> {
+        parsed(&self.json.sink)
+    }
+
+    pub(crate) fn write(&mut self, event: Event<'_>) -> io::Result<()> {
+        if self.omitted.len() == 1
+            && self.omitted_depth == 0
+            && matches!(event, Event::Name(_) | Event::End(_))
+        {
+            self.end_member();
+        }
+        match event {
+            Event::End(container) if self.omitted_depth == 0 => {
+                let omitted = self.omitted.pop().unwrap_or_default();
+                if omitted > 0 && container == Container::List {
+                    self.json.write(Event::text(&format!("[... {omitted} more items ...]")))?;
+                }
+                self.json.write(event)?;
+            }
+            _ if self.room == 0 || self.omitted_depth > 0 => self.omit(event),
+            Event::Text { piece, is_last } => {
+                self.text.push(piece);
+                if is_last {
+                    let text = self.text.finish();
+                    self.room = self.room.saturating_sub(text.len() + VALUE_COST);
+                    self.json.write(Event::text(&text))?;
+                }
+            }
+            Event::Name(name) => {
+                // At least 1, because the value of this name must be written as well.
+                self.room = self.room.saturating_sub(name.len()).max(1);
+                self.json.write(event)?;
+            }
+            Event::Begin(_) | Event::End(_) | Event::Literal(_) => {
+                self.room = self.room.saturating_sub(VALUE_COST);
+                self.json.write(event)?;
+                if matches!(event, Event::Begin(_)) {
+                    self.omitted.push(0);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends a member of the document, if there was one, and starts the next.
+    fn end_member(&mut self) {
+        if self.excess == Excess::Truncate {
+            self.room = MEMBER_ROOM;
+            return;
+        }
+        if self.room == 0 {
+            self.json.sink.truncate(self.before.0);
+            self.json.needs_comma = self.before.0 > 1;
+            self.room = self.before.1;
+        }
+        self.before = (self.json.sink.len(), self.room);
+    }
+
+    fn omit(&mut self, event: Event<'_>) {
+        match event {
+            Event::Begin(_) => self.omitted_depth += 1,
+            Event::End(_) => self.omitted_depth -= 1,
+            Event::Name(_) | Event::Text { .. } | Event::Literal(_) => {}
+        }
+        if event.ends_value()
+            && self.omitted_depth == 0
+            && let Some(count) = self.omitted.last_mut()
+        {
+            *count += 1;
+        }
+    }
+}
