@@ -27,19 +27,12 @@ const ZSTD: u8 = 1;
 
 /// Packs raw output: one byte that identifies the encoding, then the encoded bytes.
 pub fn pack_raw(raw: &[u8]) -> Result<Vec<u8>, StoreError> {
-    if raw.len() >= MIN_PACKED_BYTES {
-        let room = zstd::zstd_safe::compress_bound(raw.len());
-        let mut packed = Vec::with_capacity(room + 1);
-        packed.push(ZSTD);
-        let bytes = zstd::bulk::compress(raw, ZSTD_LEVEL)
-            .map_err(|problem| StoreError::corrupt("pending_queue", problem))?;
-        packed.extend_from_slice(&bytes);
-        return Ok(packed);
+    if raw.len() < MIN_PACKED_BYTES {
+        return Ok([&[PLAIN], raw].concat());
     }
-    let mut plain = Vec::with_capacity(raw.len() + 1);
-    plain.push(PLAIN);
-    plain.extend_from_slice(raw);
-    Ok(plain)
+    let bytes = zstd::bulk::compress(raw, ZSTD_LEVEL)
+        .map_err(|problem| StoreError::corrupt("pending_queue", problem))?;
+    Ok([&[ZSTD], bytes.as_slice()].concat())
 }
 
 /// Unpacks raw output that was stored in a row.

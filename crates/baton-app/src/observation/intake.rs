@@ -56,24 +56,16 @@ impl LargeOutput {
 pub struct Intake {
     blobs: Option<BlobFolder>,
     blob: Option<String>,
-    unkept_output: UnkeptOutput,
-}
-
-/// Handling of a large report whose output is over the limit or cannot be written.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum UnkeptOutput {
-    /// The report is rejected.
-    #[default]
-    Reject,
-    /// The report is kept with a text in place of the output.
-    Replace,
+    /// True if output that is over the limit or cannot be written is replaced with a text. Otherwise, the report is
+    /// rejected.
+    replaces_unkept_output: bool,
 }
 
 impl Intake {
     /// Creates an intake. Output that is large after compression is written to `blobs`; without a blob folder it stays
     /// in memory.
     pub const fn new(blobs: Option<BlobFolder>) -> Self {
-        Self { blobs, blob: None, unkept_output: UnkeptOutput::Reject }
+        Self { blobs, blob: None, replaces_unkept_output: false }
     }
 
     /// Accepts reports whose output is over the limit or cannot be written. The output is replaced with a
@@ -81,7 +73,7 @@ impl Intake {
     /// its length.
     #[must_use]
     pub const fn replacing_unkept_output(mut self) -> Self {
-        self.unkept_output = UnkeptOutput::Replace;
+        self.replaces_unkept_output = true;
         self
     }
 
@@ -100,10 +92,7 @@ impl Intake {
         complete: impl FnOnce(&mut Map<String, Value>),
     ) -> Result<Report, Fault> {
         let received = Cell::new(0);
-        let limit = match self.unkept_output {
-            UnkeptOutput::Reject => MAX_REPORT_BYTES,
-            UnkeptOutput::Replace => usize::MAX,
-        };
+        let limit = if self.replaces_unkept_output { usize::MAX } else { MAX_REPORT_BYTES };
         let mut source = Counted { source, received: &received, limit };
         let read = self.read_counted(&mut source, &received, complete);
         if read.is_err() {
@@ -131,32 +120,29 @@ impl Intake {
             Some(name) => name.clone(),
             None => blob_name(&format!("{:032x}", SystemEntropy.bits()?)),
         };
-        let unwritable = |error| fault(ReadError::Sink(error));
         let packer = RawPacker::new(self.blobs.as_ref(), &name)
             .map(|packer| BufWriter::with_capacity(SINK_BYTES, packer));
-        let sink = match (packer, self.unkept_output) {
-            (Err(error), UnkeptOutput::Reject) => return Err(unwritable(error)),
-            (packer, policy) => OutputSink { packer, policy, received, unpacked_bytes: 0 },
-        };
+        let sink = OutputSink { packer, received, unpacked_bytes: 0 };
         let mut large = read_large(Cursor::new(first).chain(source), sink).map_err(fault)?;
         complete(&mut large.fields);
         let fields = std::mem::take(&mut large.fields);
         let (tool_input, raw_bytes) = (large.tool_input.take(), large.output_bytes);
-        let text = |name: &str| fields.get(name).and_then(Value::as_str).map(str::to_owned);
-        let folder = text("root").or_else(|| text("cwd"));
-        let sealed = large.seal(folder.as_deref()).and_then(|sink| {
+        let folder = ["root", "cwd"].into_iter().find_map(|name| fields.get(name)?.as_str());
+        let files = files_of(&tool_input, folder);
+        let sealed = large.seal(folder).and_then(|sink| {
             let raw = sink.packer?.into_inner()?.finish()?;
             Ok((raw, sink.unpacked_bytes))
         });
-        let (raw, unpacked_bytes) = match sealed {
-            Ok(sealed) => sealed,
-            Err(error) if self.unkept_output == UnkeptOutput::Replace => {
-                return Ok(without_output(fields, tool_input, received.get(), &error));
+        match sealed {
+            Ok((raw, unpacked_bytes)) => {
+                let packed = Arc::new(Packed { raw, raw_bytes, files });
+                Ok(Report { fields, output: Some(LargeOutput { packed, unpacked_bytes }) })
             }
-            Err(error) => return Err(unwritable(error)),
-        };
-        let packed = Packed { raw, raw_bytes, files: files_of(&tool_input, folder.as_deref()) };
-        Ok(Report { fields, output: Some(LargeOutput { packed: Arc::new(packed), unpacked_bytes }) })
+            Err(error) if self.replaces_unkept_output => {
+                Ok(without_output(fields, tool_input, received.get(), &error))
+            }
+            Err(error) => Err(fault(ReadError::Sink(error))),
+        }
     }
 
     /// Returns a redacted report as one JSON document.
@@ -191,38 +177,30 @@ impl<R: Read> Read for Counted<'_, R> {
     }
 }
 
-/// Writer that compresses output. With [`UnkeptOutput::Replace`], output is discarded after the first error, so that
-/// the rest of the report is still read.
+/// Writer that compresses output. After the first error, output is discarded, so that the rest of the report is still
+/// read.
 struct OutputSink<'a> {
     packer: io::Result<BufWriter<RawPacker>>,
-    policy: UnkeptOutput,
     received: &'a Cell<usize>,
     unpacked_bytes: u64,
 }
 
 impl Write for OutputSink<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let Ok(packer) = &mut self.packer else { return Ok(bytes.len()) };
-        let written = if self.received.get() > MAX_REPORT_BYTES {
-            Err(io::ErrorKind::FileTooLarge.into())
-        } else {
-            packer.write(bytes)
+        let written = match &mut self.packer {
+            Ok(_) if self.received.get() > MAX_REPORT_BYTES => Err(io::ErrorKind::FileTooLarge.into()),
+            Ok(packer) => packer.write_all(bytes),
+            Err(_) => Ok(()),
         };
-        match (written, self.policy) {
-            (Ok(count), _) => {
-                self.unpacked_bytes += count as u64;
-                Ok(count)
-            }
-            (Err(error), UnkeptOutput::Reject) => Err(error),
-            (Err(error), UnkeptOutput::Replace) => {
-                self.packer = Err(error);
-                Ok(bytes.len())
-            }
+        if let Err(error) = written {
+            self.packer = Err(error);
         }
+        self.unpacked_bytes += bytes.len() as u64;
+        Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.packer.as_mut().map_or(Ok(()), Write::flush)
+        Ok(())
     }
 }
 
