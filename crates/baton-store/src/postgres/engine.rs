@@ -35,11 +35,19 @@ impl PostgresEngine {
         let config = parse(url, timeouts)?;
         // The synchronous client has its own runtime and must not be used on a thread of another one.
         let migrated = std::thread::scope(|scope| {
-            scope.spawn(|| super::migrate::migrate(&mut connect(&config)?, older_schema)).join()
+            let migrate = || {
+                let mut client = connect(&config)?;
+                super::migrate::migrate(&mut client, older_schema)?;
+                // A short process goes on with this connection, because a second one takes several milliseconds.
+                Ok(matches!(threads, Threads::Caller).then_some(client))
+            };
+            scope.spawn(migrate).join()
         });
-        migrated.map_err(|_| StoreError::Broken)??;
+        let client = migrated.map_err(|_| StoreError::Broken)??;
         let pool = match threads {
-            Threads::Caller => Pool::Caller(Mutex::new(Box::new(Runner::new(config, Arc::default())))),
+            Threads::Caller => {
+                Pool::Caller(Mutex::new(Box::new(Runner::new(config, client, Arc::default()))))
+            }
             Threads::Background => background(&config, connections.max(1))?,
         };
         Ok(Self { pool })
@@ -90,7 +98,8 @@ fn background(config: &Address, connections: usize) -> Result<Pool, StoreError> 
     let availability = Arc::<Availability>::default();
     let threads = (0..connections)
         .map(|_| {
-            let (runner, waiting) = (Runner::new(config.clone(), availability.clone()), waiting.clone());
+            let (runner, waiting) =
+                (Runner::new(config.clone(), None, availability.clone()), waiting.clone());
             Builder::new().name("baton-postgres".into()).spawn(move || work_loop(runner, &waiting)).map_err(
                 |source| StoreError::Unavailable {
                     message: "cannot start a store thread".into(),

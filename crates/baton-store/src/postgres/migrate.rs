@@ -26,12 +26,15 @@ pub(super) fn migrate(client: &mut Client, older_schema: OlderSchema) -> Result<
     if found > 0 && older_schema == OlderSchema::Refuse {
         return Err(StoreError::OlderSchema { found, known: LATEST_VERSION });
     }
+    let statement_timeout = client.statement_timeout();
     // The isolation level is explicit because a server may have another default: after the lock is granted, the changes
     // of the previous lock holder must be visible. A failure closes the connection, which rolls everything back.
     begin_migration(client)?;
     let found = newest(client)?;
     run_migrations(client, found, LATEST_VERSION)?;
-    client.batch_execute("COMMIT").map_err(store_error)
+    client.batch_execute("COMMIT").map_err(store_error)?;
+    client.set_statement_timeout(statement_timeout);
+    Ok(())
 }
 
 /// Starts a transaction that changes the schema, with an exclusive lock and long timeouts.
@@ -88,6 +91,5 @@ fn newest(client: &mut Client) -> Result<i64, StoreError> {
 }
 
 fn query(client: &mut Client, sql: &str) -> Result<Vec<Row>, StoreError> {
-    let statement = client.prepare(sql).map_err(store_error)?;
-    client.query(&statement, &[]).map_err(store_error)
+    client.query_once(sql, &[]).map_err(store_error)
 }

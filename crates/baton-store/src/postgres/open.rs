@@ -19,6 +19,11 @@ use crate::store::PostgresTimeouts;
 /// statement and reports it, which leaves the connection usable.
 const ANSWER_GRACE: Duration = Duration::from_secs(1);
 
+/// Settings of every connection. To compile a statement takes longer than to run it. Every search reads the entries that
+/// are not merged into the full-text index yet, so their list is kept short.
+const SETTINGS: &str = "SET synchronous_commit = on; SET idle_in_transaction_session_timeout = '60s'; \
+     SET jit = off; SET gin_pending_list_limit = '512kB'";
+
 /// A server and its TLS settings.
 #[derive(Clone)]
 pub(super) struct Address {
@@ -123,8 +128,8 @@ pub(super) fn try_connect(address: &Address) -> Result<Client, ClientError> {
         Encryption::Verified(connector) => Client::connect(config, connector.clone(), timeouts.connect)?,
     };
     client.set_statement_timeout(timeouts.connect);
-    client.batch_execute("SET synchronous_commit = on; SET idle_in_transaction_session_timeout = '60s'")?;
-    limit_statements(&mut client, timeouts.statement, Scope::Session)?;
+    client.batch_execute(&format!("{SETTINGS}; {}", limits(timeouts.statement, Scope::Session)))?;
+    client.set_statement_timeout(timeouts.statement + ANSWER_GRACE);
     Ok(client)
 }
 
@@ -143,15 +148,18 @@ pub(super) fn limit_statements(
     timeout: Duration,
     scope: Scope,
 ) -> Result<(), ClientError> {
+    client.batch_execute(&limits(timeout, scope))?;
+    client.set_statement_timeout(timeout + ANSWER_GRACE);
+    Ok(())
+}
+
+/// Returns the statements that set the timeouts of the server.
+fn limits(timeout: Duration, scope: Scope) -> String {
     let set = if scope == Scope::Session { "SET" } else { "SET LOCAL" };
     let statement_ms = timeout.as_millis();
     // A lock timeout is reported as such before the statement times out.
     let lock_ms = statement_ms * 4 / 5;
-    client.batch_execute(&format!(
-        "{set} statement_timeout = {statement_ms}; {set} lock_timeout = {lock_ms}"
-    ))?;
-    client.set_statement_timeout(timeout + ANSWER_GRACE);
-    Ok(())
+    format!("{set} statement_timeout = {statement_ms}; {set} lock_timeout = {lock_ms}")
 }
 
 fn tls(roots: RootCertStore) -> Result<MakeRustlsConnect, StoreError> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::error::StoreError;
 use crate::postgres::availability::{Admission, Availability, PROBE_TIMEOUT};
-use crate::postgres::client::ClientError;
+use crate::postgres::client::{Client, ClientError};
 use crate::postgres::open::{Address, try_connect};
 use crate::postgres::sql::{Connection, PostgresTx, is_transient, store_error};
 use crate::store::{Durability, Work};
@@ -50,8 +50,9 @@ impl From<ClientError> for Failed {
 }
 
 impl Runner {
-    pub(super) const fn new(address: Address, availability: Arc<Availability>) -> Self {
-        Self { address, connection: None, availability }
+    /// Creates a runner that uses an open connection first, if there is one.
+    pub(super) fn new(address: Address, open: Option<Client>, availability: Arc<Availability>) -> Self {
+        Self { address, connection: open.map(Connection::new), availability }
     }
 
     /// Runs the work with a bounded number of retries, and finishes it.
