@@ -269,6 +269,15 @@ pub(crate) fn parts<T>(mut all: &[T]) -> impl Iterator<Item = &[T]> {
     })
 }
 
+/// Splits the values of a condition `IN (…)` into parts of 2^n values like [`parts`]. The last part is filled by repeating
+/// its last value, so that most lists need one statement.
+pub(crate) fn filled_parts<T: Clone>(all: &[T]) -> impl Iterator<Item = Vec<T>> {
+    all.chunks(1 << LARGEST_PART).map(|chunk| {
+        let repeated = std::iter::repeat_n(chunk.last(), chunk.len().next_power_of_two() - chunk.len());
+        chunk.iter().chain(repeated.flatten()).cloned().collect()
+    })
+}
+
 /// Base-2 logarithm of the size of the largest part.
 const LARGEST_PART: u32 = 6;
 

@@ -1,13 +1,12 @@
 //! Files that are probably relevant for the next work in a repository, and stored items that match the request.
 
-use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
-use baton_core::observation::{Observation, Turn, user_request};
+use baton_core::observation::user_request;
 use baton_core::recall::{ItemKind, Nearby, terms};
-use baton_core::{Fault, Session, SessionId, shorten};
+use baton_core::{Fault, SessionId, shorten};
 use baton_observation::is_reading;
-use baton_store::{ObservationFilter, Page, RecallFilter, Tx};
+use baton_store::{ObservationFiles, ObservationFilter, Page, RecallFilter, TurnStarts, Tx};
 
 use super::file_scores::{FileScores, MatchKind, RecentUse};
 use super::gather::{BundleRequest, BundleScope};
@@ -36,8 +35,6 @@ const MAX_DESCRIBED: usize = 8;
 /// Maximum length of what was done, and of a line with several files.
 const MAX_CHANGE_CHARS: usize = 60;
 const MAX_LINE_CHARS: usize = 360;
-/// Maximum number of turns of a session that are searched for the turn of a file.
-const MAX_TURNS: u32 = 200;
 
 /// Adds a line for each file, the most relevant first, and for the items that match the request best.
 pub(super) fn add(
@@ -52,7 +49,7 @@ pub(super) fn add(
         session_id: own,
         ..ObservationFilter::default()
     };
-    let observations = tx.observations(&filter, Page::first(MAX_OBSERVATIONS))?;
+    let observations = tx.files_of_observations(&filter, Page::first(MAX_OBSERVATIONS))?;
     let mut scores = FileScores::default();
     add_matches(tx, request, &observations, &mut scores, parts)?;
     add_recent(tx, request, &observations, &mut scores)?;
@@ -65,14 +62,14 @@ pub(super) fn add(
 /// in a line. `observations` are newest first.
 fn file_lines(
     ranked: impl Iterator<Item = (String, String)>,
-    observations: &[Observation],
+    observations: &[ObservationFiles],
 ) -> Vec<BundleLine> {
     let mut lines: Vec<BundleLine> = Vec::new();
     for (place, (path, id)) in ranked.enumerate() {
         let fits = |line: &&mut BundleLine| line.id == id && line.text.len() + path.len() < MAX_LINE_CHARS;
         if place < MAX_DESCRIBED {
-            let changed = observations.iter().find(|seen| seen.compressed.files_touched.contains(&path));
-            let change = changed.map(|seen| change_of(&seen.compressed.title, &path)).unwrap_or_default();
+            let changed = observations.iter().find(|seen| seen.files_touched.contains(&path));
+            let change = changed.map(|seen| change_of(&seen.title, &path)).unwrap_or_default();
             lines.push(BundleLine { section: Section::Files, id, text: format!("{path}{change}") });
         } else if let Some(line) = lines.iter_mut().skip(MAX_DESCRIBED).find(fits) {
             line.text.push_str(&format!(", {path}"));
@@ -100,7 +97,7 @@ fn change_of(title: &str, path: &str) -> String {
 fn add_matches(
     tx: &mut dyn Tx,
     request: &BundleRequest<'_>,
-    observations: &[Observation],
+    observations: &[ObservationFiles],
     scores: &mut FileScores,
     parts: &mut BundleParts,
 ) -> Result<(), Fault> {
@@ -138,10 +135,10 @@ fn add_matches(
     }
     let mut loader = Loader::default();
     let lowest = found.first().map_or(0.0, |best| best.score * RELATED_SCORE);
+    let close = || found.iter().take(MAX_LOADED).take_while(|found| found.score >= lowest);
+    loader.read_observations(tx, close().map(|found| &found.document))?;
     let mut number = 0;
-    for RankedDocument { document, .. } in
-        found.iter().take(MAX_LOADED).take_while(|found| found.score >= lowest)
-    {
+    for RankedDocument { document, .. } in close() {
         if number == MAX_RELATED {
             break;
         }
@@ -165,28 +162,27 @@ fn add_matches(
 fn add_recent(
     tx: &mut dyn Tx,
     request: &BundleRequest<'_>,
-    observations: &[Observation],
+    observations: &[ObservationFiles],
     scores: &mut FileScores,
 ) -> Result<(), Fault> {
-    let mut sessions: HashMap<SessionId, Option<Session>> = HashMap::new();
-    let mut turns = TurnFinder::default();
+    let sessions: BTreeSet<SessionId> = observations.iter().map(|seen| seen.session_id).collect();
+    let sessions: Vec<SessionId> = sessions.into_iter().collect();
+    let starts = tx.turn_starts_of(&sessions)?;
+    let branches = match request.branch {
+        Some(_) => tx.branches_of_sessions(&sessions)?,
+        None => HashMap::new(),
+    };
     let is_other = |id: SessionId| request.session.is_none_or(|own| own.id != id);
     let last = observations.iter().map(|seen| seen.session_id).find(|id| is_other(*id));
     for (age, observation) in observations.iter().enumerate() {
         let id = observation.session_id;
-        if request.branch.is_some()
-            && let Entry::Vacant(unknown) = sessions.entry(id)
-        {
-            unknown.insert(tx.session(id)?);
-        }
-        let branch = sessions.get(&id).and_then(|session| session.as_ref()?.facts.branch.as_deref());
-        let is_same_branch = request.branch.is_some() && branch == request.branch;
+        let is_same_branch = branches.get(&id).is_some_and(|branch| Some(branch.as_str()) == request.branch);
         if observation.files.is_empty() {
             continue;
         }
-        let turn = turns.id_of(tx, observation)?;
+        let turn = turn_of(observation, &starts);
         for path in &observation.files {
-            let is_change = observation.compressed.files_touched.contains(path);
+            let is_change = observation.files_touched.contains(path);
             if is_change || is_file(path) {
                 let is_last_session = last == Some(id);
                 scores.add_recent(path, RecentUse { age, is_change, is_same_branch, is_last_session }, &turn);
@@ -209,22 +205,11 @@ fn is_settings_file(path: &str) -> bool {
     inside.is_some_and(|path| path.starts_with('.'))
 }
 
-/// Finds the turn in which a tool was used.
-#[derive(Default)]
-struct TurnFinder {
-    turns: HashMap<SessionId, Vec<Turn>>,
-}
-
-impl TurnFinder {
-    /// Returns the id of the observation's turn, which is shorter than its own id. Without a turn, returns its own id.
-    fn id_of(&mut self, tx: &mut dyn Tx, observation: &Observation) -> Result<String, Fault> {
-        let turns = match self.turns.entry(observation.session_id) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(unknown) => unknown.insert(tx.turns(observation.session_id, None, MAX_TURNS)?),
-        };
-        let turn = turns.iter().find(|turn| turn.started_at <= observation.captured_at);
-        Ok(turn.map_or_else(|| observation.id.to_string(), |turn| turn.id.to_string()))
-    }
+/// Returns the id of the observation's turn, which is shorter than its own id. Without a turn, returns its own id.
+fn turn_of(observation: &ObservationFiles, starts: &TurnStarts) -> String {
+    let turns = starts.get(&observation.session_id).map(Vec::as_slice).unwrap_or_default();
+    let turn = turns.iter().rev().find(|(_, started_at)| *started_at <= observation.captured_at);
+    turn.map_or_else(|| observation.id.to_string(), |(turn, _)| turn.to_string())
 }
 
 #[cfg(test)]

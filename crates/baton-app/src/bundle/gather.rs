@@ -1,5 +1,7 @@
 //! Fetches the lines of a bundle.
 
+use std::collections::HashMap;
+
 use baton_core::observation::{Turn, TurnStatus, is_interruption, user_request};
 use baton_core::recall::{ItemKind, MarkKind, Nearby};
 use baton_core::task::TaskStatus;
@@ -245,7 +247,9 @@ fn captured_goal(handoff: &Handoff) -> Option<String> {
 
 /// Adds the latest request that was not finished.
 fn add_unfinished_turn(tx: &mut dyn Tx, sessions: &[Session], parts: &mut BundleParts) -> Result<(), Fault> {
-    for session in sessions {
+    let ids: Vec<SessionId> = sessions.iter().map(|session| session.id).collect();
+    let with_turns = tx.sessions_with_turns(&ids)?;
+    for session in sessions.iter().filter(|session| with_turns.contains(&session.id)) {
         let mut turns = tx.turns(session.id, None, 2)?.into_iter();
         let latest = turns.next();
         // Some clients report an interruption as a prompt.
@@ -331,8 +335,8 @@ fn add_agents(
     for session in others.iter().take(MAX_AGENTS) {
         let filter = ObservationFilter { session_id: Some(session.id), ..ObservationFilter::default() };
         let mut files: Vec<String> = Vec::new();
-        for observation in tx.observations(&filter, Page::first(OBSERVATIONS_OF_AGENT))? {
-            for file in observation.compressed.files_touched {
+        for observation in tx.files_of_observations(&filter, Page::first(OBSERVATIONS_OF_AGENT))? {
+            for file in observation.files_touched {
                 if files.len() < FILES_OF_AGENT && !files.contains(&file) {
                     files.push(file);
                 }
@@ -352,20 +356,16 @@ fn add_summaries(
     nearby: &Nearby,
     parts: &mut BundleParts,
 ) -> Result<(), Fault> {
-    let mut added = 0;
-    for session in sessions {
-        if added == MAX_SUMMARIES {
-            break;
-        }
-        let Some(stored) = tx.summary(session.id)?.filter(|stored| !stored.summary.summary.trim().is_empty())
-        else {
-            continue;
-        };
-        added += 1;
+    let sessions: Vec<Session> = sessions.collect();
+    let ids: Vec<SessionId> = sessions.iter().map(|session| session.id).collect();
+    let mut texts = tx.summary_texts(&ids)?;
+    texts.retain(|_, text| !text.trim().is_empty());
+    let with_text = sessions.iter().filter_map(|session| Some((session, texts.get(&session.id)?)));
+    for (session, text) in with_text.take(MAX_SUMMARIES) {
         let branch = session.facts.branch.as_ref().map_or_else(String::new, |branch| format!(" on {branch}"));
         let day = session.created_at.day();
         let label = unmerged_label(nearby, &session.tuple.repo, session.facts.branch.as_deref());
-        let text = format!("{}{branch}, {day}{label}: {}", session.tuple.agent, stored.summary.summary);
+        let text = format!("{}{branch}, {day}{label}: {text}", session.tuple.agent);
         parts.lines.push(line(Section::Recent, session.id, text));
     }
     Ok(())
@@ -386,7 +386,13 @@ fn add_notes(
         kind: None,
         file: None,
     };
-    for note in tx.notes(&filter, Page::first(MAX_NOTES))? {
+    let notes = tx.notes(&filter, Page::first(MAX_NOTES))?;
+    let mut branches = HashMap::new();
+    if !nearby.unmerged.is_empty() {
+        let sessions: Vec<SessionId> = notes.iter().filter_map(|note| note.session_id).collect();
+        branches = tx.branches_of_sessions(&sessions)?;
+    }
+    for note in notes {
         let section = match note.kind {
             NoteKind::Decision => Section::Decided,
             NoteKind::Rejected => Section::Rejected,
@@ -396,10 +402,8 @@ fn add_notes(
         };
         if !parts.lines.iter().any(|line| line.text.contains(&note.text)) {
             let place = note.file.map_or_else(String::new, |file| format!(" ({file})"));
-            let session = note.session_id.filter(|_| !nearby.unmerged.is_empty());
-            let session = session.map(|id| tx.session(id)).transpose()?.flatten();
-            let branch = session.and_then(|session| session.facts.branch);
-            let label = unmerged_label(nearby, &note.repo, branch.as_deref());
+            let branch = note.session_id.and_then(|id| branches.get(&id));
+            let label = unmerged_label(nearby, &note.repo, branch.map(String::as_str));
             parts.lines.push(line(section, note.id, format!("{}{place}{label}", note.text)));
         }
     }

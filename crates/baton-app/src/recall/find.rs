@@ -68,6 +68,7 @@ pub(crate) struct RankedDocument {
 pub fn find(tx: &mut dyn Tx, asked: &Find, now: Timestamp) -> Result<Vec<Found>, StoreError> {
     let (query, _, ranked) = rank_documents(tx, asked, now)?;
     let mut loader = Loader::default();
+    loader.read_observations(tx, ranked.iter().map(|ranked| &ranked.document))?;
     let mut found = Vec::new();
     for RankedDocument { document, score, why, .. } in ranked {
         let Some(item) = loader.load_indexed(tx, &document)? else { continue };

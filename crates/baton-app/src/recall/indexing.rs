@@ -19,8 +19,7 @@ const MAX_BATCHES_BEFORE_READING: usize = 16;
 
 /// Indexes one batch of items. Returns the number of items in it; 0 if nothing is left.
 pub fn index_some(store: &Store) -> Result<usize, Fault> {
-    let pending = store.read(|tx| Ok::<_, Fault>(!tx.is_index_built()? || !tx.pending_items(1)?.is_empty()));
-    if !pending.wait()? {
+    if !store.read(|tx| Ok::<_, Fault>(tx.has_items_to_index()?)).wait()? {
         return Ok(0);
     }
     // The index can be rebuilt, so it needs no disk sync of its own.

@@ -92,6 +92,7 @@ impl Item {
 pub(crate) struct Loader {
     sessions: HashMap<SessionId, Option<Session>>,
     turns: HashMap<SessionId, Vec<(TurnId, Timestamp)>>,
+    observations: HashMap<ObservationId, Observation>,
 }
 
 impl Loader {
@@ -117,6 +118,19 @@ impl Loader {
         }
     }
 
+    /// Reads the observations of documents at once, for [`load_indexed`](Self::load_indexed).
+    pub(crate) fn read_observations<'a>(
+        &mut self,
+        tx: &mut dyn Tx,
+        documents: impl Iterator<Item = &'a Document>,
+    ) -> Result<(), StoreError> {
+        let documents = documents.filter(|document| document.kind == ItemKind::Observation);
+        let ids: Vec<ObservationId> = documents.filter_map(|document| document.item.parse().ok()).collect();
+        let found = tx.observations_with_ids(&ids)?;
+        self.observations.extend(found.into_iter().map(|observation| (observation.id, observation)));
+        Ok(())
+    }
+
     /// Reads the item of a document. What the index knows about it is not read again.
     pub(crate) fn load_indexed(
         &mut self,
@@ -127,7 +141,11 @@ impl Loader {
             (ItemKind::Observation, Ok(id)) => {
                 let turn = document.turn.as_deref().and_then(|turn| turn.parse().ok());
                 let (branch, agent) = (document.branch.clone(), document.agent.clone());
-                Ok(tx.observation(id)?.map(|found| observation_item(found, turn, branch, agent)))
+                let found = match self.observations.remove(&id) {
+                    Some(found) => Some(found),
+                    None => tx.observation(id)?,
+                };
+                Ok(found.map(|found| observation_item(found, turn, branch, agent)))
             }
             (kind, _) => self.load(tx, kind, &document.item),
         }

@@ -4,7 +4,7 @@ use baton_core::recall::{Mark, MarkKind};
 use baton_core::{Repo, Venture};
 
 use crate::error::StoreError;
-use crate::sql::{Columns, QueryBuilder, RowReader, parts};
+use crate::sql::{Columns, QueryBuilder, RowReader, filled_parts};
 use crate::tx::Tx;
 
 /// Condition that excludes rejected and superseded items of a list. The argument is the id of the item.
@@ -74,9 +74,9 @@ impl dyn Tx + '_ {
     /// Finds the marks of items.
     pub fn marks_of(&mut self, items: &[&str]) -> Result<Vec<Mark>, StoreError> {
         let mut found = Vec::new();
-        for part in parts(items) {
+        for part in filled_parts(items) {
             let mut query = QueryBuilder::new(SELECT);
-            query.among("item", part.iter().copied());
+            query.among("item", part);
             found.extend(self.query(query.sql(), query.params(), &mut read)?);
         }
         Ok(found)

@@ -33,7 +33,7 @@ pub use forget::ForgetFilter;
 pub use handoff::{Acknowledgement, HandoffFilter};
 pub use mark::MarkFilter;
 pub use note::NoteFilter;
-pub use observation::ObservationFilter;
+pub use observation::{ObservationFiles, ObservationFilter};
 pub use queue::{NewQueueItem, PurgedItems, QueueClaim, QueueItem, QueueRelease, RawOutput};
 pub use recall::{PendingItem, RecallFilter, TimelinePosition};
 pub use recall_match::MatchPlan;
@@ -41,7 +41,7 @@ pub use request::{LoggedRequest, RequestFilter, RequestPage};
 pub use session::{SessionCounts, SessionFilter};
 pub use summary::{NewSummary, StoredSummary, SummaryClaim};
 pub use task::TaskFilter;
-pub use turn::TurnEnd;
+pub use turn::{TurnEnd, TurnStarts};
 pub use usage::{DailyUsage, Spent};
 pub use workflow::WorkflowFilter;
 

@@ -10,7 +10,7 @@ use baton_core::{ObservationId, Repo, SessionId, Timestamp, Ulid, Venture};
 use crate::error::StoreError;
 use crate::page::Page;
 use crate::rows::mark::and_visible;
-use crate::sql::{Columns, Param, QueryBuilder, RowReader, json, parts};
+use crate::sql::{Columns, Param, QueryBuilder, RowReader, filled_parts, json, parts};
 use crate::tx::Tx;
 
 /// Filter for observations. Absent conditions match every observation.
@@ -26,6 +26,35 @@ pub struct ObservationFilter {
     pub tool_name: Option<String>,
     /// File that the observation mentions: its whole path, or the last components of the path.
     pub file: Option<String>,
+}
+
+/// The files of an observation, without its texts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ObservationFiles {
+    /// The observation.
+    pub id: ObservationId,
+    /// Session of the observation.
+    pub session_id: SessionId,
+    /// Title of the observation.
+    pub title: String,
+    /// Files that the observation mentions.
+    pub files: Vec<String>,
+    /// Files that the tool changed.
+    pub files_touched: Vec<String>,
+    /// Time of capture.
+    pub captured_at: Timestamp,
+}
+
+fn read_files(columns: &dyn Columns) -> Result<ObservationFiles, StoreError> {
+    let row = RowReader { table: "observations", columns };
+    Ok(ObservationFiles {
+        id: row.parsed(0)?,
+        session_id: row.parsed(1)?,
+        title: row.text(2)?,
+        files: row.json(3)?,
+        files_touched: row.json(4)?,
+        captured_at: row.time(5)?,
+    })
 }
 
 const COLUMNS: &str = "id, queue_id, session_id, venture, repo, tool_name, tool_use_id, title, summary, detail, \
@@ -62,6 +91,16 @@ fn read(columns: &dyn Columns) -> Result<Observation, StoreError> {
         compressed_at: row.time(20)?,
     })
 }
+
+/// Columns of a list and how a row of them is read.
+struct Rows<T> {
+    columns: &'static str,
+    read: fn(&dyn Columns) -> Result<T, StoreError>,
+}
+
+const WHOLE: Rows<Observation> = Rows { columns: COLUMNS, read };
+const FILES: Rows<ObservationFiles> =
+    Rows { columns: "id, session_id, title, files, files_touched, captured_at", read: read_files };
 
 /// Returns the last component of a path.
 fn name_of(path: &str) -> &str {
@@ -168,13 +207,18 @@ fn insert_part(tx: &mut dyn Tx, observations: &[Observation]) -> Result<usize, S
 
 /// Lists observations with one statement. Conditions on a repository or a tool use an index only together with a single
 /// venture, a session or a file.
-fn select(tx: &mut dyn Tx, filter: &ObservationFilter, page: Page) -> Result<Vec<Observation>, StoreError> {
+fn select<T>(
+    tx: &mut dyn Tx,
+    filter: &ObservationFilter,
+    page: Page,
+    rows: Rows<T>,
+) -> Result<Vec<T>, StoreError> {
     let below = page.below(ObservationId::PREFIX);
     let session = filter.session_id.map(|id| id.to_string());
     let ending = filter.file.as_ref().map(|file| format!("/{file}"));
     let columns = ConditionColumns::of(filter, |sqlite, postgres| tx.pick(sqlite, postgres));
     let mut query = QueryBuilder::new("SELECT ");
-    query.text(COLUMNS).with(" FROM observations WHERE id < $?", &below);
+    query.text(rows.columns).with(" FROM observations WHERE id < $?", &below);
     if let Some(ventures) = &filter.ventures {
         of_ventures(&mut query, columns.venture, ventures);
     }
@@ -199,7 +243,7 @@ fn select(tx: &mut dyn Tx, filter: &ObservationFilter, page: Page) -> Result<Vec
         query.text(")");
     }
     query.text(and_visible!("observations.id")).with(" ORDER BY id DESC LIMIT $?", page.limit);
-    tx.query(query.sql(), query.params(), &mut read)
+    tx.query(query.sql(), query.params(), &mut |columns| (rows.read)(columns))
 }
 
 /// Lists the observations of each venture separately and merges the lists. Every index on a repository or a tool begins
@@ -214,7 +258,7 @@ fn select_by_venture(
     let mut newest = Vec::new();
     for venture in ventures {
         let of_one = ObservationFilter { ventures: Some(vec![venture.clone()]), ..filter.clone() };
-        newest.extend(select(tx, &of_one, page)?);
+        newest.extend(select(tx, &of_one, page, WHOLE)?);
         newest.sort_unstable_by_key(|observation: &Observation| Reverse(observation.id));
         newest.dedup_by_key(|observation| observation.id);
         newest.truncate(limit);
@@ -251,11 +295,11 @@ impl dyn Tx + '_ {
 
     /// Finds observations by id, in any order.
     pub fn observations_with_ids(&mut self, ids: &[ObservationId]) -> Result<Vec<Observation>, StoreError> {
-        let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
         let mut found = Vec::with_capacity(ids.len());
-        for part in parts(&ids) {
+        for part in filled_parts(ids) {
+            let part: Vec<String> = part.iter().map(ToString::to_string).collect();
             let mut query = QueryBuilder::new("SELECT ");
-            query.text(COLUMNS).text(" FROM observations WHERE ").among("id", part);
+            query.text(COLUMNS).text(" FROM observations WHERE ").among("id", &part);
             found.extend(self.query(query.sql(), query.params(), &mut read)?);
         }
         Ok(found)
@@ -270,14 +314,23 @@ impl dyn Tx + '_ {
         let narrowed = filter.file.is_some() || filter.session_id.is_some();
         let of_part = filter.repo.is_some() || filter.tool_name.is_some();
         match &filter.ventures {
-            _ if narrowed => select(self, filter, page),
+            _ if narrowed => select(self, filter, page, WHOLE),
             None if of_part => {
                 let ventures = known_ventures(self)?;
                 select_by_venture(self, filter, &ventures, page)
             }
             Some(ventures) if ventures.len() > 1 => select_by_venture(self, filter, ventures, page),
-            _ => select(self, filter, page),
+            _ => select(self, filter, page, WHOLE),
         }
+    }
+
+    /// Lists the files of observations of one session or venture that are not rejected or superseded, newest first.
+    pub fn files_of_observations(
+        &mut self,
+        filter: &ObservationFilter,
+        page: Page,
+    ) -> Result<Vec<ObservationFiles>, StoreError> {
+        select(self, filter, page, FILES)
     }
 
     /// Lists the observations of a session that were captured in a period, oldest first. Without `until` it has no end.

@@ -156,6 +156,10 @@ pub(crate) fn ask_for_observations(rows: &mut dyn Tx) {
     rows.count_observations_since(now).unwrap();
 
     rows.turns(session, None, 10).unwrap();
+    rows.turn_starts_of(&[session]).unwrap();
+    rows.sessions_with_turns(&[session]).unwrap();
+    rows.branches_of_sessions(&[session]).unwrap();
+    rows.summary_texts(&[session]).unwrap();
     rows.observations_between(session, now, Some(now), 10).unwrap();
     rows.abandon_turn(session, now).unwrap();
     let turn = Turn {

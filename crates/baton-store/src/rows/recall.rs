@@ -14,7 +14,7 @@ use super::recall_match::{MatchPlan, fts5_expression, tsquery};
 use super::recall_scope::{conditions, required_terms, scope_of, touches};
 use crate::archive::INDEX_TABLES;
 use crate::error::StoreError;
-use crate::sql::{Columns, Lock, Param, QueryBuilder, RowReader, json, parts};
+use crate::sql::{Columns, Lock, Param, QueryBuilder, RowReader, filled_parts, json, parts};
 use crate::tx::Tx;
 
 /// Filter for documents. Absent conditions match every document.
@@ -232,6 +232,17 @@ impl dyn Tx + '_ {
         Ok(found.is_some())
     }
 
+    /// Returns true if items must be indexed.
+    pub fn has_items_to_index(&mut self) -> Result<bool, StoreError> {
+        let found = self.query_one(
+            "SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM recall_state WHERE name = 'built') \
+             OR (SELECT min(id) FROM recall_pending) IS NOT NULL",
+            &[],
+            &mut |_| Ok(()),
+        )?;
+        Ok(found.is_some())
+    }
+
     /// Enqueues every item of the store and marks the index as built.
     pub fn enqueue_everything(&mut self) -> Result<(), StoreError> {
         self.run("DELETE FROM recall_pending", &[])?;
@@ -384,9 +395,9 @@ impl dyn Tx + '_ {
             let Some((documents, length)) = total else { continue };
             corpus.documents += documents;
             corpus.length += length;
-            for part in parts(terms) {
+            for part in filled_parts(terms) {
                 let mut query = QueryBuilder::new("SELECT term, documents FROM recall_terms WHERE ");
-                query.with("venture = $? AND ", venture.as_str()).among("term", part.iter().copied());
+                query.with("venture = $? AND ", venture.as_str()).among("term", part);
                 for (term, documents) in self.query(query.sql(), query.params(), &mut |columns| {
                     let row = RowReader { table: "recall_terms", columns };
                     Ok((row.text(0)?, row.unsigned(1)?))
@@ -443,7 +454,7 @@ impl dyn Tx + '_ {
         let ranges: Vec<(&String, i64, i64)> =
             sessions.iter().zip(places).map(|(session, (_, first, last))| (session, *first, *last)).collect();
         let mut found = Vec::new();
-        for part in parts(&ranges) {
+        for part in filled_parts(&ranges) {
             let mut query = QueryBuilder::new("SELECT ");
             query.text(COLUMNS).text(" FROM recall_documents WHERE place IS NOT NULL AND (");
             for (index, (session, first, last)) in part.iter().enumerate() {

@@ -1,5 +1,7 @@
 //! Rows of sessions.
 
+use std::collections::HashMap;
+
 use baton_core::{
     Agent, ClientSessionId, EndReason, Repo, Session, SessionFacts, SessionId, SessionStatus, SessionTuple,
     Timestamp, Track, TrackFilter, Ulid, Venture,
@@ -7,7 +9,7 @@ use baton_core::{
 
 use crate::error::StoreError;
 use crate::page::Page;
-use crate::sql::{Columns, Lock, QueryBuilder, RowReader, json};
+use crate::sql::{Columns, Lock, QueryBuilder, RowReader, filled_parts, json};
 use crate::tx::Tx;
 
 /// Filter for lists of sessions.
@@ -250,6 +252,24 @@ impl dyn Tx + '_ {
     /// Finds a session.
     pub fn session(&mut self, id: SessionId) -> Result<Option<Session>, StoreError> {
         self.query_one(select!("WHERE id = $1"), &[(&id.to_string()).into()], &mut read)
+    }
+
+    /// Returns the branches of sessions that have one.
+    pub fn branches_of_sessions(
+        &mut self,
+        sessions: &[SessionId],
+    ) -> Result<HashMap<SessionId, String>, StoreError> {
+        let mut found = HashMap::new();
+        for part in filled_parts(sessions) {
+            let part: Vec<String> = part.iter().map(ToString::to_string).collect();
+            let mut query = QueryBuilder::new("SELECT id, branch FROM sessions WHERE ");
+            query.among("id", &part).text(" AND branch IS NOT NULL");
+            found.extend(self.query(query.sql(), query.params(), &mut |columns| {
+                let row = RowReader { table: "sessions", columns };
+                Ok((row.parsed(0)?, row.text(1)?))
+            })?);
+        }
+        Ok(found)
     }
 
     /// Finds a session and locks it against other changes until this transaction ends.

@@ -1,11 +1,13 @@
 //! Rows of session summaries.
 
+use std::collections::HashMap;
+
 use baton_core::observation::{Provenance, SessionSummary};
 use baton_core::recall::ItemKind;
 use baton_core::{ObservationId, SessionId, Timestamp};
 
 use crate::error::StoreError;
-use crate::sql::{Columns, QueryBuilder, RowReader, json};
+use crate::sql::{Columns, QueryBuilder, RowReader, filled_parts, json};
 use crate::tx::Tx;
 
 /// A stored session summary.
@@ -99,6 +101,24 @@ impl dyn Tx + '_ {
             &[(&session.to_string()).into()],
             &mut read_summary,
         )
+    }
+
+    /// Returns the texts of the summaries of sessions.
+    pub fn summary_texts(
+        &mut self,
+        sessions: &[SessionId],
+    ) -> Result<HashMap<SessionId, String>, StoreError> {
+        let mut found = HashMap::new();
+        for part in filled_parts(sessions) {
+            let part: Vec<String> = part.iter().map(ToString::to_string).collect();
+            let mut query = QueryBuilder::new("SELECT session_id, summary FROM summaries WHERE ");
+            query.among("session_id", &part).text(" AND made_at IS NOT NULL");
+            found.extend(self.query(query.sql(), query.params(), &mut |columns| {
+                let row = RowReader { table: "summaries", columns };
+                Ok((row.parsed(0)?, row.text(1)?))
+            })?);
+        }
+        Ok(found)
     }
 
     /// Claims due summaries until `lease_until`.

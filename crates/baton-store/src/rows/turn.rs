@@ -1,11 +1,13 @@
 //! Rows of chat turns.
 
+use std::collections::{HashMap, HashSet};
+
 use baton_core::observation::{Turn, TurnId, TurnStatus};
 use baton_core::recall::ItemKind;
 use baton_core::{SessionId, Timestamp};
 
 use crate::error::StoreError;
-use crate::sql::{Columns, RowReader};
+use crate::sql::{Columns, QueryBuilder, RowReader, filled_parts};
 use crate::tx::Tx;
 
 /// The end of a turn.
@@ -22,6 +24,9 @@ pub struct TurnEnd {
     /// Time of the end.
     pub at: Timestamp,
 }
+
+/// Ids and start times of turns by session.
+pub type TurnStarts = HashMap<SessionId, Vec<(TurnId, Timestamp)>>;
 
 const COLUMNS: &str =
     "id, session_id, prompt, closing, status, failure, started_at, ended_at, compact_summary";
@@ -184,6 +189,37 @@ impl dyn Tx + '_ {
         let before = before.map_or(i64::MAX, TurnId::number);
         self.query(&sql, &[(&session.to_string()).into(), before.into(), limit.into()], &mut read)
     }
+
+    /// Returns those of the sessions that have turns.
+    pub fn sessions_with_turns(&mut self, sessions: &[SessionId]) -> Result<HashSet<SessionId>, StoreError> {
+        let mut found = HashSet::new();
+        for part in filled_parts(sessions) {
+            let part: Vec<String> = part.iter().map(ToString::to_string).collect();
+            let mut query = QueryBuilder::new("SELECT DISTINCT session_id FROM chat_turns WHERE ");
+            query.among("session_id", &part);
+            found.extend(self.query::<SessionId>(query.sql(), query.params(), &mut |columns| {
+                RowReader { table: "chat_turns", columns }.parsed(0)
+            })?);
+        }
+        Ok(found)
+    }
+
+    /// Lists the ids and start times of the turns of sessions, oldest first.
+    pub fn turn_starts_of(&mut self, sessions: &[SessionId]) -> Result<TurnStarts, StoreError> {
+        let mut found = TurnStarts::new();
+        for part in filled_parts(sessions) {
+            let part: Vec<String> = part.iter().map(ToString::to_string).collect();
+            let mut query = QueryBuilder::new("SELECT session_id, id, started_at FROM chat_turns WHERE ");
+            query.among("session_id", &part).text(" ORDER BY id");
+            self.each_row(query.sql(), query.params(), &mut |columns| {
+                let row = RowReader { table: "chat_turns", columns };
+                found.entry(row.parsed(0)?).or_default().push((TurnId::new(row.int(1)?), row.time(2)?));
+                Ok(())
+            })?;
+        }
+        Ok(found)
+    }
+
     /// Lists the ids and start times of the turns of a session, oldest first.
     pub fn turn_starts(&mut self, session: SessionId) -> Result<Vec<(TurnId, Timestamp)>, StoreError> {
         self.query(

@@ -191,6 +191,7 @@ macro_rules! store_contract {
             }
             turn {
                 turns_are_started_ended_and_listed,
+                turns_of_sessions_are_found_together,
                 repeated_end_keeps_the_closing_message,
                 open_turn_becomes_unfinished,
                 compact_summaries_belong_to_the_latest_turn,

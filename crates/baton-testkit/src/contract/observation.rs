@@ -4,7 +4,7 @@ use baton_core::observation::{
     CompressedObservation, FunctionAction, FunctionChange, Observation, Provenance, SessionSummary,
 };
 use baton_core::{Cursor, ObservationId, Timestamp, Ulid};
-use baton_store::{NewSummary, ObservationFilter, Page, Store, StoreError, StoredSummary};
+use baton_store::{NewSummary, ObservationFiles, ObservationFilter, Page, Store, StoreError, StoredSummary};
 
 use super::fixture::{AWKWARD, Dice, NOW, earlier, later, observation, observation_id, session_id};
 use super::store::{TestStore, read, try_write, write};
@@ -200,6 +200,16 @@ fn assert_lists(store: &Store, filter: &ObservationFilter, all: &[Observation]) 
         paged.extend(found);
     }
     assert_eq!(paged, expected, "by pages: {filter:?}");
+    let (asked, files_of) = (filter.clone(), |one: &Observation| ObservationFiles {
+        id: one.id,
+        session_id: one.session_id,
+        title: one.compressed.title.clone(),
+        files: one.files.clone(),
+        files_touched: one.compressed.files_touched.clone(),
+        captured_at: one.captured_at,
+    });
+    let files = read(store, move |tx| tx.files_of_observations(&asked, Page::first(1_000)));
+    assert_eq!(files, expected.iter().map(files_of).collect::<Vec<_>>(), "files: {filter:?}");
 }
 
 /// Each filter alone returns the matching observations, newest first. A file is found by its path and by any suffix of

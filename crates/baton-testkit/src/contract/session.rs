@@ -36,7 +36,10 @@ pub fn reads_back_every_field(store: &TestStore) {
         insert(store, &written);
         assert_eq!(find(store, written.id), Some(written.clone()));
         let id = written.id;
-        assert_eq!(write(store, move |tx| tx.lock_session(id)), Some(written));
+        assert_eq!(write(store, move |tx| tx.lock_session(id)), Some(written.clone()));
+        let branch = written.facts.branch.map(|branch| (id, branch));
+        let branches = read(store, move |tx| tx.branches_of_sessions(&[id]));
+        assert_eq!(branches, branch.into_iter().collect());
     }
 }
 

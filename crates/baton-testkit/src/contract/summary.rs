@@ -97,6 +97,9 @@ pub fn reads_back_every_field(store: &TestStore) {
     let shorter = plain("shorter");
     let provenance = Provenance { tokens_in: 1 << 41, tokens_out: 1 << 42, ..shorter.provenance.clone() };
     assert_eq!(find(store, mine), Some(StoredSummary { provenance, ..shorter }));
+    ask(store, other, NOW);
+    let texts = read(store, move |tx| tx.summary_texts(&[other, mine]));
+    assert_eq!(texts, [(mine, "shorter".to_owned())].into());
 }
 
 /// A requested summary that was not created yet is not found.

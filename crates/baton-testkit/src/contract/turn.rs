@@ -61,6 +61,27 @@ pub fn turns_are_started_ended_and_listed(store: &TestStore) {
     assert_eq!(read(store, move |tx| tx.next_turn(&after_third)), None);
 }
 
+/// The turns of several sessions are found with one call.
+pub fn turns_of_sessions_are_found_together(store: &TestStore) {
+    let sessions: Vec<SessionId> = (0..70).map(|_| session_id()).collect();
+    for (number, session) in sessions.iter().enumerate().filter(|(number, _)| number % 2 == 0) {
+        let number = u64::try_from(number).unwrap();
+        start(store, *session, "first", number);
+        start(store, *session, "second", number + 1);
+    }
+    let (asked, again) = (sessions.clone(), sessions.clone());
+    let starts = read(store, move |tx| tx.turn_starts_of(&asked));
+    let with_turns = read(store, move |tx| tx.sessions_with_turns(&again));
+    for (number, session) in sessions.iter().enumerate() {
+        let session = *session;
+        let expected = read(store, move |tx| tx.turn_starts(session));
+        assert_eq!(expected.len(), if number % 2 == 0 { 2 } else { 0 });
+        assert_eq!(starts.get(&session).cloned().unwrap_or_default(), expected);
+        assert_eq!(with_turns.contains(&session), number % 2 == 0);
+    }
+    assert!(read(store, |tx| tx.turn_starts_of(&[])).is_empty());
+}
+
 /// Agents report the end of a turn more than once. A later closing message replaces the earlier one; a report without one
 /// keeps it. An end without a start is a turn without a request.
 pub fn repeated_end_keeps_the_closing_message(store: &TestStore) {
