@@ -11,6 +11,7 @@ mod note;
 mod observation;
 mod queue;
 mod recall;
+mod recall_candidates;
 mod recall_counts;
 mod recall_match;
 mod recall_scope;

@@ -10,8 +10,7 @@ use baton_core::recall::{Candidate, Corpus, Document, DocumentText, ItemKind};
 use baton_core::{Repo, SessionId, Timestamp, Venture};
 
 use super::recall_counts::Changes;
-use super::recall_match::{MatchPlan, fts5_expression, tsquery};
-use super::recall_scope::{conditions, required_terms, scope_of, touches};
+use super::recall_scope::{conditions, scope_of, touches};
 use crate::archive::INDEX_TABLES;
 use crate::error::StoreError;
 use crate::sql::{Columns, Lock, Param, QueryBuilder, RowReader, filled_parts, json, parts};
@@ -38,6 +37,12 @@ pub struct RecallFilter {
     pub since: Option<Timestamp>,
     /// Latest time, exclusive.
     pub until: Option<Timestamp>,
+}
+
+impl RecallFilter {
+    pub(super) const fn has_period(&self) -> bool {
+        self.since.is_some() || self.until.is_some()
+    }
 }
 
 /// An entry of the list of items to be indexed.
@@ -89,7 +94,7 @@ fn kind(row: &RowReader<'_>, column: usize) -> Result<ItemKind, StoreError> {
     ItemKind::from_wire(&name).ok_or_else(|| row.wrong(column, format!("unknown kind {name}")))
 }
 
-fn is_sqlite(tx: &dyn Tx) -> bool {
+pub(super) fn is_sqlite(tx: &dyn Tx) -> bool {
     tx.pick("sqlite", "postgres") == "sqlite"
 }
 
@@ -407,45 +412,6 @@ impl dyn Tx + '_ {
             }
         }
         Ok(corpus)
-    }
-
-    /// Selects candidates: the newest documents that match, at most `limit`.
-    pub fn candidates(
-        &mut self,
-        filter: &RecallFilter,
-        plan: &MatchPlan,
-        limit: u32,
-    ) -> Result<Vec<Candidate>, StoreError> {
-        /// Maximum number of matches that are searched for documents of a period.
-        const SCANNED_FOR_PERIOD: u32 = 20_000;
-        let is_empty = plan.single.is_empty() && plan.pairs.is_empty();
-        if filter.ventures.is_empty() || is_empty {
-            return Ok(Vec::new());
-        }
-        let required = required_terms(filter);
-        let expression =
-            if is_sqlite(self) { fts5_expression(&required, plan) } else { tsquery(&required, plan) };
-        let has_period = filter.since.is_some() || filter.until.is_some();
-        let scanned = if has_period { SCANNED_FOR_PERIOD.max(limit) } else { limit };
-        let session = filter.session_id.map(|id| id.to_string());
-        // PostgreSQL does not know how many documents match. An order by the key itself makes it read the table
-        // backwards, an order by an expression makes it use the full-text index. With a filter besides the venture,
-        // few of many matches may remain, so the index is used.
-        let is_common = plan.is_common && required.len() == 1;
-        let newest_first = self.pick(" ORDER BY number DESC", " ORDER BY number + 0 DESC");
-        let newest_matching_first = if is_common { " ORDER BY number DESC" } else { newest_first };
-        let mut query = QueryBuilder::new("SELECT ");
-        query.text(COLUMNS).text(" FROM recall_documents WHERE number IN (");
-        let matching = self.pick(
-            "SELECT rowid AS number FROM recall_index WHERE recall_index MATCH $?",
-            "SELECT number FROM recall_documents WHERE terms @@ CAST($? AS TEXT)::TSQUERY",
-        );
-        query.with(matching, &expression).text(newest_matching_first).with(" LIMIT $?)", scanned);
-        conditions(&mut query, filter, session.as_ref(), self.pick("+", ""));
-        query.text(newest_first).with(" LIMIT $?", limit);
-        let mut found = self.query(query.sql(), query.params(), &mut read)?;
-        found.retain(|candidate| touches(&candidate.document.files, filter.file.as_ref()));
-        Ok(found)
     }
 
     /// Finds conversational documents by session and range of places.

@@ -9,12 +9,15 @@ pub struct MatchPlan {
     pub single: Vec<String>,
     /// Common terms that select a document in pairs.
     pub pairs: Vec<(String, String)>,
-    /// So many documents match that reading documents backwards finds the newest sooner than the full-text index.
-    pub is_common: bool,
+    /// Number of newest documents that probably contain enough matches, if so many documents match that reading those is
+    /// quicker than the full-text index.
+    pub newest: Option<u64>,
 }
 
 /// Number of common terms that are combined to pairs.
 const PAIRED_TERMS: usize = 8;
+/// Number of documents that are read in order in the time in which the full-text index reads one.
+const READ_IN_ORDER: u64 = 4;
 /// Maximum sum of the number of documents that contain the terms of pairs, which bounds the work of the database.
 const MAX_PAIR_WORK: u64 = 1_500_000;
 
@@ -64,8 +67,9 @@ impl MatchPlan {
         {
             plan.single.push((*rarest).to_owned());
             // One of `corpus.documents / documents` documents matches, and `limit` of them are needed.
-            let read_backwards = corpus.documents.saturating_mul(limit) / documents;
-            plan.is_common = read_backwards < *documents;
+            let newest = corpus.documents.saturating_mul(limit) / documents;
+            let is_quicker = newest < documents.saturating_mul(READ_IN_ORDER);
+            plan.newest = is_quicker.then_some(newest + newest / 2);
         }
         plan
     }
@@ -123,8 +127,9 @@ mod tests {
     #[test]
     fn one_common_term_is_used_alone() {
         let chosen = plan(&[("cat", 5_000)], 6_000, 600);
-        assert_eq!((chosen.single, chosen.is_common), (vec!["cat".to_owned()], true));
-        assert!(!plan(&[("cat", 5_000)], 100_000, 600).is_common);
+        assert_eq!((chosen.single, chosen.newest), (vec!["cat".to_owned()], Some(1_080)));
+        assert_eq!(plan(&[("cat", 5_000)], 100_000, 600).newest, Some(18_000));
+        assert_eq!(plan(&[("cat", 3_000)], 100_000, 600).newest, None);
         assert_eq!(plan(&[], 6_000, 600), MatchPlan::default());
     }
 
@@ -132,7 +137,7 @@ mod tests {
     fn expressions_quote_terms() {
         let required = [vec!["v=a".to_owned(), "v=\"b'".to_owned()]];
         let pairs = vec![("y".into(), "z\\".into())];
-        let plan = MatchPlan { single: vec!["x".into()], pairs, is_common: false };
+        let plan = MatchPlan { single: vec!["x".into()], pairs, newest: None };
         assert_eq!(fts5_expression(&required, &plan), r#"("v=a" OR "v=""b'") AND ("x" OR ("y" AND "z\"))"#);
         assert_eq!(tsquery(&required, &plan), r#"('v=a' | 'v="b''') & ('x' | ('y' & 'z\\'))"#);
     }

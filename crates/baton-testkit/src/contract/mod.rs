@@ -7,6 +7,7 @@
 //! [`store_contract!`]: crate::store_contract
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a check fails by panicking")]
 
+pub mod candidate;
 pub mod checkpoint;
 pub mod checkpoint_key;
 pub mod concurrency;
@@ -85,6 +86,9 @@ macro_rules! store_contract {
             }
             shown_item {
                 items_are_shown_once_per_session,
+            }
+            candidate {
+                newest_matches_are_selected,
             }
             vector {
                 nearest_documents_are_filtered,
@@ -309,6 +313,7 @@ mod tests {
             ("schedule", include_str!("schedule.rs")),
             ("turn", include_str!("turn.rs")),
             ("workflow", include_str!("workflow.rs")),
+            ("candidate", include_str!("candidate.rs")),
             ("checkpoint", include_str!("checkpoint.rs")),
             ("checkpoint_key", include_str!("checkpoint_key.rs")),
             ("transaction", include_str!("transaction.rs")),
