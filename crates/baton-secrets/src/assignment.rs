@@ -22,13 +22,13 @@ const LINE_MAX: usize = 256;
 
 /// Replaces the values of assignments to secret names. Borrows the text if there are none.
 pub(super) fn redact_assigned(text: &str) -> Cow<'_, str> {
-    let found = scan_assigned(text);
+    let found = scan_assigned(text, 0);
     if found.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(redact_findings(text, &found)) }
 }
 
-/// Finds the values of assignments to secret names.
-pub(super) fn scan_assigned(text: &str) -> Vec<Finding> {
-    find(text.as_bytes())
+/// Finds the values of such assignments whose name or separator is at `from` or later.
+pub(super) fn scan_assigned(text: &str, from: usize) -> Vec<Finding> {
+    find(text.as_bytes(), from)
         .into_iter()
         .map(|Range { start, end }| Finding {
             rule: Rule::AssignedSecret,
@@ -58,9 +58,9 @@ enum Style {
     Bare,
 }
 
-fn find(text: &[u8]) -> Vec<Range<usize>> {
+fn find(text: &[u8], from: usize) -> Vec<Range<usize>> {
     let mut found = Vec::new();
-    let mut at = 0;
+    let mut at = from;
     while let Some(offset) = text
         .get(at..)
         .and_then(|rest| rest.iter().position(|byte| matches!(byte, b'=' | b':' | b'-' | b',' | b'>')))

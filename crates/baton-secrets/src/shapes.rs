@@ -14,8 +14,6 @@ const JWT_EXAMPLE: &str = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0
 /// Maximum distance between the opening and the closing line of a private key.
 pub(super) const KEY_MAX: usize = 64 * 1024;
 
-const DASHES: &[u8] = b"-----";
-
 /// A matched span. Without a rule, it is a marker to skip.
 #[derive(Clone, Copy)]
 pub(super) struct Match {
@@ -114,29 +112,31 @@ pub(super) fn baton_token(text: &[u8], at: usize, after: usize) -> Option<Match>
 /// Matches a private key up to its closing line or, if that line is missing, to the end of its probable body.
 /// `at` is the position of `BEGIN`; `floor` is the end of the previous secret.
 pub(super) fn private_key(text: &[u8], at: usize, after: usize, floor: usize) -> Option<Match> {
+    const DASHES: &[u8] = b"-----";
     if !text.get(..at)?.ends_with(DASHES) {
         return None;
     }
-    let (label, rest) = key_label(text.get(after..)?)?;
-    let body = text.len() - rest.len();
+    let label = text.get(after..)?.iter().take(40).take_while(|byte| is_label(**byte)).count();
+    let label = text.get(after..after + label)?;
+    let is_private = label.ends_with(b"PRIVATE KEY") || label.ends_with(b"PRIVATE KEY BLOCK");
+    let body = after + label.len() + DASHES.len();
+    if !is_private || !text.get(..body)?.ends_with(DASHES) {
+        return None;
+    }
+    let rest = text.get(body..)?;
     let length = closing_line(rest, label).unwrap_or_else(|| body_length(rest));
     Some(Match::of(Rule::PrivateKey, (at - DASHES.len()).max(floor), body + length))
 }
 
-/// Returns the label of a private key and the text after its opening line.
-fn key_label(text: &[u8]) -> Option<(&[u8], &[u8])> {
-    let is_label = |byte: &u8| *byte == b' ' || byte.is_ascii_uppercase() || byte.is_ascii_digit();
-    let (label, rest) = text.split_at(text.iter().take(40).take_while(|byte| is_label(byte)).count());
-    let is_private = label.ends_with(b"PRIVATE KEY") || label.ends_with(b"PRIVATE KEY BLOCK");
-    if is_private { Some((label, rest.strip_prefix(DASHES)?)) } else { None }
-}
-
 /// Returns the start of a private key that is not closed in this text. The next text may contain its end.
 pub(super) fn unclosed_key(text: &str) -> Option<usize> {
-    let start = text.rfind("-----BEGIN ")?;
-    let key = text.get(start + "-----BEGIN ".len()..)?;
-    key_label(key.as_bytes())?;
-    (!key.contains("-END ")).then_some(start)
+    const OPENING: &str = "-----BEGIN ";
+    let start = text.rfind(OPENING)?;
+    let key = text.get(start + OPENING.len()..)?;
+    let label = key.bytes().take(40).take_while(|byte| is_label(*byte)).count();
+    let (label, rest) = key.split_at_checked(label)?;
+    let is_private = label.ends_with("PRIVATE KEY") || label.ends_with("PRIVATE KEY BLOCK");
+    (is_private && rest.starts_with("-----") && !rest.contains("-END ")).then_some(start)
 }
 
 /// Returns the end of a private key that began in an earlier text: after its closing line, or before the next
@@ -152,6 +152,10 @@ pub(super) fn key_end(text: &str) -> Option<usize> {
         (Some(closing), Some(opening)) => Some(closing.min(opening)),
         (closing, opening) => closing.or(opening),
     }
+}
+
+const fn is_label(byte: u8) -> bool {
+    byte == b' ' || byte.is_ascii_uppercase() || byte.is_ascii_digit()
 }
 
 /// Returns the length of `rest` up to the end of the `END` line for `label`, unless another block comes first.

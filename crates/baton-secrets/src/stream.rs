@@ -1,36 +1,29 @@
 //! Redacts secrets in texts that arrive in pieces and are too long to be kept in memory.
 //!
-//! Pieces are collected until there is enough text to divide. The part before the division is then redacted like a
-//! text in memory. A text is divided after a line, unless a private key includes the end of the line: no other secret
-//! spans lines. Within a long line, a text is divided where no secret is near. A text that consists of secrets is
-//! collected until it can be divided.
+//! A text is scanned in a window. The window advances only past text whose continuation was scanned, so a
+//! secret that spans two pieces is found. The window grows for a secret that is larger than the window.
 
-use super::assignment::{is_assigned, redact_assigned, scan_assigned};
+use super::assignment::{is_assigned, scan_assigned};
 use super::context;
 use super::json::redact_named;
-use super::redact::{marker, redact_findings};
+use super::redact::marker;
 use super::rules::Rule;
-use super::scan::{Finding, scan};
+use super::scan::{Finding, scan_from};
 use super::shapes::{KEY_MAX, key_end, unclosed_key};
 
-/// Number of bytes that are collected before a text is divided.
+/// Size of the window in bytes.
 const WINDOW: usize = 512 * 1024;
-/// Minimum number of bytes after a division; more than any rule inspects.
+/// Minimum number of bytes after a position before the window advances past it; more than any rule inspects.
 const AHEAD: usize = KEY_MAX + 8 * 1024;
-/// Minimum distance of a division within a line from a secret; twice as many bytes as any rule inspects, except for
-/// private keys.
-const NEAR: usize = 16 * 1024;
+/// Number of bytes kept before a position; twice as many as any rule inspects.
+const BEHIND: usize = 16 * 1024;
 
-/// Redacts the texts of a document one after the other, each in one or more pieces.
+/// Redacts the texts of a document one after the other, each in one or more pieces. A text that fits into the
+/// window is redacted like a text in memory.
 #[derive(Debug)]
 pub struct Redactor {
-    /// Collected text.
-    text: String,
-    window: usize,
-    /// Size of the collected text at which it is divided.
-    enough: usize,
-    /// True if a part of the current text was written.
-    is_begun: bool,
+    shaped: Window,
+    assigned: Window,
     /// True if the rest of the current text is dropped, because all of it is one secret.
     drops_rest: bool,
     is_in_list: bool,
@@ -47,12 +40,10 @@ impl Default for Redactor {
 }
 
 impl Redactor {
-    const fn with_window(window: usize) -> Self {
+    fn with_window(size: usize) -> Self {
         Self {
-            text: String::new(),
-            window,
-            enough: window,
-            is_begun: false,
+            shaped: Window::new(scan_from, size),
+            assigned: Window::new(scan_assigned, size),
             drops_rest: false,
             is_in_list: false,
             key_room: 0,
@@ -60,60 +51,57 @@ impl Redactor {
         }
     }
 
-    /// Sets whether the next texts belong to a list. A private key may span the texts of a list: it is then redacted
-    /// up to its closing line, or up to the maximum length of a key.
+    /// Starts or ends a list of texts. A private key may span the texts of a list: it is then redacted up to
+    /// its closing line, or up to the maximum length of a key.
     pub fn set_in_list(&mut self, is_in_list: bool) {
-        if std::mem::replace(&mut self.is_in_list, is_in_list) != is_in_list {
-            self.key_room = 0;
-        }
+        self.is_in_list = is_in_list;
+        self.key_room = 0;
     }
 
     /// Processes the next piece of the text of the entry `name`, and writes the part that is final.
     pub fn push(&mut self, name: Option<&str>, piece: &str, is_last: bool, clean: &mut String) {
         let piece = self.without_open_key(piece, is_last, clean);
         if !self.drops_rest {
-            self.text.push_str(piece);
+            self.shaped.text.push_str(piece);
         }
-        let name = name.filter(|_| !self.is_begun);
-        if is_last {
-            self.finish(name, clean);
-        } else if self.text.len() >= self.enough {
-            self.divide(name, clean);
+        if !is_last {
+            if self.shaped.is_full() && !self.drops_rest {
+                self.advance(name, clean);
+            }
+            return;
         }
-    }
-
-    fn finish(&mut self, name: Option<&str>, clean: &mut String) {
-        let unclosed = if self.is_in_list { unclosed_key(&self.text) } else { None };
-        self.text.truncate(unclosed.unwrap_or(self.text.len()));
-        clean.push_str(&redact_named(&self.text, name));
+        let unclosed = if self.is_in_list { unclosed_key(self.shaped.rest()) } else { None };
+        if let Some(start) = unclosed {
+            self.shaped.text.truncate(self.shaped.done + start);
+        }
+        if self.shaped.is_fresh() && !self.drops_rest {
+            clean.push_str(&redact_named(&self.shaped.text, name));
+        } else {
+            self.shaped.finish(&mut self.assigned.text);
+            self.assigned.finish(clean);
+        }
         if unclosed.is_some() {
             clean.push_str(&marker(Rule::PrivateKey));
             self.key_room = KEY_MAX;
         }
-        self.text.clear();
-        self.enough = self.window;
-        (self.is_begun, self.drops_rest, self.is_marked) = (false, false, false);
+        self.shaped.clear();
+        self.assigned.clear();
+        (self.drops_rest, self.is_marked) = (false, false);
     }
 
-    /// Writes the part of the text before a division.
-    fn divide(&mut self, name: Option<&str>, clean: &mut String) {
-        if let Some(rule) = name.and_then(|name| secret_by_name(name, &self.text)) {
+    fn advance(&mut self, name: Option<&str>, clean: &mut String) {
+        if self.shaped.is_fresh()
+            && let Some(rule) = name.and_then(|name| secret_by_name(name, &self.shaped.text))
+        {
             clean.push_str(&marker(rule));
-            self.text.clear();
-            (self.is_begun, self.drops_rest) = (true, true);
+            self.shaped.clear();
+            self.drops_rest = true;
             return;
         }
-        let mut findings = scan(&self.text);
-        let Some(at) = division(&self.text, &findings) else {
-            self.enough = self.text.len() * 2;
-            return;
-        };
-        let rest = self.text.split_off(at);
-        findings.retain(|found| found.end <= at);
-        clean.push_str(&redact_assigned(&redact_findings(&self.text, &findings)));
-        self.text = rest;
-        self.enough = self.window;
-        self.is_begun = true;
+        self.shaped.advance(&mut self.assigned.text);
+        if self.assigned.is_full() {
+            self.assigned.advance(clean);
+        }
     }
 
     /// Removes the part that belongs to a private key of an earlier text of the list, and returns the rest.
@@ -124,13 +112,20 @@ impl Redactor {
         if !std::mem::replace(&mut self.is_marked, true) {
             clean.push_str(&marker(Rule::PrivateKey));
         }
+        if let Some(end) = key_end(piece) {
+            self.key_room = 0;
+            return piece.get(end..).unwrap_or_default();
+        }
+        let Some(beyond) =
+            piece.get(piece.ceil_char_boundary(self.key_room)..).filter(|rest| !rest.is_empty())
+        else {
+            self.key_room -= piece.len();
+            return "";
+        };
         // Half of a line may contain half of a secret.
-        let beyond = piece.ceil_char_boundary(self.key_room);
-        let next_line = piece.get(beyond..).and_then(|rest| rest.find('\n')).map(|end| beyond + end + 1);
-        let end = key_end(piece).or(next_line);
-        let room = self.key_room.saturating_sub(piece.len()).max(usize::from(!is_last));
-        self.key_room = if end.is_some() { 0 } else { room };
-        end.and_then(|end| piece.get(end..)).unwrap_or_default()
+        let next_line = beyond.find('\n').map(|end| end + 1);
+        self.key_room = usize::from(next_line.is_none() && !is_last);
+        next_line.and_then(|next| beyond.get(next..)).unwrap_or_default()
     }
 }
 
@@ -140,31 +135,86 @@ fn secret_by_name(name: &str, text: &str) -> Option<Rule> {
     shaped.or_else(|| is_assigned(name, text).then_some(Rule::AssignedSecret))
 }
 
-/// Returns a position at which a text can be divided: its two parts are redacted like the whole.
-fn division(text: &str, findings: &[Finding]) -> Option<usize> {
-    let limit = text.floor_char_boundary(text.len().saturating_sub(AHEAD));
-    let mut lines = text.get(..limit)?;
-    while let Some(end) = lines.rfind('\n') {
-        let next = findings.partition_point(|found| found.end <= end + 1);
-        match findings.get(next).filter(|found| found.start <= end) {
-            Some(key) => lines = lines.get(..key.start)?,
-            None => return Some(end + 1),
-        }
+/// A window that moves over a text.
+#[derive(Debug)]
+struct Window {
+    find: fn(&str, usize) -> Vec<Finding>,
+    text: String,
+    /// End of the written part of `text`.
+    done: usize,
+    size: usize,
+    /// Number of bytes in the window before it advances.
+    enough: usize,
+}
+
+impl Window {
+    const fn new(find: fn(&str, usize) -> Vec<Finding>, size: usize) -> Self {
+        Self { find, text: String::new(), done: 0, size, enough: size }
     }
-    let mut secrets = [findings, &scan_assigned(text)].concat();
-    secrets.sort_by_key(|secret| secret.end);
-    let mut at = limit;
-    for secret in secrets.iter().rev() {
-        if secret.end + NEAR <= at {
-            break;
-        }
-        at = at.min(secret.start.saturating_sub(NEAR));
+
+    const fn is_full(&self) -> bool {
+        self.text.len() >= self.enough
     }
-    let at = text.floor_char_boundary(at);
-    // A part of a word may have another meaning than the word.
-    let from = text.floor_char_boundary(at.saturating_sub(NEAR / 2));
-    let blank = text.get(from..at)?.rfind(' ');
-    Some(blank.map_or(at, |blank| from + blank + 1)).filter(|at| *at > 0)
+
+    /// True if nothing of the text was written yet.
+    const fn is_fresh(&self) -> bool {
+        self.done == 0
+    }
+
+    fn rest(&self) -> &str {
+        self.text.get(self.done..).unwrap_or_default()
+    }
+
+    fn clear(&mut self) {
+        self.text.clear();
+        self.done = 0;
+        self.enough = self.size;
+    }
+
+    /// Writes the part that is final, and advances.
+    fn advance(&mut self, clean: &mut String) {
+        let sure = self.text.floor_char_boundary(self.text.len().saturating_sub(AHEAD));
+        let at = self.write(sure, clean);
+        if at == self.done {
+            // A secret fills the window.
+            self.enough = self.text.len() * 2;
+            return;
+        }
+        let kept = self.text.floor_char_boundary(at.saturating_sub(BEHIND));
+        self.text.drain(..kept);
+        self.done = at - kept;
+        self.enough = self.size.max(self.done + AHEAD * 2);
+    }
+
+    /// Writes the rest.
+    fn finish(&mut self, clean: &mut String) {
+        self.write(self.text.len(), clean);
+    }
+
+    /// Writes up to `until`, or up to a secret that continues after it. Returns the end of the written part.
+    fn write(&self, until: usize, clean: &mut String) -> usize {
+        let part = |from: usize, to: usize| self.text.get(from..to).unwrap_or_default();
+        let (mut at, mut until) = (self.done, until);
+        let from = self.text.floor_char_boundary(self.done.saturating_sub(BEHIND / 2));
+        for found in (self.find)(&self.text, from) {
+            if found.end <= at {
+                continue;
+            }
+            if found.start >= until {
+                break;
+            }
+            let start = found.start.max(at);
+            if found.end > until {
+                until = start;
+                break;
+            }
+            clean.push_str(part(at, start));
+            clean.push_str(&marker(found.rule));
+            at = found.end;
+        }
+        clean.push_str(part(at, until));
+        at.max(until)
+    }
 }
 
 #[cfg(test)]
@@ -173,7 +223,7 @@ mod tests {
     use crate::{redact, scan};
     use proptest::prelude::*;
 
-    const SMALL: usize = AHEAD + NEAR + 40 * 1024;
+    const SMALL: usize = AHEAD + BEHIND + 40 * 1024;
 
     fn stream(redactor: &mut Redactor, name: Option<&str>, text: &str, piece: usize) -> String {
         let mut clean = String::new();
@@ -216,32 +266,6 @@ mod tests {
                 assert!(found == expected && found != text, "{secret} at {}", before.len());
             }
         }
-    }
-
-    #[test]
-    fn long_line_is_divided_where_no_secret_is_near() {
-        let mut redactor = Redactor::with_window(SMALL);
-        let line = filler(30_000).replace('\n', " ");
-        for part in [
-            format!("{line} Authorization: Bearer {} {line}", "a1B2".repeat(20)),
-            format!("{line}{{\"password\":\"{}\"}}{line}", "hunter2x".repeat(4)),
-            format!("{line} curl -u me:hunter2hunter2 {line}"),
-            line.replace(' ', ""),
-        ] {
-            let text = part.repeat(12);
-            let expected = redact_named(&text, None);
-            assert!(stream(&mut redactor, None, &text, 20_000) == expected, "{}", &part[30_000..]);
-            assert!(redactor.text.capacity() < 2 * SMALL, "{}", redactor.text.capacity());
-        }
-    }
-
-    #[test]
-    fn collected_text_is_bounded_if_every_line_contains_a_secret() {
-        let mut redactor = Redactor::with_window(SMALL);
-        let line = format!("INFO DB_PASSWORD={} {}\n", "hunter2x".repeat(4), token());
-        let text = line.repeat(20_000);
-        assert!(stream(&mut redactor, None, &text, 20_000) == redact_named(&text, None));
-        assert!(redactor.text.capacity() < 3 * SMALL, "{}", redactor.text.capacity());
     }
 
     #[test]
