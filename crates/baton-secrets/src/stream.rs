@@ -51,11 +51,12 @@ impl Redactor {
         }
     }
 
-    /// Starts or ends a list of texts. A private key may span the texts of a list: it is then redacted up to
-    /// its closing line, or up to the maximum length of a key.
+    /// Sets whether the next texts belong to a list. A private key may span the texts of a list: it is then redacted
+    /// up to its closing line, or up to the maximum length of a key.
     pub fn set_in_list(&mut self, is_in_list: bool) {
-        self.is_in_list = is_in_list;
-        self.key_room = 0;
+        if std::mem::replace(&mut self.is_in_list, is_in_list) != is_in_list {
+            self.key_room = 0;
+        }
     }
 
     /// Processes the next piece of the text of the entry `name`, and writes the part that is final.
@@ -275,6 +276,17 @@ mod tests {
         let expected = redact(&text);
         assert!(stream(&mut redactor, None, &text, 30_000) == expected);
         assert!(stream(&mut redactor, None, "again", 30_000) == "again");
+    }
+
+    #[test]
+    fn window_is_bounded_if_a_long_line_consists_of_secrets() {
+        for secret in ["password=abcdEFGH1234ijkl ", "{\"password\":\"abcdEFGH1234ijkl\"},"] {
+            let mut redactor = Redactor::with_window(SMALL);
+            let text = secret.repeat(100_000);
+            assert!(stream(&mut redactor, None, &text, 20_000) == redact_named(&text, None));
+            let held = redactor.shaped.text.capacity() + redactor.assigned.text.capacity();
+            assert!(held < 8 * SMALL, "{held} of {}", text.len());
+        }
     }
 
     #[test]
