@@ -115,6 +115,8 @@ fn mcp_uses_the_session_that_the_hooks_of_the_same_client_opened() {
         assert_eq!((&started["session_id"], &started["status"]), (&session, &json!("resumed")), "{started}");
         assert_eq!((&started["active_sessions"], &started["warning"]), (&json!([]), &Value::Null));
     }
+    let invalid = tool_answer(&client.call("session_start", &json!({ "agent": 7 })));
+    assert_eq!(invalid["code"], "INVALID_REQUEST", "a live session does not hide it: {invalid}");
     let noted = tool_answer(&client.call("note", &json!({ "text": "Use WAL", "kind": "decision" })));
     assert_eq!((&noted["note"]["session_id"], &noted["note"]["repo"]), (&session, &json!("acme/webshop")));
     let saved = tool_answer(&client.call("workflow_checkpoint_save", &json!({ "context": { "step": 1 } })));

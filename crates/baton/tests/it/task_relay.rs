@@ -38,6 +38,7 @@ fn a_task_passes_through_all_roles_with_every_verb() {
     assert_eq!((&verified["snapshot"], &verified["notices"]), (&json!(1), &json!([])));
     let taken = checkout.update("reviewer", "in_progress");
     assert_eq!(taken["verified_snapshot"], 1);
+    assert_eq!(taken["next"], format!("baton task get-context {TASK} --role reviewer"));
     let diff = checkout.task(&["get-diff", TASK, "--agent", "implementer", "--content"]);
     let text = diff["content"].as_str().unwrap();
     assert!(text.contains("+    fast();") && text.contains("new file mode 100644"), "{text}");

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::served::{Served, expect, id, names, refusal, who, with};
 
 /// Creates a token with `baton token create` and returns it with its description.
-fn token(home: &Home, arguments: &[&str]) -> (String, Value) {
+pub(crate) fn token(home: &Home, arguments: &[&str]) -> (String, Value) {
     let made = home.run(&[&["token", "create", "--format", "json"], arguments].concat());
     assert_eq!(made.code, 0, "{made:?}");
     let data = made.json()["data"].clone();

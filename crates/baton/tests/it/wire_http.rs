@@ -7,6 +7,7 @@ use baton_testkit::binary::ServerProcess;
 use serde_json::{Value, json};
 
 use crate::served::Served;
+use crate::tokens_http::token;
 
 const KEY: &str = "X-Relay-Key: test-relay-key-0123456789\r\n";
 
@@ -54,6 +55,7 @@ fn assert_closed(mut stream: BufReader<TcpStream>) {
 #[test]
 fn a_client_that_expects_100_continue_is_rejected_before_it_sends_the_body() {
     let served = Served::sqlite();
+    let (reader, _) = token(&served.home, &["--name", "reader", "--access", "read"]);
     let head = |start: &str, headers: &str, length: usize| {
         format!(
             "{start} HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n{headers}Content-Length: {length}\r\n\r\n"
@@ -65,6 +67,7 @@ fn a_client_that_expects_100_continue_is_rejected_before_it_sends_the_body() {
         (head("POST /sod", "", 50), 401),
         (head("POST /sod", "X-Relay-Key: wrong\r\n", 50), 401),
         (head("POST /sod", &format!("{KEY}Origin: https://example.com\r\n"), 50), 403),
+        (head("POST /sod", &format!("X-Relay-Key: {reader}\r\n"), 50), 403),
         (head("POST /nothing", KEY, 50), 404),
         (head("PUT /sod", KEY, 50), 405),
         (head("POST /sod", KEY, 2 * 1024 * 1024), 413),
