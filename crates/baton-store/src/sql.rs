@@ -232,6 +232,24 @@ impl dyn Tx + '_ {
         Ok(found)
     }
 
+    /// Reads the rows in which a column has one of the values. `select` ends with the column, `rest` follows the condition.
+    pub(crate) fn query_among<T>(
+        &mut self,
+        select: &str,
+        values: &[impl ToString],
+        rest: &str,
+        read: &mut dyn FnMut(&dyn Columns) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, StoreError> {
+        let values: Vec<String> = values.iter().map(ToString::to_string).collect();
+        let mut found = Vec::new();
+        for part in filled_parts(&values) {
+            let mut query = QueryBuilder::new("");
+            query.among(select, &part).text(rest);
+            found.extend(self.query(query.sql(), query.params(), read)?);
+        }
+        Ok(found)
+    }
+
     /// Runs a query that returns at most one row.
     pub(crate) fn query_one<T>(
         &mut self,

@@ -4,7 +4,7 @@ use baton_core::recall::{Mark, MarkKind};
 use baton_core::{Repo, Venture};
 
 use crate::error::StoreError;
-use crate::sql::{Columns, QueryBuilder, RowReader, filled_parts};
+use crate::sql::{Columns, QueryBuilder, RowReader};
 use crate::tx::Tx;
 
 /// Condition that excludes rejected and superseded items of a list. The argument is the id of the item.
@@ -73,13 +73,7 @@ impl dyn Tx + '_ {
 
     /// Finds the marks of items.
     pub fn marks_of(&mut self, items: &[&str]) -> Result<Vec<Mark>, StoreError> {
-        let mut found = Vec::new();
-        for part in filled_parts(items) {
-            let mut query = QueryBuilder::new(SELECT);
-            query.among("item", part);
-            found.extend(self.query(query.sql(), query.params(), &mut read)?);
-        }
-        Ok(found)
+        self.query_among(&format!("{SELECT}item"), items, "", &mut read)
     }
 
     /// Lists marks, newest first.

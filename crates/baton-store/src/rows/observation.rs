@@ -10,7 +10,7 @@ use baton_core::{ObservationId, Repo, SessionId, Timestamp, Ulid, Venture};
 use crate::error::StoreError;
 use crate::page::Page;
 use crate::rows::mark::and_visible;
-use crate::sql::{Columns, Param, QueryBuilder, RowReader, filled_parts, json, parts};
+use crate::sql::{Columns, Param, QueryBuilder, RowReader, json, parts};
 use crate::tx::Tx;
 
 /// Filter for observations. Absent conditions match every observation.
@@ -295,14 +295,7 @@ impl dyn Tx + '_ {
 
     /// Finds observations by id, in any order.
     pub fn observations_with_ids(&mut self, ids: &[ObservationId]) -> Result<Vec<Observation>, StoreError> {
-        let mut found = Vec::with_capacity(ids.len());
-        for part in filled_parts(ids) {
-            let part: Vec<String> = part.iter().map(ToString::to_string).collect();
-            let mut query = QueryBuilder::new("SELECT ");
-            query.text(COLUMNS).text(" FROM observations WHERE ").among("id", &part);
-            found.extend(self.query(query.sql(), query.params(), &mut read)?);
-        }
-        Ok(found)
+        self.query_among(&format!("SELECT {COLUMNS} FROM observations WHERE id"), ids, "", &mut read)
     }
 
     /// Lists observations that are not rejected or superseded, newest first.

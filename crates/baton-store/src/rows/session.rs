@@ -9,7 +9,7 @@ use baton_core::{
 
 use crate::error::StoreError;
 use crate::page::Page;
-use crate::sql::{Columns, Lock, QueryBuilder, RowReader, filled_parts, json};
+use crate::sql::{Columns, Lock, QueryBuilder, RowReader, json};
 use crate::tx::Tx;
 
 /// Filter for lists of sessions.
@@ -259,17 +259,12 @@ impl dyn Tx + '_ {
         &mut self,
         sessions: &[SessionId],
     ) -> Result<HashMap<SessionId, String>, StoreError> {
-        let mut found = HashMap::new();
-        for part in filled_parts(sessions) {
-            let part: Vec<String> = part.iter().map(ToString::to_string).collect();
-            let mut query = QueryBuilder::new("SELECT id, branch FROM sessions WHERE ");
-            query.among("id", &part).text(" AND branch IS NOT NULL");
-            found.extend(self.query(query.sql(), query.params(), &mut |columns| {
-                let row = RowReader { table: "sessions", columns };
-                Ok((row.parsed(0)?, row.text(1)?))
-            })?);
-        }
-        Ok(found)
+        let select = "SELECT id, branch FROM sessions WHERE id";
+        let found = self.query_among(select, sessions, " AND branch IS NOT NULL", &mut |columns| {
+            let row = RowReader { table: "sessions", columns };
+            Ok((row.parsed(0)?, row.text(1)?))
+        })?;
+        Ok(found.into_iter().collect())
     }
 
     /// Finds a session and locks it against other changes until this transaction ends.

@@ -7,7 +7,7 @@ use baton_core::recall::ItemKind;
 use baton_core::{ObservationId, SessionId, Timestamp};
 
 use crate::error::StoreError;
-use crate::sql::{Columns, QueryBuilder, RowReader, filled_parts, json};
+use crate::sql::{Columns, QueryBuilder, RowReader, json};
 use crate::tx::Tx;
 
 /// A stored session summary.
@@ -108,17 +108,12 @@ impl dyn Tx + '_ {
         &mut self,
         sessions: &[SessionId],
     ) -> Result<HashMap<SessionId, String>, StoreError> {
-        let mut found = HashMap::new();
-        for part in filled_parts(sessions) {
-            let part: Vec<String> = part.iter().map(ToString::to_string).collect();
-            let mut query = QueryBuilder::new("SELECT session_id, summary FROM summaries WHERE ");
-            query.among("session_id", &part).text(" AND made_at IS NOT NULL");
-            found.extend(self.query(query.sql(), query.params(), &mut |columns| {
-                let row = RowReader { table: "summaries", columns };
-                Ok((row.parsed(0)?, row.text(1)?))
-            })?);
-        }
-        Ok(found)
+        let select = "SELECT session_id, summary FROM summaries WHERE session_id";
+        let found = self.query_among(select, sessions, " AND made_at IS NOT NULL", &mut |columns| {
+            let row = RowReader { table: "summaries", columns };
+            Ok((row.parsed(0)?, row.text(1)?))
+        })?;
+        Ok(found.into_iter().collect())
     }
 
     /// Claims due summaries until `lease_until`.

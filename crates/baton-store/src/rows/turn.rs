@@ -7,7 +7,7 @@ use baton_core::recall::ItemKind;
 use baton_core::{SessionId, Timestamp};
 
 use crate::error::StoreError;
-use crate::sql::{Columns, QueryBuilder, RowReader, filled_parts};
+use crate::sql::{Columns, RowReader};
 use crate::tx::Tx;
 
 /// The end of a turn.
@@ -192,31 +192,22 @@ impl dyn Tx + '_ {
 
     /// Returns those of the sessions that have turns.
     pub fn sessions_with_turns(&mut self, sessions: &[SessionId]) -> Result<HashSet<SessionId>, StoreError> {
-        let mut found = HashSet::new();
-        for part in filled_parts(sessions) {
-            let part: Vec<String> = part.iter().map(ToString::to_string).collect();
-            let mut query = QueryBuilder::new("SELECT DISTINCT session_id FROM chat_turns WHERE ");
-            query.among("session_id", &part);
-            found.extend(self.query::<SessionId>(query.sql(), query.params(), &mut |columns| {
-                RowReader { table: "chat_turns", columns }.parsed(0)
-            })?);
-        }
-        Ok(found)
+        let select = "SELECT DISTINCT session_id FROM chat_turns WHERE session_id";
+        let found = self.query_among(select, sessions, "", &mut |columns| {
+            RowReader { table: "chat_turns", columns }.parsed(0)
+        })?;
+        Ok(found.into_iter().collect())
     }
 
     /// Lists the ids and start times of the turns of sessions, oldest first.
     pub fn turn_starts_of(&mut self, sessions: &[SessionId]) -> Result<TurnStarts, StoreError> {
         let mut found = TurnStarts::new();
-        for part in filled_parts(sessions) {
-            let part: Vec<String> = part.iter().map(ToString::to_string).collect();
-            let mut query = QueryBuilder::new("SELECT session_id, id, started_at FROM chat_turns WHERE ");
-            query.among("session_id", &part).text(" ORDER BY id");
-            self.each_row(query.sql(), query.params(), &mut |columns| {
-                let row = RowReader { table: "chat_turns", columns };
-                found.entry(row.parsed(0)?).or_default().push((TurnId::new(row.int(1)?), row.time(2)?));
-                Ok(())
-            })?;
-        }
+        let select = "SELECT session_id, id, started_at FROM chat_turns WHERE session_id";
+        self.query_among(select, sessions, " ORDER BY id", &mut |columns| {
+            let row = RowReader { table: "chat_turns", columns };
+            found.entry(row.parsed(0)?).or_default().push((TurnId::new(row.int(1)?), row.time(2)?));
+            Ok(())
+        })?;
         Ok(found)
     }
 

@@ -1,29 +1,16 @@
 //! Candidates of a search: which documents are selected, and how many.
 
-use baton_core::recall::{Document, DocumentText, ItemKind};
+use baton_core::recall::{Document, DocumentText};
 use baton_store::{MatchPlan, RecallFilter};
 
-use super::fixture::{NOW, later};
+use super::fixture::{self, NOW, later};
 use super::store::{TestStore, read, write};
 
 fn document(number: u64, repo: &str, text: &str) -> Document {
     Document {
-        kind: ItemKind::Note,
-        item: format!("note_{number:02}"),
-        external_id: None,
-        venture: "v".parse().unwrap(),
         repo: Some(repo.parse().unwrap()),
-        session_id: None,
-        branch: None,
-        agent: None,
-        author: None,
-        turn: None,
-        is_conversational: false,
-        changes_files: false,
-        is_pinned: false,
         created_at: later(number),
-        text: DocumentText::of("", &[text], &[]),
-        files: Vec::new(),
+        ..fixture::document(&format!("note_{number:02}"), text)
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use baton_core::checkpoint::{Checkpoint, CheckpointStatus, Labels, Place, Workflow};
 use baton_core::observation::{CompressedObservation, Observation, Provenance};
+use baton_core::recall::{Document, DocumentText, ItemKind};
 use baton_core::{
     ActorKeyId, CheckpointId, EndReason, Handoff, HandoffAuthor, HandoffId, IdempotencyKey, KeyRecord,
     KeyScope, ObservationId, RequestRecord, Session, SessionFacts, SessionId, SessionStatus, SessionTuple,
@@ -348,5 +349,27 @@ impl Dice {
         for end in (1..values.len()).rev() {
             values.swap(end, self.below(end as u64 + 1) as usize);
         }
+    }
+}
+
+/// Returns an entry of the search index for a note without files, in venture `v`.
+pub fn document(item: &str, text: &str) -> Document {
+    Document {
+        kind: ItemKind::Note,
+        item: item.to_owned(),
+        external_id: None,
+        venture: "v".parse().unwrap(),
+        repo: Some("o/r".parse().unwrap()),
+        session_id: None,
+        branch: None,
+        agent: None,
+        author: None,
+        turn: None,
+        is_conversational: false,
+        changes_files: false,
+        is_pinned: false,
+        created_at: NOW,
+        text: DocumentText::of("", &[text], &[]),
+        files: Vec::new(),
     }
 }

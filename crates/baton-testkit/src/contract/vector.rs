@@ -3,7 +3,7 @@
 use baton_core::recall::{Candidate, Document, DocumentText, Embedding, ItemKind, Vector};
 use baton_store::RecallFilter;
 
-use super::fixture::{NOW, later};
+use super::fixture::{self, later};
 use super::store::{TestStore, read, write};
 
 const MODEL: &str = "small";
@@ -11,22 +11,10 @@ const MODEL: &str = "small";
 fn document(item: &str, venture: &str, text: &str) -> Document {
     let files = vec![format!("src/{item}.rs")];
     Document {
-        kind: ItemKind::Note,
-        item: item.to_owned(),
-        external_id: None,
         venture: venture.parse().unwrap(),
-        repo: Some("o/r".parse().unwrap()),
-        session_id: None,
-        branch: None,
-        agent: None,
-        author: None,
-        turn: None,
-        is_conversational: false,
-        changes_files: false,
-        is_pinned: false,
-        created_at: NOW,
         text: DocumentText::of("", &[text], &files),
         files,
+        ..fixture::document(item, text)
     }
 }
 
