@@ -49,12 +49,13 @@ impl TaskOperation for PurgeContext {
         let actor = environment.actor(params.actor.as_deref())?;
         // A task that has no folder gets no lock file.
         let exists = environment.folder(&task_id).symlink_metadata().is_ok();
-        let _task = exists.then(|| lock_task(environment, &task_id)).transpose()?;
+        let task_lock = exists.then(|| lock_task(environment, &task_id)).transpose()?;
         let Some(_store) = lock_existing_store(environment)? else {
             return Ok(PurgeContextOutput { task_id, purged: false, next: LIST.into() });
         };
         let now = environment.now();
-        let purged = remove(environment, &environment.folder(&task_id), now)?;
+        // Without the lock, a folder can only be one that another process created meanwhile.
+        let purged = task_lock.is_some() && remove(environment, &environment.folder(&task_id), now)?;
         drop_objects(environment, now);
         tracing::info!(task = %task_id, %actor, purged, "a context was purged");
         Ok(PurgeContextOutput { task_id, purged, next: LIST.into() })

@@ -2,11 +2,13 @@
 //!
 //! A test starts its own executable again with a script in an environment variable; without one, `child` does nothing.
 
+use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
+use std::time::Duration;
 
 use baton_core::ErrorCode;
 use serde_json::{Value, json};
@@ -254,4 +256,23 @@ fn concurrent_init_complete_and_purge_leave_no_damaged_task() {
     assert!(answers.iter().all(|answer| allowed.contains(&answer.as_str())), "{answers:?}");
     let tasks = checkout.call("list", json!({ "archived": true }))["tasks"].clone();
     assert!(tasks.as_array().unwrap().iter().all(|task| task["problem"].is_null()), "{tasks}");
+}
+
+#[test]
+fn purge_keeps_a_task_that_was_created_after_it_started() {
+    let checkout = Checkout::with_context();
+    let output = checkout.root().join(".agent-output");
+    let store = File::open(output.join(".context_store.lock")).unwrap();
+    store.lock().unwrap();
+    let mut purge = start(checkout.root(), &[("purge_context", json!({ "task_id": "TASK-NEW" }))]);
+    let answers = answers(&mut purge);
+    // A process that waits for the store holds a lock on the folder.
+    while File::open(&output).unwrap().try_lock().is_ok() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    std::fs::create_dir(output.join("TASK-NEW")).unwrap();
+    drop(store);
+    assert_eq!(answers.collect::<Vec<_>>(), ["ok"]);
+    assert!(purge.wait().unwrap().success());
+    assert!(output.join("TASK-NEW").is_dir());
 }
