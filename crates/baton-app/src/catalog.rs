@@ -7,7 +7,9 @@ use crate::checkpoint::{
     DeleteCheckpoint, DiffCheckpoints, ExplainContext, ListCheckpoints, ListWorkflows, LoadCheckpoint,
     MarkCritical, SaveCheckpoint,
 };
-use crate::handoff::{AckHandoff, CreateHandoff, LatestHandoff, ListHandoffs, ShowHandoff, WithdrawHandoff};
+use crate::handoff::{
+    AckHandoff, CreateHandoff, LatestHandoff, LeaveHandoff, ListHandoffs, ShowHandoff, WithdrawHandoff,
+};
 use crate::id::FindIds;
 use crate::maintenance::Cleanup;
 use crate::memory::{Forget, ListMarks, PinItem, RejectItem, RestoreItem, SupersedeItem};
@@ -42,6 +44,7 @@ pub fn operations() -> Vec<&'static dyn AnyOperation> {
         operation::<ListHandoffs>(),
         operation::<ShowHandoff>(),
         operation::<CreateHandoff>(),
+        operation::<LeaveHandoff>(),
         operation::<AckHandoff>(),
         operation::<WithdrawHandoff>(),
         operation::<SaveCheckpoint>(),

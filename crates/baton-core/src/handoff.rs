@@ -36,6 +36,8 @@ pub const MAX_PAYLOAD_BYTES: usize = 800 * 1024;
 pub enum HandoffAuthor {
     /// An agent wrote the handoff.
     Agent,
+    /// A person wrote the handoff.
+    Person,
     /// Baton created the handoff from captured turns and observations when the chat ended.
     Hook,
 }

@@ -286,6 +286,10 @@ pub(crate) fn example(operation: &str) -> Option<Value> {
         "handoff.create" => json!({
             "session_id": session_id, "handoff": { "summary": "Please review the schema", "to_agent": "qa-1" },
         }),
+        "handoff.leave" => json!({
+            "author": "alice", "venture": "acme", "repo": "acme/webshop",
+            "handoff": { "summary": "The schema may change until Friday", "next_actions": ["Wait for the migration"] },
+        }),
         "handoff.ack" => json!({ "agent": "qa-1" }),
         "handoff.withdraw" => json!({}),
         "note.create" => json!({

@@ -7,7 +7,7 @@ use baton_app::checkpoint::{
     MarkCritical, SaveCheckpoint,
 };
 use baton_app::handoff::{
-    AckHandoff, CreateHandoff, LatestHandoff, ListHandoffs, ShowHandoff, WithdrawHandoff,
+    AckHandoff, CreateHandoff, LatestHandoff, LeaveHandoff, ListHandoffs, ShowHandoff, WithdrawHandoff,
 };
 use baton_app::id::FindIds;
 use baton_app::memory::{Forget, ListMarks, PinItem, RejectItem, RestoreItem, SupersedeItem};
@@ -84,6 +84,7 @@ pub fn routes() -> Vec<Route> {
         get("/handoffs/latest", operation::<LatestHandoff>()),
         get("/handoffs", operation::<ListHandoffs>()),
         post("/handoffs", operation::<CreateHandoff>()),
+        post("/handoffs/leave", operation::<LeaveHandoff>()),
         get("/handoffs/{handoff_id}", operation::<ShowHandoff>()),
         post("/handoffs/{handoff_id}/ack", operation::<AckHandoff>()),
         post("/handoffs/{handoff_id}/withdraw", operation::<WithdrawHandoff>()),

@@ -2,6 +2,7 @@
 
 mod ack;
 mod create;
+mod leave;
 mod list;
 mod schema;
 mod show;
@@ -10,6 +11,7 @@ mod withdraw;
 
 pub use ack::{AckHandoff, AckHandoffOutput, AckHandoffParams};
 pub use create::{CreateHandoff, CreateHandoffOutput, CreateHandoffParams};
+pub use leave::{LeaveHandoff, LeaveHandoffOutput, LeaveHandoffParams};
 pub use list::{
     LatestHandoff, LatestHandoffOutput, LatestHandoffParams, ListHandoffs, ListHandoffsOutput,
     ListHandoffsParams,

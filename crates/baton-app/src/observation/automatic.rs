@@ -108,14 +108,15 @@ pub(super) fn replace_automatic_content(
     let handoffs = tx.handoffs_of(session)?;
     let content = if handoffs.is_empty() { None } else { automatic_content(settings, tx, session)? };
     for mut handoff in handoffs {
-        match (&content, handoff.written_by) {
-            (_, HandoffAuthor::Agent) if handoff.automatic_json.is_none() => continue,
-            (Some(content), _) => content.write_to(&mut handoff)?,
-            (None, HandoffAuthor::Agent) => handoff.automatic_json = None,
-            (None, HandoffAuthor::Hook) => {
+        let is_automatic = handoff.written_by == HandoffAuthor::Hook;
+        match &content {
+            _ if !is_automatic && handoff.automatic_json.is_none() => continue,
+            Some(content) => content.write_to(&mut handoff)?,
+            None if is_automatic => {
                 tx.delete_handoff(handoff.id)?;
                 continue;
             }
+            None => handoff.automatic_json = None,
         }
         tx.update_handoff(&handoff)?;
     }
@@ -130,7 +131,9 @@ impl AutomaticContent {
     fn write_to(&self, handoff: &mut Handoff) -> Result<(), Fault> {
         handoff.incomplete = self.incomplete;
         match handoff.written_by {
-            HandoffAuthor::Agent => handoff.automatic_json = Some(self.beside_the_agents_own()),
+            HandoffAuthor::Agent | HandoffAuthor::Person => {
+                handoff.automatic_json = Some(self.beside_the_agents_own());
+            }
             HandoffAuthor::Hook => {
                 let mut payload = match handoff.payload() {
                     Ok(Value::Object(payload)) => payload,

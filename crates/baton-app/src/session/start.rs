@@ -82,7 +82,7 @@ pub struct StartSessionOutput {
     pub session: SessionView,
     /// Latest handoff in the same venture, repository and track, or null.
     pub last_handoff: Option<HandoffSummary>,
-    /// Latest handoff written by an agent if `last_handoff` was created automatically, otherwise null.
+    /// Latest handoff written by an agent or person if `last_handoff` was created automatically, otherwise null.
     pub agent_handoff: Option<HandoffSummary>,
     /// Other active sessions in the repository.
     pub active_sessions: Vec<ActiveSession>,
@@ -295,8 +295,8 @@ pub(crate) fn latest_handoffs(
         HandoffFilter { repo: Some(repo.clone()), track: Some(track), ..HandoffFilter::of(venture.clone()) };
     let latest = tx.handoffs(&filter, Page::first(1))?.into_iter().next();
     let by_agent = match &latest {
-        Some(latest) if latest.written_by != HandoffAuthor::Agent => {
-            let filter = HandoffFilter { written_by: Some(HandoffAuthor::Agent), ..filter };
+        Some(latest) if latest.written_by == HandoffAuthor::Hook => {
+            let filter = HandoffFilter { is_automatic: Some(false), ..filter };
             tx.handoffs(&filter, Page::first(1))?.into_iter().next()
         }
         _ => None,

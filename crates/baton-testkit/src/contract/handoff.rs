@@ -152,7 +152,7 @@ fn random_handoff(dice: &mut Dice) -> Handoff {
     let recipient = dice.pick(&AGENTS).parse().unwrap();
     let issue_number = dice.below(3) as i64;
     Handoff {
-        written_by: dice.pick(&[HandoffAuthor::Agent, HandoffAuthor::Hook]),
+        written_by: dice.pick(&[HandoffAuthor::Agent, HandoffAuthor::Person, HandoffAuthor::Hook]),
         venture: dice.pick(&VENTURES).parse().unwrap(),
         repo: dice.pick(&REPOS).parse().unwrap(),
         track: dice.pick(&[None, Some(track(0)), Some(track(1))]),
@@ -174,19 +174,19 @@ fn random_filter(dice: &mut Dice) -> HandoffFilter {
         issue_number: dice.maybe(issue_number),
         from_agent: dice.maybe(from.parse().unwrap()),
         to_agent: dice.maybe(to.parse().unwrap()),
-        written_by: dice.pick(&[None, Some(HandoffAuthor::Agent), Some(HandoffAuthor::Hook)]),
+        is_automatic: dice.pick(&[None, Some(false), Some(true)]),
     }
 }
 
 fn matches(filter: &HandoffFilter, handoff: &Handoff) -> bool {
-    let HandoffFilter { venture, repo, track, issue_number, from_agent, to_agent, written_by } = filter;
+    let HandoffFilter { venture, repo, track, issue_number, from_agent, to_agent, is_automatic } = filter;
     *venture == handoff.venture
         && repo.as_ref().is_none_or(|repo| *repo == handoff.repo)
         && track.is_none_or(|track| track == handoff.track)
         && issue_number.is_none_or(|number| handoff.issue_number == Some(number))
         && from_agent.as_ref().is_none_or(|agent| *agent == handoff.from_agent)
         && to_agent.as_ref().is_none_or(|agent| handoff.to_agent.as_ref() == Some(agent))
-        && written_by.is_none_or(|author| author == handoff.written_by)
+        && is_automatic.is_none_or(|wanted| wanted == (handoff.written_by == HandoffAuthor::Hook))
 }
 
 fn list(store: &Store, filter: &HandoffFilter, page: Page) -> Vec<Handoff> {

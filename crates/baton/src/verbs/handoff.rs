@@ -1,7 +1,8 @@
 //! `baton handoff …`
 
 use baton_app::handoff::{
-    AckHandoff, CreateHandoff, HandoffView, LatestHandoff, ListHandoffs, ShowHandoff, WithdrawHandoff,
+    AckHandoff, CreateHandoff, HandoffView, LatestHandoff, LeaveHandoff, ListHandoffs, ShowHandoff,
+    WithdrawHandoff,
 };
 use baton_core::{HandoffFields, TrackFilter};
 use clap::{Args, Subcommand};
@@ -15,7 +16,7 @@ use crate::live_session::session_id;
 use crate::output::{Answer, Failure};
 use crate::terminal::{at, list_items, page_text, when};
 use crate::verbs::handoff_args::HandoffArgs;
-use crate::verbs::session::KeyArgs;
+use crate::verbs::session::{KeyArgs, repository_or_here};
 
 const CREATE_EXAMPLES: &str = "\
 Examples:
@@ -23,6 +24,11 @@ Examples:
   $ baton handoff create --session sess_01M7H6D3AHF4DP3YJEERGQ2KGT --summary 'Login form works' \\
       --to-agent codex-2 --goal 'Users stay signed in' --decision 'Cookies: the proxy drops headers' \\
       --rejected 'Local storage: readable by scripts' --next 'Add logout'";
+
+const LEAVE_EXAMPLE: &str = "\
+Example:
+  $ baton handoff leave --author alice --repo acme/webshop --summary 'The schema may change until Friday' \\
+      --next 'Wait for the migration'";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum HandoffCommand {
@@ -38,6 +44,9 @@ pub(crate) enum HandoffCommand {
     /// Create a handoff without ending the session
     #[command(after_help = CREATE_EXAMPLES)]
     Create(Box<CreateArgs>),
+    /// Leave a handoff as a person, without a session
+    #[command(after_help = LEAVE_EXAMPLE)]
+    Leave(Box<LeaveArgs>),
     /// Acknowledge a handoff
     #[command(after_help = "Example:\n  $ baton handoff ack ho_01M7H3Y790KKJH7PNR0DNVSC3B --agent codex-2")]
     Ack(AckArgs),
@@ -105,6 +114,26 @@ pub(crate) struct CreateArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct LeaveArgs {
+    /// Your name
+    #[arg(long, value_name = "NAME")]
+    author: String,
+    /// Repository [default: the current checkout]
+    #[arg(long, value_name = "OWNER/NAME")]
+    repo: Option<String>,
+    /// Venture [default: session.venture]
+    #[arg(long)]
+    venture: Option<String>,
+    /// Number of a parallel line of work
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
+    track: Option<i64>,
+    #[command(flatten)]
+    handoff: HandoffArgs,
+    #[command(flatten)]
+    key: KeyArgs,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct AckArgs {
     /// Handoff id (ho_…)
     handoff_id: String,
@@ -139,6 +168,17 @@ pub(crate) fn run(command: &HandoffCommand, config: &Config, backend: &Backend) 
                 "handoff": args.handoff.document()?,
                 "redact_secrets": args.handoff.redact_secrets() });
             backend.answer::<CreateHandoff>(&params, args.key.get(), |output| {
+                format!("created {}", output.handoff_id)
+            })
+        }
+        HandoffCommand::Leave(args) => {
+            let (repo, _) = repository_or_here(args.repo.as_deref(), "leave a handoff")?;
+            let params = json!({ "author": args.author, "repo": repo, "track": args.track,
+                "branch": args.handoff.branch(),
+                "venture": config.chosen_venture(args.venture.as_deref()),
+                "handoff": args.handoff.document()?,
+                "redact_secrets": args.handoff.redact_secrets() });
+            backend.answer::<LeaveHandoff>(&params, args.key.get(), |output| {
                 format!("created {}", output.handoff_id)
             })
         }

@@ -78,6 +78,11 @@ impl HandoffArgs {
         self.redact_secrets.then_some(true)
     }
 
+    /// Returns the branch with the work.
+    pub(crate) fn branch(&self) -> Option<&str> {
+        self.branch.as_deref()
+    }
+
     /// Returns the handoff as one JSON object.
     pub(crate) fn document(&self) -> Result<Map<String, Value>, Failure> {
         let summary = self.summary.as_deref().ok_or_else(|| {

@@ -285,19 +285,7 @@ pub(crate) fn run(command: SessionCommand, config: &Config, backend: &Backend) -
 }
 
 fn start(args: &StartArgs, config: &Config, backend: &Backend) -> Result<Answer, Failure> {
-    let here = match (&args.repo, repository_here()) {
-        (_, Ok(here)) => here.map(|repo| repo.as_str().to_owned()),
-        (Some(_), Err(_)) => None,
-        (None, Err(fault)) => return Err(name_it(fault).into()),
-    };
-    let repo = args.repo.clone().or_else(|| here.clone()).ok_or_else(|| {
-        Failure::new(
-            Exit::Usage,
-            "usage",
-            "cannot start a session: no repository given, and the working folder is not in a checkout",
-        )
-        .hint("add --repo OWNER/NAME, or run the command in a checkout")
-    })?;
+    let (repo, here) = repository_or_here(args.repo.as_deref(), "start a session")?;
     let venture = args.venture.as_deref();
     // The hooks of the agent that runs this command may have opened its session already.
     let live = match (client_here(), &args.client_session_id) {
@@ -327,6 +315,25 @@ fn start(args: &StartArgs, config: &Config, backend: &Backend) -> Result<Answer,
         "meta": args.meta.as_deref().map(|text| object("--meta", text)).transpose()?,
     });
     backend.answer::<StartSession>(&params, args.key.get(), describe_start)
+}
+
+/// Returns the given repository, or else that of the current checkout, and the latter.
+pub(crate) fn repository_or_here(
+    given: Option<&str>,
+    action: &str,
+) -> Result<(String, Option<String>), Failure> {
+    let here = match (given, repository_here()) {
+        (_, Ok(here)) => here.map(|repo| repo.as_str().to_owned()),
+        (Some(_), Err(_)) => None,
+        (None, Err(fault)) => return Err(name_it(fault).into()),
+    };
+    let repo = given.map(str::to_owned).or_else(|| here.clone()).ok_or_else(|| {
+        let message =
+            format!("cannot {action}: no repository given, and the working folder is not in a checkout");
+        Failure::new(Exit::Usage, "usage", message)
+            .hint("add --repo OWNER/NAME, or run the command in a checkout")
+    })?;
+    Ok((repo, here))
 }
 
 /// Adds `--repo` to the hint: with it, git is not needed.

@@ -1,0 +1,121 @@
+//! `handoff.leave`: stores the handoff of a person, who has no session.
+
+use baton_core::{
+    Agent, EndReason, Fault, Handoff, HandoffAuthor, HandoffDraft, HandoffId, Label, Repo, Session,
+    SessionFacts, SessionId, SessionStatus, SessionTuple, Timestamp, Track, Venture,
+};
+use baton_store::Tx;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::context::Context;
+use crate::handoff::handoff_schema;
+use crate::operation::{Effect, Operation, RequestFormat};
+use crate::session::new_handoff;
+
+/// Stores the handoff of a person, with an ended session of its own.
+#[derive(Debug)]
+pub struct LeaveHandoff;
+
+/// The person, the repository and the handoff to store.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct LeaveHandoffParams {
+    /// Request schema version. Defaults to `1.0`.
+    pub schema_version: Option<String>,
+    /// Your name, for example `alice`. Use a name that no agent has.
+    pub author: Agent,
+    /// Venture, for example `acme`. Defaults to the configured venture.
+    pub venture: Option<Venture>,
+    /// Repository as owner/name, for example acme/webshop.
+    pub repo: Repo,
+    /// Number of a parallel line of work in the same repository. Defaults to no track.
+    pub track: Option<Track>,
+    /// Branch with the work, for example `feature/login`.
+    pub branch: Option<Label>,
+    /// The handoff. Additional fields are stored unchanged.
+    #[schemars(schema_with = "handoff_schema")]
+    pub handoff: Map<String, Value>,
+    /// Replace secrets with `[redacted:…]` instead of rejecting the request. Defaults to false.
+    pub redact_secrets: Option<bool>,
+}
+
+/// The stored handoff.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct LeaveHandoffOutput {
+    /// Id of the session that was created for the handoff.
+    pub session_id: SessionId,
+    /// Id of the stored handoff.
+    pub handoff_id: HandoffId,
+    /// Time when the handoff was created.
+    pub created_at: Timestamp,
+}
+
+impl Operation for LeaveHandoff {
+    const NAME: &'static str = "handoff.leave";
+    const SUMMARY: &'static str = "Leave a handoff as a person: what the next agent in a repository must know. \
+        No session is needed.";
+    const EFFECT: Effect = Effect::Create;
+    const REQUEST: RequestFormat =
+        RequestFormat { redact_param: Some("redact_secrets"), ..RequestFormat::STRICT };
+    type Params = LeaveHandoffParams;
+    type Input = (LeaveHandoffParams, HandoffDraft);
+    type Output = LeaveHandoffOutput;
+
+    fn prepare(_: &Context<'_>, mut params: Self::Params) -> Result<Self::Input, Fault> {
+        let draft = HandoffDraft::read(std::mem::take(&mut params.handoff), "handoff")?;
+        Ok((params, draft))
+    }
+
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, input: &Self::Input) -> Result<Self::Output, Fault> {
+        let (params, draft) = input;
+        let session = ended_session(context, tx, params)?;
+        context.actor.require_venture(&session.tuple.venture)?;
+        tx.insert_session(&session)?;
+        context.log_session(&session);
+        let handoff = Handoff {
+            ends_session: true,
+            written_by: HandoffAuthor::Person,
+            ..new_handoff(context, tx, &session, draft.clone(), params.schema_version.as_deref())?
+        };
+        tx.insert_handoff(&handoff)?;
+        Ok(LeaveHandoffOutput {
+            session_id: session.id,
+            handoff_id: handoff.id,
+            created_at: handoff.created_at,
+        })
+    }
+}
+
+/// Creates the session that the handoff belongs to.
+fn ended_session(
+    context: &Context<'_>,
+    tx: &mut dyn Tx,
+    params: &LeaveHandoffParams,
+) -> Result<Session, Fault> {
+    let venture = params.venture.clone().unwrap_or_else(|| context.settings.default_venture.clone());
+    Ok(Session {
+        id: context.session_id(tx)?,
+        tuple: SessionTuple {
+            agent: params.author.clone(),
+            venture,
+            repo: params.repo.clone(),
+            track: params.track,
+            client_session_id: None,
+        },
+        facts: SessionFacts {
+            client: Some("person".into()),
+            branch: params.branch.clone().map(Into::into),
+            ..SessionFacts::default()
+        },
+        status: SessionStatus::Ended,
+        created_at: context.now,
+        last_heartbeat_at: context.now,
+        ended_at: Some(context.now),
+        end_reason: Some(EndReason::Manual),
+        schema_version: params.schema_version.clone().unwrap_or_else(|| "1.0".into()),
+        actor_key_id: context.actor.key_id.clone(),
+        creation_correlation_id: context.correlation_id.clone(),
+        meta: None,
+    })
+}
