@@ -294,7 +294,8 @@ impl Loader {
             is_conversational: false,
             changes_files: false,
             files: summary.key_files,
-            created_at: stored.made_at,
+            // The summary of an imported chat is as old as the chat.
+            created_at: stored.made_at.min(session.ended_at.unwrap_or(session.last_heartbeat_at)),
             title: one_line(&summary.summary, TITLE_CHARS),
             text: text.join("\n"),
         }))

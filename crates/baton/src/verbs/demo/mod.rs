@@ -109,6 +109,7 @@ pub(crate) fn run(args: &DemoArgs, format: Format) -> Result<Answer, Failure> {
     }
     story(&mut demo)?;
     if args.serve {
+        agents_at_work(&mut demo)?;
         demo.say("The store is served until you press Ctrl-C.");
         demo.serve()?;
     }
@@ -163,12 +164,10 @@ fn first_agent(demo: &mut Demo) -> Result<(), Failure> {
                 "tool_response": { "stdout": TEST_RUN, "stderr": "", "interrupted": false } }),
     )?;
     demo.baton(&["note", "Expire the session on the server: clients keep the cookie", "--kind", "decision"])?;
-    let context = json!({
+    demo.save_checkpoint(&json!({
         "goal": "Customers can log out", "plan": ["clear the cookie", "end the session on the server"],
         "lastTestRun": TEST_RUN,
-    });
-    let input = Input { file: "context.json", comment: "context of the agent", value: &context };
-    demo.step(&["checkpoint", "save", "--session", "logout"], Some(input), Exit::Ok)?;
+    }))?;
     demo.task("snapshot-worktree TASK-0007 --agent implementer")?;
     demo.task("update-agent TASK-0007 --agent implementer --status done")?;
     demo.say("Agent A is blocked. It hands off and its chat ends.");
@@ -216,6 +215,10 @@ fn second_agent(demo: &mut Demo) -> Result<(), Failure> {
         json!({ "tool_name": "Edit", "tool_use_id": "call_1", "tool_input": edit,
                 "tool_response": { "filePath": CODE } }),
     )?;
+    demo.save_checkpoint(&json!({
+        "goal": "Customers can log out", "plan": [], "done": ["clear the cookie", "end the session on the server"],
+    }))?;
+    demo.baton(&["checkpoint", "diff", "--session", "logout"])?;
     demo.task("snapshot-worktree TASK-0007 --agent reviewer")?;
     demo.task("update-agent TASK-0007 --agent reviewer --status done")?;
     codex(
@@ -233,6 +236,29 @@ fn second_agent(demo: &mut Demo) -> Result<(), Failure> {
         "done",
     ])?;
     codex(demo, "session-end", "the end of the chat", json!({ "reason": "exit" }))?;
+    demo.baton(&["worker", "run", "--once"])
+}
+
+/// Two agents that are still at work when the dashboard is opened, on the same file.
+fn agents_at_work(demo: &mut Demo) -> Result<(), Failure> {
+    demo.say("Two other agents are at work, and both change src/cart.rs.");
+    for (client, chat, prompt) in [
+        ("claude-code", "chat-c", "The cart must survive a restart of the browser."),
+        ("codex", "chat-d", "Show the total of the cart with taxes."),
+    ] {
+        let mut report = |event: &str, what: &str, report: Value| {
+            demo.hook(&["hook", event, "--client", client], chat, what, report)
+        };
+        report("session-start", "a new chat", json!({ "source": "startup" }))?;
+        report("user-prompt-submit", "the request", json!({ "prompt": prompt }))?;
+        let edit = json!({ "file_path": "src/cart.rs", "old_string": "before", "new_string": "after" });
+        let result = json!({ "filePath": "src/cart.rs" });
+        report(
+            "post-tool-use",
+            "an edit of src/cart.rs",
+            json!({ "tool_name": "Edit", "tool_use_id": chat, "tool_input": edit, "tool_response": result }),
+        )?;
+    }
     demo.baton(&["worker", "run", "--once"])
 }
 
@@ -295,6 +321,11 @@ impl Demo {
         report["cwd"] = json!(self.checkout());
         let input = Input { file: "report.json", comment: what, value: &report };
         self.step(arguments, Some(input), Exit::Ok)
+    }
+
+    fn save_checkpoint(&mut self, context: &Value) -> Result<(), Failure> {
+        let input = Input { file: "context.json", comment: "context of the agent", value: context };
+        self.step(&["checkpoint", "save", "--session", "logout"], Some(input), Exit::Ok)
     }
 
     fn baton(&mut self, arguments: &[&str]) -> Result<(), Failure> {
