@@ -1,6 +1,6 @@
 //! The frame of every page: head, navigation, theme, keyboard help; sign-in and error pages.
 
-use baton_core::ErrorCode;
+use baton_core::{ErrorCode, visible};
 use maud::{DOCTYPE, Markup, html};
 
 use crate::assets::url;
@@ -80,7 +80,8 @@ pub fn page(view: &View, path: &str, theme: Theme, csrf: &str) -> String {
             (view.body)
         }
         footer {
-            @if let Some(json) = &view.json { a href=(json) { "This page as JSON" } }
+            a href=(view.json) { "This page as JSON" }
+            @for (name, json) in &view.other_json { a href=(json) { (name) " as JSON" } }
             a href="/docs" { "API" }
             button.quiet id="show-keys" type="button" { "Keyboard " kbd { "?" } }
         }
@@ -149,7 +150,8 @@ fn frame(title: &str, theme: Theme, libraries: &[&str], content: &Markup) -> Str
             }
         }
     };
-    page.into_string()
+    // Text of agents and users can be anywhere in the page.
+    visible(&page.into_string()).into_owned()
 }
 
 /// Renders the sign-in page. `next` is the page to show after sign-in.
@@ -186,11 +188,14 @@ pub fn signed_in_page(next: &str, theme: Theme) -> String {
 
 /// Renders a page about a problem.
 pub fn error_page(problem: &Problem, theme: Theme) -> String {
-    let title = match problem.code {
-        ErrorCode::NotFound => "Not found",
-        ErrorCode::StoreUnavailable => "The store is unavailable",
-        ErrorCode::Forbidden => "No access",
-        ErrorCode::RateLimited | ErrorCode::Overloaded => "Too many requests",
+    let title = match problem.code.status() {
+        _ if problem.code == ErrorCode::Overloaded => "Too many requests",
+        400 | 422 => "Invalid input",
+        403 => "No access",
+        404 => "Not found",
+        409 => "Not possible now",
+        429 => "Too many requests",
+        503 => "The store is unavailable",
         _ => "Something went wrong",
     };
     let content = html! {
@@ -198,12 +203,31 @@ pub fn error_page(problem: &Problem, theme: Theme) -> String {
             img src=(url("icon.svg")) alt="" width="40" height="40";
             h1 { (title) }
             p.problem role="alert" { (problem.message) }
-            @if let Some(hint) = &problem.hint { p { (hint) } }
-            @if problem.code == ErrorCode::StoreUnavailable {
-                p { "Run " code { "baton doctor" } " to see why. Hooks keep their reports and replay them when the store is back." }
+            // Hints about missing records and the store are for the command line.
+            @match problem.code.status() {
+                404 => {},
+                503 if problem.code == ErrorCode::StoreUnavailable => p { "Run " code { "baton doctor" } " to see why. Hooks keep their reports and replay them when the store is back." },
+                _ => @if let Some(hint) = &problem.hint { p { (hint) } },
             }
             p { a href="/" { "Go to the start page" } }
         }
     };
     frame(title, theme, &[], &content)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_are_visible_anywhere_in_a_page() {
+        let problem = Problem {
+            code: ErrorCode::SessionNotFound,
+            message: "there is no sess_\u{202e}\u{1b}".to_owned(),
+            hint: Some("start one".to_owned()),
+        };
+        let shown = error_page(&problem, Theme::System);
+        assert!(shown.contains("there is no sess_\\u{202e}\\u{1b}"), "{shown}");
+        assert!(shown.contains("<h1>Not found</h1>") && !shown.contains("start one"), "{shown}");
+    }
 }

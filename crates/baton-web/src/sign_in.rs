@@ -1,7 +1,8 @@
-//! Sign-in: one-time codes for the local browser, the signed cookie, and the token of forms.
+//! Sign-in: one-time codes for the local browser, the cookie, and the token of forms.
 //!
-//! The cookie holds an access token, or for the local browser an expiry time signed with the relay key. Nothing else is
-//! stored, so that any of several servers accepts it, also after a restart.
+//! The cookie holds an access token. A browser that signs in with a link gets a token of its own, which ends when it
+//! signs out; the cookie then also has a signature of the relay key. All other state is in the store, so that any of
+//! several servers accepts the cookie, also after a restart.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -17,9 +18,10 @@ use subtle::ConstantTimeEq;
 const CODE_TTL: Duration = Duration::from_secs(15 * 60);
 /// Maximum number of unused codes.
 const MAX_CODES: usize = 100;
-/// Validity of the cookie.
-const COOKIE_TTL: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 const LOCAL: &str = "local.";
+
+/// Days until a browser must sign in again.
+pub const SIGN_IN_DAYS: u32 = 7;
 
 /// Issues and checks credentials of browsers.
 pub struct SignIn {
@@ -33,13 +35,13 @@ impl fmt::Debug for SignIn {
     }
 }
 
-/// Content of a valid cookie.
+/// Content of a cookie. The token is not checked yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SignInCookie {
-    /// The browser was signed in with a one-time code or the relay key.
-    Local,
-    /// An access token, which is not checked yet.
-    Token(String),
+pub struct SignInCookie {
+    /// Access token.
+    pub token: String,
+    /// True if the token was created for this browser.
+    pub is_local: bool,
 }
 
 impl SignIn {
@@ -67,26 +69,21 @@ impl SignIn {
         self.codes().remove(code).is_some_and(|until| until > now)
     }
 
-    /// Returns the cookie of the local browser.
-    pub fn local_cookie(&self, now: Timestamp) -> String {
-        let until = now.plus(COOKIE_TTL).as_millis();
-        format!("{LOCAL}{until}.{}", self.sign("cookie", &until.to_string()))
+    /// Returns the cookie of a browser for which a token was created.
+    pub fn local_cookie(&self, token: &str) -> String {
+        format!("{LOCAL}{token}.{}", self.sign("cookie", token))
     }
 
-    /// Returns the lifetime of a cookie in seconds.
-    pub const fn cookie_seconds() -> u64 {
-        COOKIE_TTL.as_secs()
-    }
-
-    /// Checks a cookie.
-    pub fn read_cookie(&self, cookie: &str, now: Timestamp) -> Option<SignInCookie> {
-        let Some(signed) = cookie.strip_prefix(LOCAL) else {
-            return cookie.starts_with("bt_").then(|| SignInCookie::Token(cookie.to_owned()));
+    /// Reads a cookie. Returns `None` if it is not one of this server.
+    pub fn read_cookie(&self, cookie: &str) -> Option<SignInCookie> {
+        let (token, is_local) = match cookie.strip_prefix(LOCAL) {
+            Some(signed) => {
+                let (token, signature) = signed.rsplit_once('.')?;
+                (is_equal(signature, &self.sign("cookie", token)).then_some(token)?, true)
+            }
+            None => (cookie, false),
         };
-        let (until, signature) = signed.split_once('.')?;
-        let is_signed = is_equal(signature, &self.sign("cookie", until));
-        let is_valid = is_signed && until.parse().is_ok_and(|until: i64| until > now.as_millis());
-        is_valid.then_some(SignInCookie::Local)
+        token.starts_with("bt_").then(|| SignInCookie { token: token.to_owned(), is_local })
     }
 
     /// Returns the token that forms of a browser with this cookie contain.
@@ -143,24 +140,23 @@ mod tests {
     }
 
     #[test]
-    fn a_cookie_is_valid_until_it_expires_and_only_with_its_key() {
+    fn the_cookie_of_a_link_is_only_valid_with_its_key() {
         let sign_in = SignIn::new("key");
-        let cookie = sign_in.local_cookie(NOW);
-        assert_eq!(sign_in.read_cookie(&cookie, NOW), Some(SignInCookie::Local));
-        assert_eq!(sign_in.read_cookie(&cookie, NOW.plus(COOKIE_TTL)), None);
-        assert_eq!(SignIn::new("other").read_cookie(&cookie, NOW), None);
-        let forged = cookie.replacen(&NOW.plus(COOKIE_TTL).as_millis().to_string(), "9999999999999", 1);
-        assert_ne!(forged, cookie);
-        for bad in [forged.as_str(), "local.", "local.1", "local.1.", "", "x"] {
-            assert_eq!(sign_in.read_cookie(bad, NOW), None, "{bad}");
+        let cookie = sign_in.local_cookie("bt_a");
+        let read = SignInCookie { token: "bt_a".to_owned(), is_local: true };
+        assert_eq!(sign_in.read_cookie(&cookie), Some(read.clone()));
+        assert_eq!(SignIn::new("other").read_cookie(&cookie), None);
+        let forged = cookie.replacen("bt_a", "bt_b", 1);
+        for bad in [forged.as_str(), "local.", "local.1", "local.bt_a", "local.bt_a.", "", "x"] {
+            assert_eq!(sign_in.read_cookie(bad), None, "{bad}");
         }
-        assert_eq!(sign_in.read_cookie("bt_a", NOW), Some(SignInCookie::Token("bt_a".to_owned())));
+        assert_eq!(sign_in.read_cookie("bt_a"), Some(SignInCookie { is_local: false, ..read }));
     }
 
     #[test]
     fn a_form_token_belongs_to_one_cookie() {
         let sign_in = SignIn::new("key");
-        let (one, other) = (sign_in.local_cookie(NOW), "bt_a");
+        let (one, other) = (sign_in.local_cookie("bt_a"), "bt_a");
         assert!(sign_in.is_csrf(&one, &sign_in.csrf(&one)));
         assert!(!sign_in.is_csrf(other, &sign_in.csrf(&one)));
         assert!(!sign_in.is_csrf(&one, ""));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use baton_app::{App, Call, Face, Operation, operation};
-use baton_core::{Actor, CorrelationId, ErrorCode, Timestamp};
+use baton_core::{Access, Actor, CorrelationId, ErrorCode, Timestamp};
 use serde_json::Value;
 
 /// A signed-in visitor.
@@ -22,6 +22,11 @@ pub struct Visitor {
 }
 
 impl Visitor {
+    /// Returns true if forms of this visitor are accepted.
+    pub(crate) fn can_write(&self) -> bool {
+        self.actor.access >= Access::Write
+    }
+
     /// Calls an operation that reads.
     pub(crate) async fn ask<O: Operation>(&self, params: Value) -> Result<O::Output, Problem> {
         let call = Call {

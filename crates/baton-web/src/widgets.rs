@@ -1,7 +1,7 @@
 //! Small parts of pages: times, links, labels, empty states, forms.
 
 use baton_core::task::TaskRecord;
-use baton_core::{Timestamp, visible};
+use baton_core::{Timestamp, one_line, visible};
 use maud::{Markup, html};
 
 use crate::visitor::{Query, Visitor, encode, url};
@@ -44,16 +44,18 @@ pub(crate) fn duration(from: Timestamp, until: Timestamp) -> String {
     }
 }
 
-/// Shows text written by an agent or user: lines are kept, control characters are made visible, nothing is markup.
+/// Shows text written by an agent or user: lines are kept, nothing is markup. The frame of the page makes control
+/// characters visible.
 pub(crate) fn prose(text: &str) -> Markup {
-    html! { div.prose { (visible(text.trim())) } }
+    html! { div.prose { (text.trim()) } }
 }
 
 /// Shows text of an agent in one line.
 pub(crate) fn line(text: &str, max_chars: usize) -> Markup {
-    let short = baton_core::one_line(text, max_chars);
+    // Escaped first, because `one_line` would remove control characters.
+    let short = one_line(&visible(text), max_chars);
     let is_cut = short.chars().count() == max_chars;
-    html! { (visible(&short)) @if is_cut { "…" } }
+    html! { (short) @if is_cut { "…" } }
 }
 
 /// Shows an empty state with the next step.
@@ -98,7 +100,7 @@ pub(crate) fn list(heading: &str, texts: &[String]) -> Markup {
         @if !texts.is_empty() {
             section.field {
                 h3 { (heading) }
-                ul { @for text in texts { li { (visible(text)) } } }
+                ul { @for text in texts { li { (text) } } }
             }
         }
     }
@@ -164,10 +166,14 @@ mod tests {
 
     #[test]
     fn text_of_agents_is_never_markup() {
-        let shown = prose("<script>alert(1)</script>\u{202e}\u{1b}[31m").into_string();
+        let hostile = "<script>alert(1)</script>\u{202e}\u{1b}[31m";
         assert_eq!(
-            shown,
-            "<div class=\"prose\">&lt;script&gt;alert(1)&lt;/script&gt;\\u{202e}\\u{1b}[31m</div>"
+            line(hostile, 100).into_string(),
+            "&lt;script&gt;alert(1)&lt;/script&gt;\\u{202e}\\u{1b}[31m"
+        );
+        assert_eq!(
+            prose(hostile).into_string(),
+            "<div class=\"prose\">&lt;script&gt;alert(1)&lt;/script&gt;\u{202e}\u{1b}[31m</div>"
         );
     }
 }

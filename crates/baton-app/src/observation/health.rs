@@ -1,5 +1,7 @@
 //! `worker.health`: uptime, queue depth, model usage and model problems.
 
+use std::time::Duration;
+
 use baton_core::{Fault, SessionId, Timestamp};
 use baton_store::{Spent, Tx};
 use schemars::JsonSchema;
@@ -10,6 +12,7 @@ use crate::context::Context;
 use crate::operation::{Effect, Operation, params_as_input};
 
 const DAY_MILLIS: i64 = 86_400_000;
+const HOUR_MILLIS: i64 = 3_600_000;
 /// Number of days and of sessions whose usage is shown, and of rows that are read for the days.
 const MAX_DAYS: usize = 7;
 const MAX_SESSIONS: u32 = 10;
@@ -37,6 +40,8 @@ pub struct WorkerHealthOutput {
     /// Number of observations created today (UTC).
     #[schemars(with = "i64")]
     pub observations_today: u64,
+    /// Observations created in each of the last 24 hours, oldest hour first. Hours without any are omitted.
+    pub observations_by_hour: Vec<HourCount>,
     /// Number of tool uses whose processing failed.
     #[schemars(with = "i64")]
     pub errors: u64,
@@ -60,6 +65,17 @@ pub struct WorkerHealthOutput {
     pub budget_used_up: bool,
     /// Problem with the model or the embedding endpoint, as last reported by the worker of this process, or null.
     pub model_trouble: Option<ModelTrouble>,
+}
+
+/// Observations of an hour.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub struct HourCount {
+    /// Start of the hour.
+    pub hour: Timestamp,
+    /// Number of observations created in it.
+    #[schemars(with = "i64")]
+    pub observations: u64,
 }
 
 /// Model usage of a day.
@@ -127,6 +143,7 @@ impl Operation for WorkerHealth {
             uptime_s: u64::try_from(now - context.settings.started_at.as_millis()).unwrap_or(0) / 1_000,
             queue_depth: stats.raw + stats.processing,
             observations_today: tx.count_observations_since(midnight)?,
+            observations_by_hour: observations_by_hour(context.now, tx)?,
             errors: stats.error,
             compressor: settings.compressor.name().to_owned(),
             model: settings.compressor.model().map(str::to_owned),
@@ -145,6 +162,15 @@ impl Operation for WorkerHealth {
             daily_token_budget: settings.daily_token_budget,
         })
     }
+}
+
+fn observations_by_hour(now: Timestamp, tx: &mut dyn Tx) -> Result<Vec<HourCount>, Fault> {
+    let hours = tx.observations_by_hour(now.minus(Duration::from_secs(24 * 60 * 60)))?;
+    let hours = hours.into_iter().map(|(hour, observations)| HourCount {
+        hour: Timestamp::from_millis(hour * HOUR_MILLIS),
+        observations,
+    });
+    Ok(hours.collect())
 }
 
 /// Returns the usage of the latest days, newest first.

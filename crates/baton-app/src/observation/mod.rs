@@ -31,7 +31,9 @@ pub(crate) use automatic::{add_automatic_content, automatic_content};
 pub use closing::{Period, ReadClosing};
 pub(crate) use compact::workflow_of;
 pub use finishing::Finished;
-pub use health::{DayCost, ModelCost, SessionCost, WorkerHealth, WorkerHealthOutput, WorkerHealthParams};
+pub use health::{
+    DayCost, HourCount, ModelCost, SessionCost, WorkerHealth, WorkerHealthOutput, WorkerHealthParams,
+};
 pub use hook::{Hook, HookOutput, HookParams, HookSpecificOutput};
 pub use import::{
     ImportObservations, ImportObservationsOutput, ImportObservationsParams, ImportedObservation,

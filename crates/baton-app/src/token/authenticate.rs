@@ -71,6 +71,11 @@ impl Authenticator {
         presented.is_some_and(|presented| !self.cache().contains_key(&presented.id))
     }
 
+    /// Looks a token up again when it is used next, because it was revoked.
+    pub fn forget(&self, id: &TokenId) {
+        self.cache().remove(id);
+    }
+
     async fn token(&self, id: &TokenId) -> Result<Option<Token>, Fault> {
         if let Some((token, until)) = self.cache().get(id)
             && Instant::now() < *until

@@ -18,22 +18,22 @@ use axum::http::header::{
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, Request, Response, StatusCode};
 use axum::routing::{MethodRouter, get, post};
-use baton_app::{App, Call, Face, PageRequest, RefusedCall};
-use baton_core::{Actor, ErrorCode, Fault, IdempotencyKey, Timestamp};
-use baton_web::{ACTIONS, Page, Problem, Query, SignIn, SignInCookie, Theme, Visitor};
+use baton_app::token::{CreateToken, RevokeToken};
+use baton_app::{App, Call, Face, Operation, PageRequest, RefusedCall, Reply, operation};
+use baton_core::{Actor, CorrelationId, ErrorCode, Fault, IdempotencyKey, PresentedToken};
+use baton_web::{ACTIONS, Page, Problem, Query, SIGN_IN_DAYS, SignIn, SignInCookie, Theme, Visitor};
 use futures_util::stream;
 use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 
 use crate::http::body::{discard, read_body};
 use crate::http::connections::Connection;
-use crate::http::exchange::{Admitted, Shared, peer, presented};
+use crate::http::exchange::{Admitted, Authentication, Shared, peer, presented};
 use crate::http::live::LiveUpdates;
 use crate::http::respond::respond;
 use crate::params::{form_params, from_query, literal_params};
 
 const SIGN_IN: &str = "/ui/signin";
-const ASSETS: &str = "/ui/assets/";
 const EVENTS: &str = "/ui/events";
 const THEME_COOKIE: &str = "baton-theme";
 /// Maximum size of a form.
@@ -65,8 +65,8 @@ impl Dashboard {
     }
 
     /// Returns the valid cookie of a request.
-    pub(super) fn cookie(&self, parts: &Parts, now: Timestamp) -> Option<SignInCookie> {
-        self.sign_in.read_cookie(cookie(parts, &self.cookie_name)?, now)
+    pub(super) fn cookie(&self, parts: &Parts) -> Option<SignInCookie> {
+        self.sign_in.read_cookie(cookie(parts, &self.cookie_name)?)
     }
 
     fn csrf(&self, parts: &Parts) -> String {
@@ -93,14 +93,11 @@ pub(super) fn add(mut router: Router, shared: &Arc<Shared>) -> Router {
         .route(EVENTS, reading(shared, |shared, parts| Box::pin(send_events(shared, parts))))
         .route(
             SIGN_IN,
-            reading(shared, |shared, parts| Box::pin(async move { sign_in_form(&shared, &parts) }))
+            reading(shared, |shared, parts| Box::pin(sign_in_form(shared, parts)))
                 .merge(writing(shared, |shared, parts, form| Box::pin(sign_in(shared, parts, form)))),
         )
         .route("/ui/signin/link", writing(shared, |shared, parts, _| Box::pin(make_link(shared, parts))))
-        .route(
-            "/ui/signout",
-            writing(shared, |shared, parts, _| Box::pin(async move { sign_out(&shared, &parts) })),
-        )
+        .route("/ui/signout", writing(shared, |shared, parts, _| Box::pin(sign_out(shared, parts))))
         .route("/ui/theme", writing(shared, |_, _, form| Box::pin(async move { choose_theme(&form) })))
         .route(
             "/ui/call/{operation}",
@@ -170,26 +167,27 @@ async fn finish(
     parts.extensions.insert(correlation_id.clone());
     let mut response = match answer(parts).await {
         Ok(response) => response,
-        Err(problem) => {
-            let status =
-                StatusCode::from_u16(problem.code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-            html(status, baton_web::error_page(&problem, theme))
-        }
+        Err(problem) => problem_page(&problem, theme),
     };
     let status = response.status().as_u16();
     shared.metrics.record(if path.starts_with("/ui") { "/ui" } else { "/" }, status, started.elapsed());
-    let page = PageRequest {
-        face,
-        correlation_id: correlation_id.clone(),
-        actor_key_id: response.extensions().get().cloned(),
-        peer: peer.0,
-        status,
-        started_at,
-    };
-    // The page loads its files and its event stream without user action.
-    if !path.starts_with(ASSETS) && path != EVENTS {
-        shared.app.log_page(page);
+    // Pages that were shown would only hide the requests of agents.
+    if status >= 400 {
+        shared.app.log_page(PageRequest {
+            face,
+            correlation_id: correlation_id.clone(),
+            actor_key_id: response.extensions().get().cloned(),
+            peer: peer.0,
+            status,
+            started_at,
+        });
     }
+    secure(&mut response, &correlation_id);
+    response
+}
+
+/// Adds the headers of every page.
+fn secure(response: &mut Response<Body>, correlation_id: &CorrelationId) {
     let headers = response.headers_mut();
     if let Ok(id) = HeaderValue::from_str(correlation_id.as_str()) {
         headers.insert(HeaderName::from_static("x-correlation-id"), id);
@@ -200,6 +198,29 @@ async fn finish(
     // Not `no-referrer`, because browsers then send forms without their origin.
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+}
+
+fn problem_page(problem: &Problem, theme: Theme) -> Response<Body> {
+    let status = StatusCode::from_u16(problem.code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    html(status, baton_web::error_page(problem, theme))
+}
+
+/// Returns true for addresses of the dashboard.
+pub(super) fn is_page(parts: &Parts) -> bool {
+    let path = parts.uri.path();
+    path == "/" || path.starts_with("/ui/")
+}
+
+/// Answers a request that no page or operation handles: with a page at addresses of the dashboard, otherwise with JSON.
+pub(super) fn answer(parts: &Parts, reply: Reply) -> Response<Body> {
+    let Some(code) = reply.error.filter(|_| is_page(parts)) else { return respond(reply) };
+    let mut response = match code {
+        ErrorCode::Unauthorized => {
+            html(StatusCode::UNAUTHORIZED, baton_web::sign_in_page("/", None, theme(parts)))
+        }
+        _ => problem_page(&Problem::of_body(code, &reply.body), theme(parts)),
+    };
+    secure(&mut response, &reply.correlation_id);
     response
 }
 
@@ -271,7 +292,7 @@ async fn show(shared: Arc<Shared>, mut parts: Parts, page: &'static Page) -> Res
 async fn enter(shared: &Shared, parts: &Parts) -> Result<Actor, Fault> {
     if presented(parts).is_none_or(str::is_empty)
         && shared.needs_credential()
-        && shared.dashboard.cookie(parts, shared.app.now()).is_none()
+        && shared.dashboard.cookie(parts).is_none()
     {
         return Err(Fault::new(ErrorCode::Unauthorized, "not signed in"));
     }
@@ -345,26 +366,53 @@ async fn send_events(shared: Arc<Shared>, parts: Parts) -> Result<Response<Body>
 }
 
 /// Shows the sign-in form, or signs in with the one-time code of a link.
-fn sign_in_form(shared: &Shared, parts: &Parts) -> Result<Response<Body>, Problem> {
+async fn sign_in_form(shared: Arc<Shared>, parts: Parts) -> Result<Response<Body>, Problem> {
     let given = from_query(parts.uri.query().unwrap_or_default(), &BTreeMap::new()).unwrap_or_default();
-    let (next, dashboard, now) = (local_path(&given, "next"), &shared.dashboard, shared.app.now());
+    let next = local_path(&given, "next");
     let Some(code) = given.get("code").and_then(Value::as_str) else {
-        return Ok(html(StatusCode::OK, baton_web::sign_in_page(&next, None, theme(parts))));
+        return Ok(html(StatusCode::OK, baton_web::sign_in_page(&next, None, theme(&parts))));
     };
-    if !dashboard.sign_in.redeem(code, now) {
+    if !shared.dashboard.sign_in.redeem(code, shared.app.now()) {
         let problem = "This link was already used or has expired. Run `baton open` for a new one.";
-        return Ok(html(
-            StatusCode::UNAUTHORIZED,
-            baton_web::sign_in_page(&next, Some(problem), theme(parts)),
-        ));
+        let page = baton_web::sign_in_page(&next, Some(problem), theme(&parts));
+        return Ok(html(StatusCode::UNAUTHORIZED, page));
     }
-    Ok(signed_in(shared, parts, &dashboard.sign_in.local_cookie(now), &next))
+    sign_in_locally(&shared, &parts, &next).await
+}
+
+/// Creates a token for a browser whose user has the relay key, and signs it in.
+async fn sign_in_locally(shared: &Shared, parts: &Parts, next: &str) -> Result<Response<Body>, Problem> {
+    let params = json!({ "name": "browser", "access": "write", "expires_in_days": SIGN_IN_DAYS });
+    let created = call_as_owner::<CreateToken>(shared, parts, params).await?;
+    let token = created["token"].as_str().unwrap_or_default();
+    Ok(signed_in(shared, parts, &shared.dashboard.sign_in.local_cookie(token), next))
+}
+
+/// Calls an operation on a token with the rights of the relay key.
+async fn call_as_owner<O: Operation>(
+    shared: &Shared,
+    parts: &Parts,
+    params: Value,
+) -> Result<Value, Problem> {
+    let actor = match &shared.authentication {
+        Authentication::Keys(authenticator) => authenticator.holder().clone(),
+        Authentication::Owner(_) => Actor::local(),
+    };
+    let Visitor { actor, correlation_id, .. } = visitor(shared, parts, actor, String::new())?;
+    let face = Face::Http { method: parts.method.to_string(), path: parts.uri.path().to_owned() };
+    let call = Call { actor, face, correlation_id, idempotency_key: None, attachment: None };
+    let reply = shared.app.call(operation::<O>(), call, params).await;
+    match reply.error {
+        Some(code) => Err(Problem::of_body(code, &reply.body)),
+        None => Ok(serde_json::from_str(&reply.body).unwrap_or_default()),
+    }
 }
 
 /// Sets the cookie and shows a page that leads on. A redirect would not send the cookie if another site linked here.
 fn signed_in(shared: &Shared, parts: &Parts, cookie: &str, next: &str) -> Response<Body> {
     let mut response = html(StatusCode::OK, baton_web::signed_in_page(next, theme(parts)));
-    if let Some(cookie) = shared.dashboard.set_cookie(cookie, SignIn::cookie_seconds(), parts) {
+    let seconds = u64::from(SIGN_IN_DAYS) * 24 * 60 * 60;
+    if let Some(cookie) = shared.dashboard.set_cookie(cookie, seconds, parts) {
         response.headers_mut().append(SET_COOKIE, cookie);
     }
     response
@@ -377,10 +425,7 @@ async fn sign_in(shared: Arc<Shared>, parts: Parts, form: Form) -> Result<Respon
     let credential = form.get("credential").and_then(Value::as_str).unwrap_or_default().trim();
     match shared.actor(&parts, Some(credential), None).await {
         Ok(_) if credential.starts_with("bt_") => Ok(signed_in(&shared, &parts, credential, &next)),
-        Ok(_) => {
-            let cookie = shared.dashboard.sign_in.local_cookie(shared.app.now());
-            Ok(signed_in(&shared, &parts, &cookie, &next))
-        }
+        Ok(_) => sign_in_locally(&shared, &parts, &next).await,
         Err(fault) if fault.code == ErrorCode::Unauthorized => {
             let problem = "This token is unknown, expired or revoked.";
             let form = baton_web::sign_in_page(&next, Some(problem), theme(&parts));
@@ -416,10 +461,18 @@ async fn make_link(shared: Arc<Shared>, parts: Parts) -> Result<Response<Body>, 
     }
 }
 
-fn sign_out(shared: &Shared, parts: &Parts) -> Result<Response<Body>, Problem> {
-    require_same_origin(parts)?;
+/// Removes the cookie, and revokes the token if it was created for this browser.
+async fn sign_out(shared: Arc<Shared>, parts: Parts) -> Result<Response<Body>, Problem> {
+    require_same_origin(&parts)?;
+    let cookie = shared.dashboard.cookie(&parts).filter(|cookie| cookie.is_local);
+    if let Some(token) = cookie.and_then(|cookie| PresentedToken::parse(&cookie.token)) {
+        call_as_owner::<RevokeToken>(&shared, &parts, json!({ "token_id": token.id.as_str() })).await?;
+        if let Authentication::Keys(authenticator) = &shared.authentication {
+            authenticator.forget(&token.id);
+        }
+    }
     let mut response = redirect(SIGN_IN);
-    if let Some(cookie) = shared.dashboard.set_cookie("", 0, parts) {
+    if let Some(cookie) = shared.dashboard.set_cookie("", 0, &parts) {
         response.headers_mut().append(SET_COOKIE, cookie);
     }
     Ok(response)
@@ -449,7 +502,7 @@ async fn call(shared: Arc<Shared>, mut parts: Parts, mut form: Form) -> Result<R
     let (token, key) = (take("csrf").unwrap_or_default(), take("idempotency_key"));
     let back = local_path(&form, "back");
     form.remove("back");
-    let (raw, found) = (cookie(&parts, &dashboard.cookie_name), dashboard.cookie(&parts, shared.app.now()));
+    let (raw, found) = (cookie(&parts, &dashboard.cookie_name), dashboard.cookie(&parts));
     let is_own_form = raw.is_some_and(|cookie| dashboard.sign_in.is_csrf(cookie, &token));
     if found.is_none() || !is_own_form {
         return Err(Problem {

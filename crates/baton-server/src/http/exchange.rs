@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 use crate::http::body::{discard, read_body};
 use crate::http::budget::{BodyBudget, Reservation};
 use crate::http::connections::{BusyConnection, Connection};
-use crate::http::dashboard::Dashboard;
+use crate::http::dashboard::{Dashboard, answer, is_page};
 use crate::http::failures::FailedAuthentications;
 use crate::http::limit::Limiter;
 use crate::http::metrics::Metrics;
@@ -224,7 +224,7 @@ impl Shared {
             Ok(()) => Ok(Admitted { correlation_id, face }),
             Err(fault) => {
                 let refused = RefusedCall { face, correlation_id, actor_key_id: None, peer: peer(parts).0 };
-                Err(Box::new(respond(self.app.refuse(refused, &fault))))
+                Err(Box::new(answer(parts, self.app.refuse(refused, &fault))))
             }
         }
     }
@@ -302,7 +302,7 @@ impl Shared {
     pub(super) async fn authenticate(&self, parts: &Parts) -> Result<Actor, Fault> {
         let credential = presented(parts);
         let cookie = match (credential, &parts.method) {
-            (None | Some(""), &Method::GET | &Method::HEAD) => self.dashboard.cookie(parts, self.app.now()),
+            (None | Some(""), &Method::GET | &Method::HEAD) => self.dashboard.cookie(parts),
             _ => None,
         };
         self.actor(parts, credential, cookie).await
@@ -315,12 +315,10 @@ impl Shared {
         credential: Option<&str>,
         cookie: Option<SignInCookie>,
     ) -> Result<Actor, Fault> {
-        let actor = match (&self.authentication, &cookie) {
-            (Authentication::Keys(authenticator), Some(SignInCookie::Local)) => {
-                authenticator.holder().clone()
-            }
-            (Authentication::Keys(authenticator), _) => {
-                let (peer, credential) = (peer(parts), token_of(cookie.as_ref()).or(credential));
+        let actor = match &self.authentication {
+            Authentication::Keys(authenticator) => {
+                let token = cookie.as_ref().map(|cookie| cookie.token.as_str());
+                let (peer, credential) = (peer(parts), token.or(credential));
                 if authenticator.needs_lookup(credential) {
                     self.failures.check_lookup(peer)?;
                 }
@@ -332,7 +330,7 @@ impl Shared {
                     actor => actor?,
                 }
             }
-            (Authentication::Owner(used), _) => {
+            Authentication::Owner(used) => {
                 used();
                 Actor::local()
             }
@@ -362,13 +360,13 @@ impl Shared {
             Ok(_) if code == ErrorCode::MethodNotAllowed => {
                 Fault::new(code, "this path does not support this method").hint(format!("use {methods}"))
             }
+            Ok(_) if is_page(&parts) => Fault::new(code, "there is no page at this address"),
             Ok(_) => Fault::new(code, "there is no endpoint at this path")
                 .hint("see GET /openapi.json for the list of paths"),
         };
         let method_matters = fault.code == ErrorCode::MethodNotAllowed;
         let refused = RefusedCall { face, correlation_id, actor_key_id, peer: peer(&parts).0 };
-        let reply: Reply = self.app.refuse(refused, &fault);
-        let response = respond(reply);
+        let response = answer(&parts, self.app.refuse(refused, &fault));
         if method_matters { allow(response, methods) } else { response }
     }
 }
@@ -382,14 +380,6 @@ pub(super) fn presented(parts: &Parts) -> Option<&str> {
         scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
     };
     header(HeaderName::from_static("x-relay-key")).or_else(bearer)
-}
-
-/// Returns the token in a cookie.
-fn token_of(cookie: Option<&SignInCookie>) -> Option<&str> {
-    match cookie {
-        Some(SignInCookie::Token(token)) => Some(token),
-        Some(SignInCookie::Local) | None => None,
-    }
 }
 
 /// Rejects a request with two lengths, because a proxy in front may have used the other one.

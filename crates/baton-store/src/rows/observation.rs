@@ -384,6 +384,19 @@ impl dyn Tx + '_ {
         let first = first_id(since).to_string();
         self.number("observations", "SELECT count(*) FROM observations WHERE id >= $1", &[(&first).into()])
     }
+
+    /// Counts observations captured at or after a time by the hour in which they were created. Hours are counted from
+    /// 1970; those without observations are missing.
+    pub fn observations_by_hour(&mut self, since: Timestamp) -> Result<Vec<(i64, u64)>, StoreError> {
+        self.query(
+            "SELECT compressed_at / 3600000, count(*) FROM observations WHERE id >= $1 GROUP BY 1 ORDER BY 1",
+            &[(&first_id(since).to_string()).into()],
+            &mut |columns| {
+                let row = RowReader { table: "observations", columns };
+                Ok((row.int(0)?, row.unsigned(1)?))
+            },
+        )
+    }
 }
 
 /// Returns the smallest id of an observation that was captured at a time. Ids begin with the time of capture.

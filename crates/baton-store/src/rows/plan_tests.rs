@@ -154,6 +154,7 @@ pub(crate) fn ask_for_observations(rows: &mut dyn Tx) {
     rows.observations(&ObservationFilter::default(), Page::first(50)).unwrap();
     rows.observations_to_sum_up(session, 10).unwrap();
     rows.count_observations_since(now).unwrap();
+    rows.observations_by_hour(now).unwrap();
 
     rows.turns(session, None, 10).unwrap();
     rows.turn_starts_of(&[session]).unwrap();
@@ -278,13 +279,14 @@ pub(crate) fn ask_for_lists(rows: &mut dyn Tx) {
     }
 }
 
-/// Sorting is allowed for lists with few rows: the active sessions of one agent in all ventures, stale sessions, and
-/// queue items that are not done. An index would have to be written with every start and heartbeat.
+/// Sorting is allowed for lists with few rows: the active sessions of one agent in all ventures, stale sessions, queue
+/// items that are not done, and the observations of a day by hour. An index would have to be written with every start and heartbeat.
 fn may_sort(sql: &str) -> bool {
     let of_agent = sql.contains("AND agent = $");
     let of_few_sessions = of_agent || sql.contains("ORDER BY last_heartbeat_at");
     let of_open_items = sql.contains("FROM pending_queue") && sql.contains("ORDER BY id + 0");
-    sql.contains("FROM sessions") && of_few_sessions || of_open_items
+    let by_hour = sql.starts_with("SELECT compressed_at / 3600000");
+    sql.contains("FROM sessions") && of_few_sessions || of_open_items || by_hour
 }
 
 /// Runs every statement of the task index.

@@ -345,4 +345,6 @@ pub fn observations_are_counted_since_a_time(store: &TestStore) {
     let just_after = Timestamp::from_millis(NOW.as_millis() + 1);
     let counted = [Timestamp::EPOCH, earlier(1), NOW, just_after, later(9), later(10)].map(since);
     assert_eq!(counted, [4, 4, 3, 1, 1, 0]);
+    let hour = later(1_000).as_millis() / 3_600_000;
+    assert_eq!(read(store, move |tx| tx.observations_by_hour(NOW)), [(hour, 3)]);
 }

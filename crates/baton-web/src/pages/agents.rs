@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use baton_app::agent::{AgentConnection, ListAgents, ListAgentsOutput, McpServerState};
 use baton_app::session::{SessionHistory, SessionView};
-use baton_core::{ErrorCode, SessionStatus, Timestamp, visible};
+use baton_core::{ErrorCode, SessionStatus, Timestamp};
 use maud::{Markup, html};
 use serde_json::json;
 
@@ -45,7 +45,7 @@ pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Pro
 
 fn connections(connected: &ListAgentsOutput, probe: bool, now: Timestamp) -> Markup {
     html! {
-        p.lead { "Agents that are set up on " (visible(&connected.host)) ", the machine of this server." }
+        p.lead { "Agents that are set up on " (connected.host) ", the machine of this server." }
         @if connected.connections.is_empty() {
             (empty("No agent is connected on this machine", html! { p { "Connect the installed agents:" } pre { code { "baton setup" } } }))
         } @else {
@@ -84,7 +84,7 @@ fn mcp_server(server: &McpServerState) -> Markup {
         li data-row tabindex="-1" {
             div.head { span.title { "MCP server" } (state_label(server.problem.is_none())) }
             p.meta {
-                code { (visible(&server.binary)) }
+                code { (server.binary) }
                 @if let Some(tools) = server.tools { span { "responds with " (count(tools, "tool")) } }
             }
             (problem_and_fix(server.problem.as_deref(), None))
@@ -98,8 +98,8 @@ fn state_label(is_good: bool) -> Markup {
 
 fn problem_and_fix(problem: Option<&str>, fix: Option<&str>) -> Markup {
     html! {
-        @if let Some(problem) = problem { p.failed { (visible(problem)) } }
-        @if let Some(fix) = fix { p.hint { "Fix: " (visible(fix)) } }
+        @if let Some(problem) = problem { p.failed { (problem) } }
+        @if let Some(fix) = fix { p.hint { "Fix: " (fix) } }
     }
 }
 

@@ -1,8 +1,10 @@
 //! *Handoffs*: the list, one handoff with its details, and a form to write one as a person.
 
+use std::collections::BTreeSet;
+
 use baton_app::handoff::{HandoffView, ListHandoffs, ShowHandoff};
-use baton_app::session::{SessionHistory, SessionView};
-use baton_core::{HandoffFields, Timestamp};
+use baton_app::session::SessionHistory;
+use baton_core::{HandoffAuthor, HandoffFields, Timestamp};
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
@@ -29,14 +31,14 @@ pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Pro
         @if found.handoffs.is_empty() {
             (empty("No handoffs", html! {
                 p { "An agent writes a handoff when its session ends. You can write one below, or:" }
-                pre { code { "baton handoff create --summary 'Login works' --next 'Add logout'" } }
+                pre { code { "baton handoff leave --author me --summary 'Login works' --next 'Add logout'" } }
             }))
         }
         ul.rows { @for handoff in &found.handoffs { (row(handoff, visitor.now)) } }
         @if let Some(cursor) = &found.pagination.next_cursor {
             p.pager { a.button href=(url("/ui/handoffs", filters.into_iter().chain([("cursor", cursor.as_str())]))) { "Earlier handoffs" } }
         }
-        (write_form(visitor).await?)
+        @if visitor.can_write() { (write_form(visitor, &venture, query.get("repo")).await?) }
     };
     Ok(View::new("Handoffs", url("/handoffs", [("venture", venture.as_str())]), body))
 }
@@ -65,36 +67,36 @@ fn status(handoff: &HandoffView) -> Markup {
     }
 }
 
-/// The form for a handoff of a person, which belongs to an active session.
-async fn write_form(visitor: &Visitor) -> Result<Markup, Problem> {
-    let active = visitor.ask::<SessionHistory>(json!({ "status": "active", "limit": 50 })).await?.sessions;
-    let name = |session: &SessionView| format!("{} in {}", session.agent, session.repo);
+/// The form for a handoff of a person. It suggests the repositories of the latest sessions.
+async fn write_form(visitor: &Visitor, venture: &str, repo: Option<&str>) -> Result<Markup, Problem> {
+    let latest = visitor.ask::<SessionHistory>(json!({ "venture": venture, "limit": 100 })).await?.sessions;
+    let repos: BTreeSet<&str> = latest.iter().map(|session| session.repo.as_str()).collect();
     let area = |name: &str, label: &str, hint: &str| {
         html! { div { label for=(name) { (label) } textarea id=(name) name=(name) rows="2" placeholder=(hint) {} } }
     };
     Ok(html! {
         details.panel id="write" {
             summary { "Write a handoff" }
-            @if active.is_empty() {
-                p { "Every handoff belongs to an active session, and no session is active. Start one with " code { "baton session start --agent me" } "." }
-            } @else {
-                form.stack method="post" action="/ui/call/handoff.create" {
-                    (form_fields(visitor, "/ui/handoffs"))
-                    div {
-                        label for="session_id" { "Session" }
-                        select id="session_id" name="session_id" { @for session in &active { option value=(session.id) { (name(session)) } } }
-                    }
-                    div { label for="summary" { "Summary" } textarea id="summary" name="handoff.summary" rows="3" required placeholder="What was done and what the next agent must know" {} }
-                    div {
-                        label for="status_label" { "Status" }
-                        select id="status_label" name="handoff.status_label" {
-                            @for status in ["in-progress", "blocked", "ready", "done"] { option { (status) } }
-                        }
-                    }
-                    (area("handoff.blockers[]", "Blockers, one per line", "The staging database is down"))
-                    (area("handoff.next_actions[]", "Next actions, one per line", "Add logout"))
-                    button.primary { "Save the handoff" }
+            form.stack method="post" action="/ui/call/handoff.leave" {
+                (form_fields(visitor, "/ui/handoffs"))
+                input type="hidden" name="venture" value=(venture);
+                div { label for="author" { "Your name" } input id="author" name="author" value="me" required; }
+                div {
+                    label for="write-repo" { "Repository" }
+                    input id="write-repo" name="repo" list="repos" value=(repo.unwrap_or_default()) placeholder="owner/name" required;
+                    datalist id="repos" { @for repo in &repos { option value=(repo) {} } }
                 }
+                div { label for="branch" { "Branch, if it matters" } input id="branch" name="branch" placeholder="feature/login"; }
+                div { label for="summary" { "Summary" } textarea id="summary" name="handoff.summary" rows="3" required placeholder="What the next agent must know" {} }
+                div {
+                    label for="status_label" { "Status" }
+                    select id="status_label" name="handoff.status_label" {
+                        @for status in ["in-progress", "blocked", "ready", "done"] { option { (status) } }
+                    }
+                }
+                (area("handoff.blockers[]", "Blockers, one per line", "The staging database is down"))
+                (area("handoff.next_actions[]", "Next actions, one per line", "Add logout"))
+                button.primary { "Save the handoff" }
             }
         }
     })
@@ -132,6 +134,7 @@ pub(super) async fn render_one(visitor: &Visitor, query: &Query) -> Result<View,
 fn facts(handoff: &HandoffView) -> Markup {
     html! {
         dl.facts {
+            div { dt { "Written by" } dd { (match handoff.written_by { HandoffAuthor::Agent => "an agent", HandoffAuthor::Person => "a person", HandoffAuthor::Hook => "Baton, when the chat ended" }) } }
             div { dt { "Session" } dd { (id_link(&handoff.session_id.to_string())) } }
             @if let Some(to) = &handoff.to_agent { div { dt { "For" } dd { (to) } } }
             @if let Some(branch) = &handoff.branch { div { dt { "Branch" } dd { code { (branch) } } } }
@@ -146,7 +149,7 @@ fn ack_form(visitor: &Visitor, handoff: &HandoffView, page: &str) -> Markup {
     html! {
         @match (&handoff.acknowledged_by, handoff.acknowledged_at) {
             (Some(by), Some(at)) => p.notice { (by) " acknowledged this handoff " (time(at, visitor.now)) },
-            _ => {
+            _ if visitor.can_write() => {
                 form.actions method="post" action="/ui/call/handoff.ack" {
                     (form_fields(visitor, page))
                     input type="hidden" name="handoff_id" value=(handoff.id);
@@ -154,6 +157,7 @@ fn ack_form(visitor: &Visitor, handoff: &HandoffView, page: &str) -> Markup {
                     button.primary { "Acknowledge" }
                 }
             },
+            _ => {},
         }
     }
 }

@@ -1,9 +1,9 @@
 //! One item of the memory: full text, raw output, and what happened around it.
 
 use baton_app::observation::{ShowObservation, ShowObservationOutput};
-use baton_app::recall::{GetItems, ItemView, Timeline, TimelineEntry};
+use baton_app::recall::{GetItems, ItemView, MarkView, Timeline, TimelineEntry};
+use baton_core::Timestamp;
 use baton_core::recall::{ItemKind, MarkKind};
-use baton_core::{Timestamp, visible};
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
@@ -35,7 +35,8 @@ pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Pro
         h1 { (line(&item.title, 110)) }
         (facts(&item, visitor.now))
         section.panel { (prose(&item.text)) }
-        (corrections(visitor, &item))
+        @if let Some(mark) = &item.mark { (mark_notice(mark, visitor.now)) }
+        @if visitor.can_write() { (corrections(visitor, &item)) }
         @if let Some(raw) = &raw { (raw_output(raw)) }
         @if around.len() > 1 {
             h2 { "Before and after" }
@@ -64,7 +65,18 @@ fn facts(item: &ItemView, now: Timestamp) -> Markup {
     }
 }
 
-/// Shows the mark of an item, and forms to change it or to delete the item.
+fn mark_notice(mark: &MarkView, now: Timestamp) -> Markup {
+    html! {
+        p.notice {
+            "This item is " (mark.kind.as_str())
+            @if let Some(by) = &mark.replaced_by { " by " (id_link(by)) }
+            ", " (time(mark.created_at, now)) "."
+            @if mark.kind != MarkKind::Pinned { " Search and new chats do not return it." }
+        }
+    }
+}
+
+/// Forms to mark or delete an item.
 fn corrections(visitor: &Visitor, item: &ItemView) -> Markup {
     let page = item_page(item.kind, &item.id);
     let form = |action: &str, label: &str| {
@@ -77,14 +89,6 @@ fn corrections(visitor: &Visitor, item: &ItemView) -> Markup {
         }
     };
     html! {
-        @if let Some(mark) = &item.mark {
-            p.notice {
-                "This item is " (mark.kind.as_str())
-                @if let Some(by) = &mark.replaced_by { " by " (id_link(by)) }
-                ", " (time(mark.created_at, visitor.now)) "."
-                @if mark.kind != MarkKind::Pinned { " Search and new chats do not return it." }
-            }
-        }
         div.actions {
             @match &item.mark {
                 Some(mark) if mark.kind == MarkKind::Pinned => (form("memory.restore", "Unpin")),
@@ -123,7 +127,7 @@ fn raw_output(shown: &ShowObservationOutput) -> Markup {
         let short: String = text.chars().take(MAX_RAW_CHARS).collect();
         html! {
             h3 { (name) }
-            pre.raw { (visible(&short)) }
+            pre.raw { (short) }
             @if short.len() < text.len() { p.hint { "Truncated after " (MAX_RAW_CHARS) " characters; the JSON contains the full text." } }
         }
     };

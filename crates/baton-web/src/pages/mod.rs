@@ -30,7 +30,9 @@ pub struct View {
     /// Content of `<main>`.
     pub body: Markup,
     /// URL of the same data as JSON.
-    pub json: Option<String>,
+    pub json: String,
+    /// Names and URLs of other data of the page as JSON.
+    pub other_json: Vec<(&'static str, String)>,
     /// True if the page updates itself: the part with the id `live` is loaded again after each change.
     pub is_live: bool,
     /// True if forms of the page replace a part of it.
@@ -45,7 +47,8 @@ impl View {
         Self {
             title: title.into(),
             body,
-            json: Some(json.into()),
+            json: json.into(),
+            other_json: Vec::new(),
             is_live: false,
             has_swaps: false,
             has_plot: false,
@@ -113,7 +116,7 @@ const fn below(path: &'static str, render: Render) -> Page {
 /// Operations that forms may call, by wire name.
 pub const ACTIONS: &[&str] = &[
     "handoff.ack",
-    "handoff.create",
+    "handoff.leave",
     "memory.forget",
     "memory.pin",
     "memory.reject",

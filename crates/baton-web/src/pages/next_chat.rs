@@ -2,7 +2,6 @@
 
 use baton_app::bundle::{ReadContext, ReadContextOutput};
 use baton_app::session::{SessionHistory, SessionView};
-use baton_core::visible;
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
@@ -98,11 +97,11 @@ fn preview(bundle: &ReadContextOutput) -> Markup {
             div { b { (bundle.left_out) } "omitted" }
         }
         p.hint { "A chat that starts now gets this text. Its first line also names the new session." }
-        pre.bundle id="bundle-text" tabindex="0" { (visible(&bundle.context)) }
+        pre.bundle id="bundle-text" tabindex="0" { (bundle.context) }
         @if !bundle.omitted.is_empty() {
             details id="omitted" {
                 summary { (count(bundle.omitted.len(), "item")) " omitted because of the token budget" }
-                ul.rows { @for line in &bundle.omitted { li { (visible(line)) } } }
+                ul.rows { @for line in &bundle.omitted { li { (line) } } }
             }
         }
     }

@@ -105,8 +105,15 @@ fn attention(problem: &Attention, now: Timestamp) -> Markup {
 
 fn shared_files(shared: &[&SharedFile], sessions: &[LiveSession]) -> Markup {
     let agents = |file: &SharedFile| {
-        let names = sessions.iter().filter(|session| file.session_ids.contains(&session.id));
-        names.map(|session| session.agent.clone()).collect::<Vec<_>>().join(" and ")
+        let mut chats: BTreeMap<&str, usize> = BTreeMap::new();
+        for session in sessions.iter().filter(|session| file.session_ids.contains(&session.id)) {
+            *chats.entry(session.agent.as_str()).or_default() += 1;
+        }
+        let names = chats.into_iter().map(|(agent, number)| match number {
+            1 => agent.to_owned(),
+            _ => format!("{number} chats of {agent}"),
+        });
+        names.collect::<Vec<_>>().join(" and ")
     };
     html! {
         ul.shared aria-label="Files that several agents change" {

@@ -36,7 +36,7 @@ pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Pro
         @if requests.is_empty() {
             (empty("No requests", html! { p { "Requests of agents and of the command line appear here." } }))
         } @else {
-            p.meta { span { (count(requests.len(), "entry").replace("ys", "ies")) } span { (failed) " failed" } }
+            p.meta { span { (count(requests.len(), "entry").replace("ys", "ies")) } span { (failed) " failed" } span { "pages of the dashboard are not listed" } }
             @if requests.len() > 1 { (plot(requests)) }
             div.scroll { table {
                 thead { tr { th { "Time" } th { "Request" } th.number { "Status" } th.number { "Duration" } th { "By" } } }

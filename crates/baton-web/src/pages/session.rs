@@ -4,8 +4,8 @@ use baton_app::handoff::HandoffSummary;
 use baton_app::observation::SummaryView;
 use baton_app::session::{SessionView, ShowSession};
 use baton_app::turn::{ListTurns, ShowTurn, ShowTurnOutput, TurnAction};
+use baton_core::Timestamp;
 use baton_core::observation::TurnStatus;
-use baton_core::{Timestamp, visible};
 use baton_observation::is_failure;
 use maud::{Markup, html};
 use serde_json::json;
@@ -130,7 +130,7 @@ fn story(shown: &ShowTurnOutput, now: Timestamp) -> Markup {
             @if !shown.actions.is_empty() { (actions(shown)) }
             @if !shown.checks.is_empty() { ul.checks aria-label="Checks" { @for check in &shown.checks { (check_label(check)) } } }
             @if !shown.commits.is_empty() { (list("Commits", &shown.commits)) }
-            @if let Some(failure) = &turn.failure { p.failed { (visible(failure)) } }
+            @if let Some(failure) = &turn.failure { p.failed { (failure) } }
             @if let Some(closing) = &turn.closing_message { div.reply { (prose(closing)) } }
         }
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use baton_app::task::{ShowTask, ShowTaskOutput, TaskDiff, TaskFiles};
 use baton_core::task::TaskRecord;
-use baton_core::{ErrorCode, Timestamp, visible};
+use baton_core::{ErrorCode, Timestamp};
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -152,7 +152,7 @@ pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Pro
     let body = html! {
         (heading(&task, visitor.now))
         @if let Some(problem) = &problem {
-            (empty("The files of this task are not shown", html! { p { (visible(problem)) } }))
+            (empty("The files of this task are not shown", html! { p { (problem) } }))
         }
         @if let Some(files) = &files { (content(files, &task, visitor.now)?) }
     };
@@ -170,7 +170,7 @@ fn heading(task: &TaskRecord, now: Timestamp) -> Markup {
             @if let Some(repo) = &task.repo { span { (repo) } }
             span { "updated " (time(task.updated_at, now)) }
         }
-        p.meta { span { (visible(&task.host)) ": " code { (visible(&task.checkout)) } } }
+        p.meta { span { (task.host) ": " code { (task.checkout) } } }
     }
 }
 
@@ -184,9 +184,9 @@ fn content(files: &TaskFiles, task: &TaskRecord, now: Timestamp) -> Result<Marku
     let described = &context.immutable.task_snapshot;
     Ok(html! {
         @if !files.warnings.is_empty() {
-            ul.problem.lines { @for warning in &files.warnings { li { (visible(warning)) } } }
+            ul.problem.lines { @for warning in &files.warnings { li { (warning) } } }
         }
-        @if !files.next.is_empty() { p.meta { span { "Next: " code { (visible(&files.next)) } } } }
+        @if !files.next.is_empty() { p.meta { span { "Next: " code { (files.next) } } } }
         section.panel {
             (prose(&described.description))
             (list("Acceptance criteria", &described.acceptance_criteria))
@@ -202,7 +202,7 @@ fn content(files: &TaskFiles, task: &TaskRecord, now: Timestamp) -> Result<Marku
         @if !context.notes.is_empty() {
             h2 { "Notes" }
             ul.rows { @for note in &context.notes {
-                li { p.meta { span { (note.agent) " (" (visible(&note.written_by)) ")" } (time(note.written_at, now)) } (prose(&note.text)) }
+                li { p.meta { span { (note.agent) " (" (note.written_by) ")" } (time(note.written_at, now)) } (prose(&note.text)) }
             } }
         }
     })
@@ -225,7 +225,7 @@ fn role_card(role: &str, state_of_role: Option<&RoleState>, now: Timestamp) -> M
             p.head { span.agent { (role) } (state(state_of_role.map_or("pending", |role| &role.status))) }
             @if let Some(role) = state_of_role {
                 p.meta {
-                    @if let Some(actor) = &role.actor { span { (visible(actor)) } }
+                    @if let Some(actor) = &role.actor { span { (actor) } }
                     @match (role.started_at, role.completed_at) {
                         (_, Some(at)) => span { "finished " (time(at, now)) },
                         (Some(at), None) => span { "started " (time(at, now)) },
@@ -238,7 +238,7 @@ fn role_card(role: &str, state_of_role: Option<&RoleState>, now: Timestamp) -> M
                     @if let Some(results) = &role.qa_results { span { "checks " (state(&results.status)) } }
                     @if let Some(session) = &role.session_id { (id_link(session)) }
                 }
-                @for finding in &role.blocking_findings { p.failed { (visible(finding)) } }
+                @for finding in &role.blocking_findings { p.failed { (finding) } }
             }
         }
     }
@@ -256,7 +256,7 @@ fn drifts(events: &[Drift], now: Timestamp) -> Markup {
                         Some(_) => span.label { "resolved" },
                     }
                     span { "differs from snapshot " (event.snapshot) " of " (event.expected_agent) }
-                    span { "found by " (visible(&event.detected_by)) " " (time(event.detected_at, now)) }
+                    span { "found by " (event.detected_by) " " (time(event.detected_at, now)) }
                 }
                 div.scroll { table {
                     thead { tr { th { "File" } th { "Change" } } }
@@ -265,7 +265,7 @@ fn drifts(events: &[Drift], now: Timestamp) -> Markup {
                 @let hidden = event.difference_count.saturating_sub(event.differences.len().min(MAX_ROWS));
                 @if hidden > 0 { p.hint { "and " (hidden) " more" } }
                 @if let Some(resolution) = &event.resolution {
-                    p.meta { span { "resolved by " (visible(&resolution.resolved_by)) " " (time(resolution.resolved_at, now)) } }
+                    p.meta { span { "resolved by " (resolution.resolved_by) " " (time(resolution.resolved_at, now)) } }
                     (prose(&resolution.note))
                 }
             }
@@ -279,11 +279,11 @@ fn difference_row(difference: &Difference) -> Markup {
     let about_file = about_file.map(|text| text.trim_end_matches(" (out of scope)"));
     html! {
         tr {
-            td { @if let Some(path) = path { code { (visible(path)) } } @else { "working tree" } }
+            td { @if let Some(path) = path { code { (path) } } @else { "working tree" } }
             td {
                 (kind.replace('_', " ")) " "
                 @if *in_scope == Some(false) { span.label { "out of scope" } }
-                p.hint { (visible(about_file.unwrap_or(message))) }
+                p.hint { (about_file.unwrap_or(message)) }
             }
         }
     }
@@ -304,7 +304,7 @@ fn checks(context: &TaskContext, now: Timestamp) -> Markup {
             @if baseline.commands.is_empty() {
                 p.hint { "The task names no checks." }
             } @else {
-                p.hint { "No results yet. Checks of this task: " @for command in &baseline.commands { code { (visible(command)) } " " } }
+                p.hint { "No results yet. Checks of this task: " @for command in &baseline.commands { code { (command) } " " } }
             }
         }
         @for (role, results) in &all { (check_panel(role, results, now)) }
@@ -316,15 +316,15 @@ fn check_panel(role: &str, results: &Results, now: Timestamp) -> Markup {
         section.panel {
             p.meta {
                 b { (role) } (state(&results.status))
-                @if let Some(actor) = &results.actor { span { (visible(actor)) } }
+                @if let Some(actor) = &results.actor { span { (actor) } }
                 @if let Some(at) = results.recorded_at { (time(at, now)) }
             }
-            @if let Some(reason) = &results.reason { p.failed { (visible(reason)) } }
+            @if let Some(reason) = &results.reason { p.failed { (reason) } }
             @if !results.commands.is_empty() {
                 div.scroll { table {
                     thead { tr { th { "Command" } th { "Result" } th.number { "Exit code" } th.number { "Duration" } } }
                     tbody { @for command in results.commands.iter().take(MAX_ROWS) { tr {
-                        td { code { (visible(&command.command)) } }
+                        td { code { (command.command) } }
                         td { (state(&command.status)) }
                         td.number { (command.exit_code) }
                         td.number { (format!("{:.1} s", command.duration_ms as f64 / 1_000.0)) }
@@ -350,7 +350,7 @@ fn run_result(run: &Run) -> Markup {
         .map(|(number, name)| format!("{number} {name}"))
         .collect();
     html! {
-        p.meta { span { (visible(&run.tool)) ": " (if counts.is_empty() { "no results".to_owned() } else { counts.join(", ") }) } }
+        p.meta { span { (run.tool) ": " (if counts.is_empty() { "no results".to_owned() } else { counts.join(", ") }) } }
         @if !run.failures.is_empty() {
             ul.lines {
                 @for failure in run.failures.iter().take(MAX_FAILURES) { li.failed { (failure_text(failure)) } }
@@ -362,9 +362,9 @@ fn run_result(run: &Run) -> Markup {
 
 fn failure_text(failure: &Failure) -> Markup {
     html! {
-        code { (visible(&failure.name)) }
+        code { (failure.name) }
         @if let Some(file) = &failure.file {
-            " in " code { (visible(file)) @if let Some(line) = failure.line { ":" (line) } }
+            " in " code { (file) @if let Some(line) = failure.line { ":" (line) } }
         }
         @if let Some(message) = &failure.message { ": " (line(message, 300)) }
     }
@@ -385,7 +385,7 @@ fn diff_details(diff: &TaskDiff, place: usize, task: &TaskRecord) -> Markup {
             }
             @if diff.content.is_empty() { p.hint { "No changes." } }
             pre.diff-text { @for (kind, lines) in runs_of_lines(&diff.content) {
-                @match kind { Some(class) => span class=(class) { (visible(&lines)) }, None => (visible(&lines)) }
+                @match kind { Some(class) => span class=(class) { (lines) }, None => (lines) }
             } }
             @if diff.is_truncated { p.hint { "The diff is longer. Show all of it in the checkout with " code { (command) } } }
         }

@@ -1,8 +1,8 @@
 //! *Tasks*: the tasks of all checkouts, with their status, current role and drift.
 
 use baton_app::task::ListTasks;
+use baton_core::Timestamp;
 use baton_core::task::{TaskRecord, TaskStatus};
-use baton_core::{Timestamp, visible};
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
@@ -73,7 +73,7 @@ fn row(task: &TaskRecord, now: Timestamp) -> Markup {
                 @if let Some(repo) = &task.repo { span { (repo) } }
                 (time(task.updated_at, now))
             }
-            p.meta { span { (visible(&task.host)) ": " code { (visible(&task.checkout)) } } }
+            p.meta { span { (task.host) ": " code { (task.checkout) } } }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! *Worker*: queue, throughput, cost per day and model, and failed items with a button to retry them.
 
 use baton_app::observation::{ListQueue, QueueItemView, ReadQueueStats, WorkerHealth, WorkerHealthOutput};
-use baton_core::{Timestamp, visible};
+use baton_core::Timestamp;
 use maud::{Markup, html};
 use serde_json::json;
 
@@ -27,17 +27,39 @@ pub(super) async fn render(visitor: &Visitor, _: &Query) -> Result<View, Problem
                 div { b { (stats.error) } "failed" }
                 div { b { (health.observations_today) } "observations today" }
             }
+            @if !health.observations_by_hour.is_empty() { (throughput(&health, visitor.now)) }
             h2 { "Failed" }
             @if failed.is_empty() {
                 (empty("No failed items", html! { p { "Every captured tool use was processed or is pending." } }))
             } @else {
-                form.actions method="post" action="/ui/call/queue.retry" { (form_fields(visitor, "/ui/worker")) button { "Retry all" } }
+                @if visitor.can_write() {
+                    form.actions method="post" action="/ui/call/queue.retry" { (form_fields(visitor, "/ui/worker")) button { "Retry all" } }
+                }
                 ul.rows { @for item in &failed { (row(visitor, item, visitor.now)) } }
             }
             (cost(&health))
         }
     };
-    Ok(View::new("Worker", "/api/health", body).live())
+    let other_json =
+        vec![("Queue", "/api/queue".to_owned()), ("Size of the queue", "/api/queue/stats".to_owned())];
+    Ok(View { other_json, has_plot: true, ..View::new("Worker", "/api/health", body).live() })
+}
+
+/// Observations created in each of the last 24 hours.
+fn throughput(health: &WorkerHealthOutput, now: Timestamp) -> Markup {
+    const HOUR: i64 = 3_600;
+    let this_hour = now.as_millis() / 1_000 / HOUR * HOUR;
+    let hours: Vec<i64> = (0..24).rev().map(|ago| this_hour - ago * HOUR).collect();
+    let created = |hour: &i64| {
+        let found = health.observations_by_hour.iter().find(|one| one.hour.as_millis() == hour * 1_000);
+        found.map_or(0, |found| found.observations)
+    };
+    let values: Vec<u64> = hours.iter().map(created).collect();
+    let plot = json!({ "x": hours, "series": [{ "label": "Observations", "values": values }] });
+    html! {
+        h2 { "Observations per hour" }
+        figure.plot data-plot=(plot) aria-label="Observations created in each of the last 24 hours" {}
+    }
 }
 
 fn state(health: &WorkerHealthOutput) -> String {
@@ -59,10 +81,12 @@ fn row(visitor: &Visitor, item: &QueueItemView, now: Timestamp) -> Markup {
                 span { (bytes(item.raw_bytes)) }
                 (time(item.created_at, now))
                 (id_link(&item.session_id.to_string()))
-                form method="post" action="/ui/call/queue.retry" {
-                    (form_fields(visitor, "/ui/worker"))
-                    input type="hidden" name="id" value=(item.id);
-                    button.quiet { "Retry" }
+                @if visitor.can_write() {
+                    form method="post" action="/ui/call/queue.retry" {
+                        (form_fields(visitor, "/ui/worker"))
+                        input type="hidden" name="id" value=(item.id);
+                        button.quiet { "Retry" }
+                    }
                 }
             }
         }
@@ -81,7 +105,7 @@ fn cost(health: &WorkerHealthOutput) -> Markup {
                 thead { tr { th { "Day (UTC)" } th { "Model" } th.number { "Tokens" } th.number { "Cost" } } }
                 tbody { @for day in &health.cost_by_day {
                     @for model in &day.models {
-                        tr { td { (day.day) } td { code { (visible(&model.model)) } } td.number { (model.tokens) } td.number { (dollars(model.cost_usd)) } }
+                        tr { td { (day.day) } td { code { (model.model) } } td.number { (model.tokens) } td.number { (dollars(model.cost_usd)) } }
                     }
                     @if day.models.len() > 1 {
                         tr { td { (day.day) } td { "all models" } td.number { b { (day.tokens) } } td.number { b { (dollars(day.cost_usd)) } } }

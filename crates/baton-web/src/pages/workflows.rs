@@ -5,7 +5,7 @@ use baton_app::checkpoint::{
     ListCheckpoints, ListWorkflows, WorkflowView,
 };
 use baton_checkpoint::ChangeKind;
-use baton_core::{CheckpointId, Timestamp, visible};
+use baton_core::{CheckpointId, Timestamp};
 use maud::{Markup, html};
 use serde_json::{Map, Value, json};
 
@@ -70,32 +70,48 @@ pub(super) async fn render_one(visitor: &Visitor, query: &Query) -> Result<View,
         None => json!({ "sessionId": id }),
     };
     let explained = visitor.ask::<ExplainContext>(of_workflow(explained)).await;
+    let can_compare = checkpoints.len() > 1;
     let compared = match (query.get("from"), query.get("to")) {
-        (Some(from), Some(to)) => json!({ "from": from, "to": to }),
-        _ => json!({ "sessionId": id }),
+        (Some(from), Some(to)) => {
+            Some(visitor.ask::<DiffCheckpoints>(of_workflow(json!({ "from": from, "to": to }))).await?)
+        }
+        _ if can_compare => {
+            Some(visitor.ask::<DiffCheckpoints>(of_workflow(json!({ "sessionId": id }))).await?)
+        }
+        _ => None,
     };
-    // A workflow with one checkpoint has nothing to compare.
-    let compared = visitor.ask::<DiffCheckpoints>(of_workflow(compared)).await.ok();
     let page = format!("/ui/workflows/{}", encode(id));
     let body = html! {
         p.meta { a href="/ui/workflows" { "Workflows" } }
         h1 { (id) }
-        @if checkpoints.len() > 1 { (size_plot(&checkpoints)) }
+        @if can_compare { (size_plot(&checkpoints)) }
         @if let Ok(explained) = &explained { (layers(explained)) }
         @if let Some(compared) = &compared { (differences(compared)) }
         h2 { "Checkpoints" }
         form method="get" action=(page) {
             input type="hidden" name="venture" value=(venture);
             div.scroll { table {
-                thead { tr { th { "From" } th { "To" } th { "Checkpoint" } th { "Saved" } th.number { "Size" } th.number { "Stored" } th { "By" } } }
-                tbody { @for checkpoint in &checkpoints { (checkpoint_row(checkpoint, compared.as_ref(), visitor.now)) } }
+                thead { tr { @if can_compare { th { "From" } th { "To" } } th { "Checkpoint" } th { "Saved" } th.number { "Size" } th.number { "Stored" } th { "By" } } }
+                tbody { @for checkpoint in &checkpoints { (checkpoint_row(checkpoint, compared.as_ref().filter(|_| can_compare), visitor.now)) } }
             } }
-            @if checkpoints.len() > 1 { p.actions { button { "Compare" } } }
+            @if can_compare { p.actions { button { "Compare" } } }
         }
     };
     let json = url("/api/checkpoints", [("sessionId", id), ("venture", venture.as_str())]);
+    let mut other_json =
+        vec![("Layers", url("/api/checkpoints/explain", [("sessionId", id), ("venture", venture.as_str())]))];
+    if let Some(compared) = &compared {
+        let (from, to) = (compared.from.to_string(), compared.to.to_string());
+        other_json.push((
+            "Changes",
+            url(
+                "/api/checkpoints/diff",
+                [("from", from.as_str()), ("to", to.as_str()), ("venture", venture.as_str())],
+            ),
+        ));
+    }
     let view = View::new(format!("Workflow {id}"), json, body);
-    Ok(View { has_plot: checkpoints.len() > 1, ..view })
+    Ok(View { has_plot: can_compare, other_json, ..view })
 }
 
 fn checkpoint_row(
@@ -104,15 +120,17 @@ fn checkpoint_row(
     now: Timestamp,
 ) -> Markup {
     let id = checkpoint.checkpoint_id.to_string();
-    let choice = |name: &str, chosen: Option<CheckpointId>| {
-        let is_chosen = chosen == Some(checkpoint.checkpoint_id);
+    let choice = |name: &str, chosen: CheckpointId| {
+        let is_chosen = chosen == checkpoint.checkpoint_id;
         html! { input type="radio" name=(name) value=(id) checked[is_chosen] aria-label=(format!("{name} {id}")); }
     };
     let metadata = &checkpoint.metadata;
     html! {
         tr {
-            td { (choice("from", compared.map(|compared| compared.from))) }
-            td { (choice("to", compared.map(|compared| compared.to))) }
+            @if let Some(compared) = compared {
+                td { (choice("from", compared.from)) }
+                td { (choice("to", compared.to)) }
+            }
             td { @if let Some(name) = &metadata.name { (name) " " } (id_link(&id)) @for tag in &metadata.tags { " " span.label { (tag) } } }
             td { (time(checkpoint.created_at, now)) }
             td.number { (bytes(checkpoint.size_bytes)) }
@@ -147,7 +165,7 @@ fn layers(explained: &ExplainContextOutput) -> Markup {
             div.scroll { table {
                 thead { tr { th { "Key" } th { "Layer" } th.number { "Size" } th { "Reason" } } }
                 tbody { @for key in explained.keys.iter().take(MAX_KEYS) {
-                    tr { td { code { (visible(&key.path)) } } td { (key.layer.as_str()) } td.number { (bytes(key.size_bytes as u64)) } td { (visible(&key.why)) } }
+                    tr { td { code { (key.path) } } td { (key.layer.as_str()) } td.number { (bytes(key.size_bytes as u64)) } td { (key.why) } }
                 } }
             } }
         }
@@ -172,7 +190,7 @@ fn differences(compared: &DiffCheckpointsOutput) -> Markup {
                 thead { tr { th { "Key" } th { "Before" } th { "After" } } }
                 tbody { @for change in &compared.changes {
                     tr class=(match change.kind { ChangeKind::Added => "added", ChangeKind::Removed => "removed", ChangeKind::Changed => "changed" }) {
-                        td { code { (visible(&change.path)) } } td { (value(&change.old)) } td { (value(&change.new)) }
+                        td { code { (change.path) } } td { (value(&change.old)) } td { (value(&change.new)) }
                     }
                 } }
             } }

@@ -199,6 +199,18 @@ fn dashboard_shows_and_finds_work_and_previews_the_next_chat() {
 
     dashboard.show("/ui/handoffs");
     dashboard.screenshot("handoffs-empty");
+    dashboard.browser.evaluate(
+        "document.querySelector('#write summary').click(); \
+         document.getElementById('write-repo').value = document.querySelector('#repos option').value; \
+         document.getElementById('summary').value = 'The schema may change until Friday'; \
+         document.querySelector('#write button.primary').click()",
+    );
+    dashboard.browser.wait_for("document.querySelector('.rows')?.innerText.includes('until Friday')");
+    dashboard.screenshot("handoffs");
+
+    dashboard.show("/ui/worker");
+    dashboard.browser.wait_for("document.querySelector('[data-plot] .u-wrap') !== null");
+    dashboard.screenshots("worker");
     dashboard.assert_no_problems();
 }
 

@@ -77,7 +77,7 @@ fn pages_need_a_sign_in_and_a_link_works_once() {
         assert_eq!(browser.get(&served, "/").status, 200);
         let second = served.send("GET", &path, &[("X-Relay-Key", "")], b"");
         assert_eq!((second.status, second.header("set-cookie")), (401, None));
-        let expired = SignedIn { cookie: browser.cookie.replace("local.1", "local.2") };
+        let expired = SignedIn { cookie: browser.cookie.replace("local.bt_", "local.bt_0") };
         let refused = expired.get(&served, "/ui/sessions");
         assert_eq!(refused.status, 401);
         assert!(refused.text.contains("expired"), "{}", refused.text);
@@ -123,9 +123,91 @@ fn every_page_has_a_strict_policy_and_a_json_equivalent() {
             "{page}: {json}"
         );
     }
+    for (page, status) in [
+        ("/ui/nothing", 404),
+        ("/ui/sessions/sess_01M7H6D3AHF4DP3YJEERGQ2KGT", 404),
+        ("/ui/workflows/missing", 404),
+        ("/ui/sessions/%00%ff", 400),
+    ] {
+        let answer = browser.get(&served, page);
+        assert_eq!(answer.status, status, "{page}: {}", answer.text);
+        assert!(answer.header("content-security-policy").is_some(), "{page}");
+        let title = if status == 404 { "<h1>Not found</h1>" } else { "<h1>Invalid input</h1>" };
+        assert!(answer.text.contains(title), "{page}: {}", answer.text);
+    }
+    assert!(served.send("GET", "/ui/nothing", &[("X-Relay-Key", "")], b"").text.contains("Sign in to Baton"));
+}
+
+#[test]
+fn signing_out_ends_the_sign_in_of_this_browser_only() {
+    for served in Served::each() {
+        let (browser, other) = (SignedIn::new(&served), SignedIn::new(&served));
+        let token = sign_in_with_token(&served, &served.home, "v");
+        for one in [&browser, &token] {
+            let out = one.send(&served, "/ui/signout", "", &[SAME_ORIGIN]);
+            assert!(out.header("set-cookie").unwrap().contains("Max-Age=0"), "{out:?}");
+        }
+        assert_eq!(browser.get(&served, "/").status, 401, "the cookie is worthless after signing out");
+        assert_eq!(other.get(&served, "/").status, 200);
+        assert_eq!(token.get(&served, "/").status, 200, "the user may need the token elsewhere");
+        let tokens = served.home.run(&["token", "list", "--format", "json"]).json();
+        let browsers: Vec<_> = tokens["data"]["tokens"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|one| one["name"] == "browser")
+            .collect();
+        let is_revoked = browsers.iter().map(|one| !one["revoked_at"].is_null()).collect::<Vec<_>>();
+        assert_eq!(is_revoked.iter().filter(|revoked| **revoked).count(), 1, "{tokens}");
+        assert_eq!(is_revoked.len(), 2, "{tokens}");
+    }
+}
+
+#[test]
+fn a_credential_that_may_only_read_sees_no_forms() {
+    let served = Served::sqlite();
+    let session = served.start("a");
+    let handoff = json!({ "session_id": session, "handoff": { "summary": "take over" } });
+    let handoff = id(&served.ok("/handoffs", &handoff)["handoff_id"]);
+    let made =
+        served.home.run(&["token", "create", "--name", "eyes", "--access", "read", "--format", "json"]);
+    let form = format!("credential={}&next=%2F", id(&made.json()["data"]["token"]));
+    let answer = SignedIn { cookie: String::new() }.send(&served, "/ui/signin", &form, &[SAME_ORIGIN]);
+    let (reader, writer) = (SignedIn { cookie: cookie_of(&answer) }, SignedIn::new(&served));
+    for page in [
+        "/ui/handoffs?venture=v".to_owned(),
+        format!("/ui/handoffs/{handoff}"),
+        format!("/ui/items/{handoff}"),
+    ] {
+        assert!(writer.get(&served, &page).text.contains("action=\"/ui/call/"), "{page}");
+        let shown = reader.get(&served, &page);
+        assert_eq!(shown.status, 200, "{page}: {}", shown.text);
+        assert!(!shown.text.contains("action=\"/ui/call/"), "{page}: {}", shown.text);
+    }
+}
+
+#[test]
+fn the_request_log_contains_no_pages_and_no_errors_of_their_own() {
+    let served = Served::sqlite();
+    let browser = SignedIn::new(&served);
+    let saved = json!({ "venture": "v", "sessionId": "flow", "context": { "task": "one" } });
+    served.ok("/api/checkpoints", &saved);
+    let page = browser.get(&served, "/ui/workflows/flow?venture=v");
+    assert!(page.status == 200 && !page.text.contains("type=\"radio\""), "{}", page.text);
+    assert!(page.text.contains("/api/checkpoints/explain"), "{}", page.text);
     assert_eq!(browser.get(&served, "/ui/nothing").status, 404);
-    assert_eq!(browser.get(&served, "/ui/sessions/sess_01M7H6D3AHF4DP3YJEERGQ2KGT").status, 404);
-    assert_eq!(browser.get(&served, "/ui/sessions/%00%ff").status, 400);
+    let logged = || {
+        let found = served.found("/api/requests");
+        let list = found["requests"].as_array().unwrap().clone();
+        list.into_iter()
+            .map(|one| (one["endpoint"].as_str().unwrap().to_owned(), one["status_code"].clone()))
+            .collect::<Vec<_>>()
+    };
+    wait_until("the missing page is logged", || logged().contains(&("/ui/nothing".to_owned(), json!(404))));
+    let all = logged();
+    let errors: Vec<_> = all.iter().filter(|(_, status)| status.as_i64().unwrap() >= 400).collect();
+    assert_eq!(errors.len(), 1, "{all:?}");
+    assert!(!all.iter().any(|(endpoint, _)| endpoint.starts_with("/ui/workflows")), "{all:?}");
 }
 
 #[test]
@@ -153,7 +235,8 @@ fn a_form_needs_its_token_and_its_own_origin() {
         };
         let host = served.url().strip_prefix("http://").unwrap().to_owned();
         let (own, other) = (format!("http://{host}"), "http://localhost:1".to_owned());
-        let refused: [(&str, &[(&str, &str)]); 5] = [
+        let refused: [(&str, &[(&str, &str)]); 6] = [
+            (&csrf, &[("origin", "https://evil.example")]),
             (&csrf, &[]),
             (&csrf, &[("sec-fetch-site", "cross-site")]),
             (&csrf, &[("sec-fetch-site", "same-site")]),
@@ -163,6 +246,7 @@ fn a_form_needs_its_token_and_its_own_origin() {
         for (token, headers) in refused {
             let answer = browser.send(&served, path, &form(token), headers);
             assert_eq!(answer.status, 403, "{token} {headers:?}: {}", answer.text);
+            assert!(answer.text.contains("<h1>No access</h1>"), "{token} {headers:?}: {}", answer.text);
         }
         let stranger = SignedIn { cookie: "baton-1=x".to_owned() };
         assert_eq!(stranger.send(&served, path, &form(&csrf), &[SAME_ORIGIN]).status, 403);
@@ -183,16 +267,15 @@ fn a_form_needs_its_token_and_its_own_origin() {
 fn a_person_writes_a_handoff_with_a_form() {
     let served = Served::sqlite();
     let browser = SignedIn::new(&served);
-    let session = served.start("a");
     let page = browser.get(&served, "/ui/handoffs?venture=v").text;
     let form = format!(
-        "csrf={}&idempotency_key={}&back=/ui/handoffs&session_id={session}&handoff.summary=Half+done\
+        "csrf={}&idempotency_key={}&back=/ui/handoffs&venture=v&author=alice&repo=o/r&branch=&handoff.summary=Half+done\
          &handoff.status_label=blocked&handoff.blockers[]=No+database%0D%0ANo+key&handoff.next_actions[]=",
         hidden(&page, "csrf"),
         hidden(&page, "idempotency_key")
     );
     for _ in 0..2 {
-        assert_eq!(browser.send(&served, "/ui/call/handoff.create", &form, &[SAME_ORIGIN]).status, 303);
+        assert_eq!(browser.send(&served, "/ui/call/handoff.leave", &form, &[SAME_ORIGIN]).status, 303);
     }
     let listed = served.found("/handoffs?venture=v");
     let written = listed["handoffs"].as_array().unwrap();
@@ -200,8 +283,12 @@ fn a_person_writes_a_handoff_with_a_form() {
     let handoff = &written[0];
     assert_eq!((&handoff["summary"], &handoff["status_label"]), (&json!("Half done"), &json!("blocked")));
     assert_eq!(handoff["payload"], json!({ "blockers": ["No database", "No key"] }));
+    assert_eq!((&handoff["from_agent"], &handoff["written_by"]), (&json!("alice"), &json!("person")));
+    let started = served.ok("/sod", &with(who("codex"), json!({ "repo": "o/r" })));
+    assert_eq!((&started["last_handoff"]["id"], &started["agent_handoff"]), (&handoff["id"], &json!(null)));
+    assert_eq!(started["open_blockers"], json!(["No database", "No key"]));
     let now = browser.get(&served, "/").text;
-    assert!(now.contains("a is blocked: No database"), "{now}");
+    assert!(now.contains("alice is blocked: No database"), "{now}");
 }
 
 #[test]
@@ -383,8 +470,6 @@ fn the_theme_is_kept_in_a_cookie() {
     assert_eq!((chosen.status, chosen.header("location")), (303, Some("/ui/next")));
     browser.cookie = format!("{}; {}", browser.cookie, cookie_of(&chosen));
     assert!(browser.get(&served, "/").text.contains("data-theme=\"dark\""));
-    let out = browser.send(&served, "/ui/signout", "", &[SAME_ORIGIN]);
-    assert!(out.header("set-cookie").unwrap().contains("Max-Age=0"), "{out:?}");
 }
 
 #[test]

@@ -308,7 +308,8 @@ fn every_interface_returns_the_same_results() {
 }
 
 /// Operations for hooks, workers and users that are not offered as tools.
-const NO_TOOL: [&str; 18] = [
+const NO_TOOL: [&str; 19] = [
+    "handoff.leave",
     "agent.list",
     "task.show",
     "hook.report",
