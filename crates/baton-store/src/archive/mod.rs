@@ -77,4 +77,6 @@ pub fn verify(reader: &mut dyn ArchiveReader) -> Result<Totals, ArchiveError> {
 }
 
 #[cfg(test)]
+mod arbitrary;
+#[cfg(test)]
 mod tests;
