@@ -1,7 +1,9 @@
 //! Short ids: the parameters of a call may contain the beginning of an id instead of the whole id, if it is unique.
+//! Ids that cannot exist are not found.
 
 use baton_app::id::FindIdsOutput;
-use baton_core::{IdKind, PartialId};
+use baton_core::observation::TurnId;
+use baton_core::{CheckpointId, HandoffId, IdKind, NoteId, ObservationId, PartialId, SessionId};
 use serde_json::{Map, Value, json};
 
 use crate::exit::Exit;
@@ -23,6 +25,18 @@ const ID_PARAMS: [&str; 12] = [
     "to",
 ];
 
+/// Parameters that contain an id of one kind. Operations reject other texts as invalid instead of looking them up.
+const TYPED_PARAMS: [&str; 8] = [
+    "session_id",
+    "handoff_id",
+    "observation_id",
+    "note_id",
+    "agentSessionId",
+    "session",
+    "turn_id",
+    "before",
+];
+
 /// Replaces each short id in `params` with the complete id that `find` returns for it.
 pub(crate) fn complete(
     params: &mut Map<String, Value>,
@@ -39,7 +53,36 @@ pub(crate) fn complete(
         }
         *text = ids.join(",");
     }
-    Ok(())
+    let texts = TYPED_PARAMS.into_iter().filter_map(|name| params.get(name).and_then(Value::as_str));
+    texts.filter_map(impossible).next().map_or(Ok(()), Err)
+}
+
+/// Returns the failure for a text that has the prefix of an id but cannot be one.
+fn impossible(text: &str) -> Option<Failure> {
+    let kind = IdKind::ALL.into_iter().find(|kind| text.starts_with(kind.prefix()));
+    let is_valid = match kind {
+        Some(IdKind::Session) => text.parse::<SessionId>().is_ok(),
+        Some(IdKind::Handoff) => text.parse::<HandoffId>().is_ok(),
+        Some(IdKind::Checkpoint) => text.parse::<CheckpointId>().is_ok(),
+        Some(IdKind::Note) => text.parse::<NoteId>().is_ok(),
+        Some(IdKind::Observation) => text.parse::<ObservationId>().is_ok(),
+        None => !text.starts_with("turn_") || text.parse::<TurnId>().is_ok(),
+    };
+    if is_valid {
+        return None;
+    }
+    let message = format!("there is no {} {text}", kind.map_or("turn", IdKind::noun));
+    Some(not_found(message, kind))
+}
+
+fn not_found(message: String, kind: Option<IdKind>) -> Failure {
+    let hint = match kind {
+        Some(IdKind::Session) => "list them with: baton session list".to_owned(),
+        Some(IdKind::Checkpoint) => "list them with: baton checkpoint list --session WORKFLOW".to_owned(),
+        Some(kind) => format!("list them with: baton {} list", kind.noun()),
+        None => "list them with: baton turn list".to_owned(),
+    };
+    Failure::new(Exit::NotFound, "not_found", message).hint(hint)
 }
 
 /// Returns the only id that was found.
@@ -47,16 +90,7 @@ fn only(short: &PartialId, found: FindIdsOutput) -> Result<String, Failure> {
     let (noun, text) = (short.kind().noun(), short.as_str());
     match found.ids.as_slice() {
         [id] if !found.more => Ok(id.clone()),
-        [] => Err(Failure::new(
-            Exit::NotFound,
-            "not_found",
-            format!("there is no {noun} whose id starts with {text}"),
-        )
-        .hint(match short.kind() {
-            IdKind::Session => "list them with: baton session list".to_owned(),
-            IdKind::Checkpoint => "list them with: baton checkpoint list --session WORKFLOW".to_owned(),
-            _ => format!("list them with: baton {noun} list"),
-        })),
+        [] => Err(not_found(format!("there is no {noun} whose id starts with {text}"), Some(short.kind()))),
         ids => {
             let more = if found.more { " and more" } else { "" };
             let message = format!("the id {text} is ambiguous: {}{more}", ids.join(", "));
@@ -88,6 +122,31 @@ mod tests {
         assert_eq!(completed(params, &[id], false).unwrap(), expected);
         let whole = json!({ "observation_id": id });
         assert_eq!(completed(whole.clone(), &[], false).unwrap(), whole);
+    }
+
+    #[test]
+    fn texts_that_cannot_be_ids_are_not_found() {
+        for (name, text, message) in [
+            ("handoff_id", "ho_ZZ", "there is no handoff ho_ZZ"),
+            ("session_id", "sess_01m7!", "there is no session sess_01m7!"),
+            ("session", "sess_", "there is no session sess_"),
+            (
+                "note_id",
+                "note_8ZZZZZZZZZZZZZZZZZZZZZZZZZ",
+                "there is no note note_8ZZZZZZZZZZZZZZZZZZZZZZZZZ",
+            ),
+            ("turn_id", "turn_x", "there is no turn turn_x"),
+        ] {
+            let failure = completed(json!({ name: text }), &[], false).unwrap_err();
+            assert_eq!((failure.exit, failure.message.as_str()), (Exit::NotFound, message));
+            assert!(failure.hint.is_some_and(|hint| hint.starts_with("list them with: baton ")), "{text}");
+        }
+        for (name, text) in
+            [("session_id", "nonsense"), ("turn_id", "turn_42"), ("before", "7d"), ("ids", "obs_ZZ")]
+        {
+            let params = json!({ name: text });
+            assert_eq!(completed(params.clone(), &[], false).unwrap(), params);
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use baton_app::request::{ListRequests, RequestView};
-use baton_core::{ActorKeyId, SessionId, Since, StatusFilter, visible};
+use baton_core::{ActorKeyId, Since, StatusFilter, visible};
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -30,7 +30,7 @@ pub(crate) struct RequestsArgs {
     actor: Option<ActorKeyId>,
     /// Session that the request named, started or resumed
     #[arg(long, value_name = "SESSION_ID")]
-    session: Option<SessionId>,
+    session: Option<String>,
     /// Path (/heartbeat), or operation of an MCP or CLI call (session.heartbeat)
     #[arg(long, value_name = "PATH")]
     endpoint: Option<String>,

@@ -87,15 +87,16 @@ pub(crate) fn run(command: &TokenCommand, config: &Config) -> Result<Answer, Fai
     }
 }
 
-/// Returns the id of the only token that starts with `given`; `given` itself if no token or several do.
+/// Returns the id of the only token that starts with `given`.
 fn whole_id(given: &str, backend: &Backend) -> Result<String, Failure> {
     let (found, _) = backend.call::<ListTokens>(&json!({}), None)?;
     let ids: Vec<String> = found.tokens.iter().map(|token| token.id.to_string()).collect();
     let matching: Vec<&String> = ids.iter().filter(|id| id.starts_with(given)).collect();
     match matching.as_slice() {
-        [id] => Ok((*id).clone()),
-        _ if given.is_empty() || matching.is_empty() || ids.iter().any(|id| id == given) => {
-            Ok(given.to_owned())
+        [id] if !given.is_empty() => Ok((*id).clone()),
+        _ if given.is_empty() || matching.is_empty() => {
+            Err(Failure::new(Exit::NotFound, "not_found", format!("there is no token {given}"))
+                .hint("list tokens with baton token list"))
         }
         several => {
             let candidates = several.iter().map(|id| id.as_str()).collect::<Vec<_>>().join(", ");

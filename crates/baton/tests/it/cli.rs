@@ -141,6 +141,60 @@ fn short_ids_are_accepted_and_ambiguous_ones_list_the_candidates() {
 }
 
 #[test]
+fn ids_that_match_nothing_are_not_found() {
+    let home = home();
+    home.run(&["session", "start", "--agent", "a", "--repo", "o/r"]);
+    let server = home.serve();
+    let commands = [
+        "handoff show ho_ZZ",
+        "handoff show ho_0000",
+        "handoff ack ho_ILOU --agent a",
+        "handoff withdraw ho_!",
+        "handoff create --session sess_ZZ --summary done",
+        "session show sess_ZZ",
+        "session heartbeat sess_01m7h6d3ahf4dp3yjeergq2kgt",
+        "session update sess_0 --branch main",
+        "session end sess_01M7H6D3AHF4DP3YJEERGQ2KGTX",
+        "summarize sess_é",
+        "observation show obs_ZZ",
+        "observation list --session sess_ZZ",
+        "note show note_ZZ",
+        "note delete note_ZZ",
+        "note list --session sess_ZZ",
+        "turn show turn_x",
+        "turn show turn_999",
+        "turn list sess_ZZ",
+        "checkpoint load ckpt_ZZ",
+        "checkpoint delete ckpt_ZZ",
+        "checkpoint diff ckpt_ZZ ckpt_YY",
+        "get obs_ZZ",
+        "get turn_x",
+        "get sess_ZZ",
+        "timeline obs_ZZ",
+        "memory reject obs_ZZ",
+        "memory forget --session sess_ZZ",
+        "search words --session sess_ZZ",
+        "requests --session sess_ZZ",
+        "requests --session sess_0000",
+    ];
+    for place in [&[][..], &["--server", server.url()][..]] {
+        for command in commands {
+            let words: Vec<&str> = command.split(' ').collect();
+            let output = home.command().env("BATON_RELAY_KEY", RELAY_KEY).args(&words).args(place).output();
+            let output = output.unwrap();
+            let errors = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(3), "{command} {place:?}: {errors}");
+            assert!(errors.contains("there is no ") && errors.contains("\nnext: "), "{command}: {errors}");
+        }
+    }
+    for token in ["zz", "00", ""] {
+        let refused = home.run(&["token", "revoke", token]);
+        assert_eq!(refused.code, 3, "{refused:?}");
+        assert!(refused.stderr.contains("next: list tokens with baton token list"), "{refused:?}");
+    }
+}
+
+#[test]
 fn short_token_ids_are_accepted() {
     let home = home();
     let created = home.run(&["token", "create", "--name", "ci", "--format", "json"]).json();

@@ -103,9 +103,9 @@ fn command_line_lists_pages_and_json_lines() {
     let more = first.lines().last().unwrap().strip_prefix("more: --before ").unwrap();
     assert_eq!(run(&["--endpoint", "/heartbeat", "--before", more]).lines().count(), 10);
     assert_eq!(run(&["--status", "5xx"]).trim(), "no requests match");
-    for bad in
-        [["--status", "6xx"], ["--since", "soon"], ["--session", "x"], ["--actor", "x"], ["--limit", "0"]]
-    {
+    assert!(run(&["--session", &session[..20], "--limit", "1"]).contains(&session), "a short id");
+    assert_eq!(home.run(&["requests", "--session", "x"]).code, 7);
+    for bad in [["--status", "6xx"], ["--since", "soon"], ["--actor", "x"], ["--limit", "0"]] {
         assert_eq!(home.run(&[&["requests"][..], &bad].concat()).code, 2, "{bad:?}");
     }
 }
