@@ -156,7 +156,10 @@ impl Operation for GetItems {
         let mut loader = Loader::default();
         let mut output = GetItemsOutput::default();
         for id in ids {
-            let item = loader.load(tx, kind_of(id), id)?;
+            let mut item = loader.load(tx, kind_of(id), id)?;
+            if item.is_none() {
+                item = loader.session_without_summary(tx, id)?;
+            }
             let Some(item) = item.filter(|item| context.actor.reaches(&item.venture)) else {
                 output.missing.push(id.clone());
                 continue;
@@ -234,7 +237,7 @@ pub(crate) fn no_item(id: &str) -> Fault {
         .hint("search for items with recall.search (GET /api/search, baton search)")
 }
 
-/// Returns the kind of item that an id names. The id of a session names its summary.
+/// Returns the kind of item that an id names. The id of a session names its summary, if it has one.
 pub(crate) fn kind_of(id: &str) -> ItemKind {
     for (prefix, kind) in [
         (ObservationId::PREFIX, ItemKind::Observation),

@@ -301,6 +301,44 @@ impl Loader {
         }))
     }
 
+    /// Makes an item of a session that has no summary. Such items are not indexed.
+    pub(super) fn session_without_summary(
+        &mut self,
+        tx: &mut dyn Tx,
+        id: &str,
+    ) -> Result<Option<Item>, StoreError> {
+        let Ok(id) = id.parse::<SessionId>() else { return Ok(None) };
+        let last_turn = tx.turns(id, None, 1)?.pop();
+        let Some(session) = self.session(tx, id)? else { return Ok(None) };
+        let status = session.status.as_str();
+        let mut text =
+            vec![format!("started {}, last heartbeat {}", session.created_at, session.last_heartbeat_at)];
+        text.extend(session.ended_at.map(|ended_at| format!("{status} {ended_at}")));
+        if let Some(turn) = last_turn {
+            text.push(format!("last turn {} {}:", turn.id, turn.started_at));
+            text.push(turn.prompt);
+            text.extend(turn.closing);
+        }
+        text.retain(|line| !line.is_empty());
+        Ok(Some(Item {
+            kind: ItemKind::Summary,
+            id: id.to_string(),
+            external_id: None,
+            venture: session.tuple.venture.clone(),
+            repo: Some(session.tuple.repo.clone()),
+            session_id: Some(id),
+            branch: session.facts.branch.clone(),
+            agent: Some(session.tuple.agent.to_string()),
+            turn: None,
+            is_conversational: false,
+            changes_files: false,
+            files: Vec::new(),
+            created_at: session.created_at,
+            title: format!("{status} session without a summary"),
+            text: text.join("\n"),
+        }))
+    }
+
     fn checkpoint(&mut self, tx: &mut dyn Tx, id: &str) -> Result<Option<Item>, StoreError> {
         let Ok(id) = id.parse::<CheckpointId>() else { return Ok(None) };
         let found = tx.checkpoint(id)?.filter(|checkpoint| checkpoint.status != CheckpointStatus::Archived);

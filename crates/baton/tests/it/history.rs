@@ -1,4 +1,4 @@
-//! `baton file` and `baton how` through the real binary.
+//! `baton get`, `baton file` and `baton how` through the real binary.
 
 use std::fs;
 
@@ -53,5 +53,33 @@ fn earlier_runs_of_a_command_are_listed_with_their_results() {
         assert!(text.contains("3 passed"), "{text}");
         assert_eq!(hooked.home.run(&["how", "npm"]).stdout.trim(), "no earlier runs are recorded");
         assert_eq!(hooked.home.run(&["how", " "]).code, 7);
+    }
+}
+
+#[test]
+fn get_returns_a_session_that_has_no_summary_yet() {
+    for hooked in Hooked::each() {
+        let ask = json!({ "prompt": "Make the walrus fast" });
+        hooked.hook("user-prompt-submit", &hooked.claude("UserPromptSubmit", ask));
+        let session = hooked.sessions()[0].clone();
+        let id = session["id"].as_str().unwrap();
+        let turn = hooked.data(&["turn", "list", id])["turns"][0]["id"].clone();
+        let turn = turn.as_str().unwrap();
+        for given in [id, &id[..20]] {
+            let found = hooked.data(&["get", given]);
+            let item = &found["items"][0];
+            assert_eq!((&item["id"], &item["kind"]), (&id.into(), &"summary".into()), "{found}");
+            assert_eq!((&item["agent"], &item["repo"]), (&session["agent"], &session["repo"]), "{found}");
+            assert_eq!(item["created_at"], session["created_at"]);
+            assert_eq!(item["title"], "active session without a summary");
+            let text = item["text"].as_str().unwrap();
+            assert!(text.contains(&format!("last turn {turn} ")), "{text}");
+            assert!(text.ends_with("\nMake the walrus fast"), "{text}");
+        }
+        let shown = hooked.home.run(&["get", id]).stdout;
+        assert!(shown.contains("\nagent   claude-code\n"), "{shown}");
+        hooked.data(&["session", "end", id]);
+        let ended = hooked.data(&["get", id])["items"][0]["title"].clone();
+        assert!(!ended.as_str().unwrap().starts_with("active"), "{ended}");
     }
 }
