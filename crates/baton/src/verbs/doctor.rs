@@ -27,7 +27,7 @@ use crate::progress::Progress;
 use crate::terminal::when;
 use crate::verbs::connections::{Probe, connections};
 use crate::verbs::key::keys_in_use;
-use crate::verbs::worker::{LockState, WorkerLock, health, socket_of};
+use crate::verbs::worker::{LockState, WorkerLock, has_server_with_worker, health, socket_of};
 
 /// Free space below which `baton doctor` warns.
 const LOW_SPACE_BYTES: u64 = 256 * 1024 * 1024;
@@ -315,6 +315,8 @@ fn search_index(config: &Config, repair: bool) -> Option<Finding> {
             return Ok((problems, None));
         }
         let progress = Progress::in_items("rebuilding the search index", "items");
+        // Shown before the first batch, because the old index is cleared first.
+        progress.add(0);
         let indexed =
             rebuild_index(app.store(), |batch| progress.add(batch as u64)).map_err(Failure::from)?;
         Ok((problems, Some(indexed)))
@@ -334,13 +336,16 @@ fn search_index(config: &Config, repair: bool) -> Option<Finding> {
     })
 }
 
-/// Reports whether the background worker is running.
+/// Reports which process does the work of the worker, if any.
 fn worker(config: &Config) -> Finding {
     const CHECK: &str = "worker";
     let data_dir = &config.data_dir;
     match WorkerLock::state(data_dir) {
         LockState::Held(Some(pid)) => Finding::ok(CHECK, format!("running as process {}", pid.as_raw_pid())),
         LockState::Held(None) => Finding::ok(CHECK, "running in another container"),
+        LockState::Free if has_server_with_worker(&DataDir::at(data_dir)) => {
+            Finding::ok(CHECK, "not needed; baton serve processes the capture queue")
+        }
         LockState::Free => {
             if let Err(failure) = socket_of(&DataDir::at(data_dir)) {
                 let fix = failure.hint.unwrap_or_else(|| "choose a data folder with a shorter path".into());

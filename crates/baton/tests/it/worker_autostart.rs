@@ -63,6 +63,29 @@ fn no_worker_is_started_if_disabled_or_a_server_runs() {
 }
 
 #[test]
+fn doctor_reports_which_process_does_the_work_of_the_worker() {
+    let fixture = with_autostart();
+    let message = || {
+        let report = fixture.run(&["doctor", "--format", "json"]).json();
+        let findings = report["data"]["findings"].as_array().unwrap().clone();
+        let finding = findings.into_iter().find(|finding| finding["check"] == "worker").unwrap();
+        assert_eq!(finding["level"], "ok", "{finding}");
+        finding["message"].as_str().unwrap().to_owned()
+    };
+    let nothing = "not running; the next hook starts it";
+    assert_eq!(message(), nothing);
+    let server = fixture.serve();
+    assert_eq!(message(), "not needed; baton serve processes the capture queue");
+    server.kill();
+    assert_eq!(message(), nothing);
+    let server = fixture.serve_as(&["--no-worker"], &[]);
+    assert_eq!(message(), nothing, "a server without a worker leaves the work to others");
+    server.kill();
+    let worker = fixture.ok(&["worker", "start"]);
+    assert_eq!(message(), format!("running as process {}", worker["pid"]));
+}
+
+#[test]
 fn an_autostarted_worker_upgrades_the_database_and_replays_the_report() {
     let fixture = with_autostart();
     put_older_database(&fixture.data_dir());

@@ -24,7 +24,7 @@ pub(crate) fn start_if_absent(config: &Config) {
         return;
     }
     let folder = DataDir::at(&config.data_dir);
-    if WorkerLock::state(&config.data_dir) != LockState::Free || is_locked(&folder.server_lock()) {
+    if WorkerLock::state(&config.data_dir) != LockState::Free || has_server_with_worker(&folder) {
         return;
     }
     // The report is already stored or in the outbox, and `baton doctor` reports the cause; the next hook
@@ -78,6 +78,11 @@ pub(crate) fn announce_server(folder: &DataDir) -> Option<File> {
     Some(file)
 }
 
+/// Returns true if a server that runs a worker of its own uses the data folder.
+pub(crate) fn has_server_with_worker(folder: &DataDir) -> bool {
+    is_locked(&folder.server_lock())
+}
+
 fn is_locked(path: &Path) -> bool {
     File::open(path).is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
 }
@@ -109,10 +114,10 @@ mod tests {
     fn server_lock_is_detected_while_a_server_holds_it() {
         let home = tempfile::tempdir().unwrap();
         let folder = DataDir::at(home.path());
-        assert!(!is_locked(&folder.server_lock()));
+        assert!(!has_server_with_worker(&folder));
         let servers = [announce_server(&folder).unwrap(), announce_server(&folder).unwrap()];
-        assert!(is_locked(&folder.server_lock()));
+        assert!(has_server_with_worker(&folder));
         drop(servers);
-        assert!(!is_locked(&folder.server_lock()));
+        assert!(!has_server_with_worker(&folder));
     }
 }

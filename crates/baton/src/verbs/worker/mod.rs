@@ -10,7 +10,7 @@ use clap::{Args, Subcommand};
 use crate::config::Config;
 use crate::output::{Answer, Failure};
 
-pub(crate) use autostart::{announce_server, start_if_absent};
+pub(crate) use autostart::{announce_server, has_server_with_worker, start_if_absent};
 pub(crate) use client::health;
 pub(crate) use process::spawn_in_process;
 pub(crate) use worker_lock::{LockState, WorkerLock, socket_of};
