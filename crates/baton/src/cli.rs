@@ -8,7 +8,7 @@ use crate::exit::{self, Exit};
 use crate::output::{Answer, Failure, Format, finish, print, warn};
 use crate::verbs;
 use crate::verbs::hook::QuickArgs;
-use crate::{backend::Backend, logging, terminal};
+use crate::{backend::Backend, logging, progress, terminal};
 
 /// Version and the commit that it was built from.
 pub(crate) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("BATON_COMMIT"), ")");
@@ -194,6 +194,9 @@ pub(crate) fn run() -> Exit {
         return Exit::Ok;
     }
     terminal::start(cli.global.utc);
+    if cli.global.format == Format::Json {
+        progress::hide();
+    }
     finish(cli.global.format, dispatch(cli))
 }
 

@@ -1,6 +1,7 @@
-//! Progress of long work on standard error, if it is a terminal.
+//! Progress of long work on standard error, if it is a terminal and the output is for people.
 
 use std::io::{IsTerminal, Read, Result, Write, stderr};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -8,6 +9,17 @@ use crate::verbs::archive::size;
 
 /// Time between two updates.
 const UPDATE_INTERVAL: Duration = Duration::from_millis(100);
+
+static IS_HIDDEN: AtomicBool = AtomicBool::new(false);
+
+/// Hides all progress, for output that programs read.
+pub(crate) fn hide() {
+    IS_HIDDEN.store(true, Ordering::Relaxed);
+}
+
+fn is_shown() -> bool {
+    !IS_HIDDEN.load(Ordering::Relaxed) && stderr().is_terminal()
+}
 
 /// What is counted.
 #[derive(Debug, Clone, Copy)]
@@ -55,7 +67,7 @@ impl Progress {
     pub(crate) fn add(&self, count: u64) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.done += count;
-        if state.shown_at.is_some_and(|shown| shown.elapsed() < UPDATE_INTERVAL) || !stderr().is_terminal() {
+        if state.shown_at.is_some_and(|shown| shown.elapsed() < UPDATE_INTERVAL) || !is_shown() {
             return;
         }
         state.shown_at = Some(Instant::now());

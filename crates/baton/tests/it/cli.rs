@@ -2,10 +2,12 @@
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use baton_testkit::binary::{Home, RELAY_KEY};
 use baton_testkit::processes;
+
+use crate::widths::on_a_terminal;
 
 fn home() -> Home {
     Home::new(env!("CARGO_BIN_EXE_baton"))
@@ -203,31 +205,18 @@ fn short_token_ids_are_accepted() {
     assert!(home.run(&["token", "list"]).stdout.contains("revoked at"));
 }
 
-/// Runs a command on a terminal of 90 columns and returns what it prints.
-fn on_a_terminal(home: &Home, arguments: &str, environment: &[(&str, &str)]) -> String {
-    let shell = format!("stty cols 90; {} {arguments}", env!("CARGO_BIN_EXE_baton"));
-    let mut command = Command::new("script");
-    for (name, value) in home.command().get_envs() {
-        command.envs(value.map(|value| (name, value)));
-    }
-    command.env("TERM", "xterm").env_remove("NO_COLOR").envs(environment.iter().copied());
-    let output = command.args(["-qec", &shell, "/dev/null"]).stdin(Stdio::null()).output().unwrap();
-    assert!(output.status.success(), "{output:?}");
-    String::from_utf8(output.stdout).unwrap().replace('\r', "")
-}
-
 #[test]
 fn terminals_get_tables_that_fit_relative_times_and_colours() {
     let home = home();
     let branch = "feature/".to_owned() + &"long".repeat(30);
     home.run(&["session", "start", "--agent", "a", "--repo", "o/r", "--branch", &branch]);
-    let plain = on_a_terminal(&home, "session list", &[("NO_COLOR", "1")]);
+    let plain = on_a_terminal(&home, 90, "session list", &[("NO_COLOR", "1")]);
     let lines: Vec<&str> = plain.trim().lines().collect();
     assert!(lines[0].starts_with("SESSION  ") && lines[0].ends_with("HEARTBEAT"), "{plain}");
     assert!(lines[1].contains("…  ") && !lines[1].ends_with('Z'), "{plain}");
     assert!(lines.iter().all(|line| line.chars().count() <= 90), "{plain}");
-    assert!(on_a_terminal(&home, "session list --utc", &[]).trim_end().ends_with('Z'));
-    assert!(on_a_terminal(&home, "session list", &[]).contains("\u{1b}[1mSESSION"));
+    assert!(on_a_terminal(&home, 90, "session list --utc", &[]).trim_end().ends_with('Z'));
+    assert!(on_a_terminal(&home, 90, "session list", &[]).contains("\u{1b}[1mSESSION"));
 }
 
 #[test]

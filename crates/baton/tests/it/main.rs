@@ -73,6 +73,7 @@ mod task_relay;
 mod task_restore;
 mod text_http;
 mod tokens_http;
+mod widths;
 mod wire_http;
 mod worker_api;
 mod worker_autostart;

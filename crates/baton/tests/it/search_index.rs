@@ -5,6 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::hooked::Hooked;
+use crate::widths::on_a_terminal;
 
 /// Returns a store with two observations that a search finds.
 fn store() -> Hooked {
@@ -63,4 +64,23 @@ fn doctor_deep_reports_a_damaged_search_index_and_repair_rebuilds_it() {
         assert_eq!(doctor(&hooked, &["--deep"]).1["message"], "matches the stored items", "{damage}");
         assert_eq!(found(&hooked), 2, "{damage}");
     }
+}
+
+#[test]
+fn a_rebuild_shows_its_progress_only_to_people_on_a_terminal() {
+    let hooked = store();
+    let damage = || {
+        let database = rusqlite::Connection::open(hooked.home.data_dir().join("baton.db")).unwrap();
+        database.execute_batch("DELETE FROM recall_documents").unwrap();
+    };
+    let progress = "rebuilding the search index: 0 items";
+    damage();
+    let shown = on_a_terminal(&hooked.home, 90, "doctor --deep --repair", &[]);
+    assert!(shown.contains(progress) && shown.contains("rebuilt with 2 items"), "{shown:?}");
+    damage();
+    let json = on_a_terminal(&hooked.home, 90, "doctor --deep --repair --format json", &[]);
+    assert!(json.starts_with("{\"success\":true") && json.contains("rebuilt with 2 items"), "{json:?}");
+    damage();
+    let piped = hooked.home.run(&["doctor", "--deep", "--repair"]);
+    assert!(piped.stdout.contains("rebuilt with 2 items") && piped.stderr.is_empty(), "{piped:?}");
 }
