@@ -13,14 +13,26 @@ use crate::{backend::Backend, logging, progress, terminal};
 /// Version and the commit that it was built from.
 pub(crate) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("BATON_COMMIT"), ")");
 
+const EXAMPLES: &str = "\
+Examples:
+  $ baton setup claude-code --dry-run      # show how an agent would be connected
+  $ baton context                          # what the next chat in this checkout receives
+  $ baton search why does the lease expire twice
+  $ baton session overview                 # what all agents do now";
+
 /// Keep the context of coding agents across chats, agents, crashes and machines
 #[derive(Debug, Parser)]
-#[command(name = "baton", version = VERSION, after_help = exit::HELP, max_term_width = 100)]
+#[command(name = "baton", version = VERSION, after_help = help_end(), max_term_width = 100)]
 struct Cli {
     #[command(flatten)]
     global: Global,
     #[command(subcommand)]
     command: Option<Command>,
+}
+
+/// Returns the end of `baton --help`.
+fn help_end() -> String {
+    format!("{EXAMPLES}\n\n{}", exit::HELP)
 }
 
 /// Options of every verb.
@@ -47,16 +59,16 @@ struct Global {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Start, update, end and list sessions
-    #[command(subcommand)]
+    #[command(subcommand, after_help = verbs::session::EXAMPLES)]
     Session(Box<verbs::session::SessionCommand>),
     /// Create, read, list and acknowledge handoffs
-    #[command(subcommand)]
+    #[command(subcommand, after_help = verbs::handoff::EXAMPLES)]
     Handoff(verbs::handoff::HandoffCommand),
     /// Save, load, list, compare and explain checkpoints of workflows
-    #[command(subcommand)]
+    #[command(subcommand, after_help = verbs::checkpoint::EXAMPLES)]
     Checkpoint(Box<verbs::checkpoint::CheckpointCommand>),
     /// Show and rotate the keys that encrypt checkpoints
-    #[command(subcommand)]
+    #[command(subcommand, after_help = "Example:\n  $ baton key status")]
     Key(verbs::key::KeyCommand),
     /// Pass a task from role to role in one checkout and detect unexpected changes
     #[command(subcommand, after_help = verbs::task::WORKFLOW)]
@@ -71,7 +83,7 @@ enum Command {
     #[command(subcommand, after_help = verbs::worker::EXAMPLES)]
     Worker(verbs::worker::WorkerCommand),
     /// Inspect and manage the capture queue
-    #[command(subcommand)]
+    #[command(subcommand, after_help = verbs::queue::EXAMPLES)]
     Queue(verbs::queue::QueueCommand),
     /// List or follow the request log
     #[command(after_help = "Example:\n  $ baton requests --follow")]
@@ -95,13 +107,16 @@ enum Command {
     #[command(subcommand, after_help = verbs::memory::EXAMPLES)]
     Memory(verbs::memory::MemoryCommand),
     /// List and show observations
-    #[command(subcommand)]
+    #[command(subcommand, after_help = verbs::observation::EXAMPLES)]
     Observation(verbs::observation::ObservationCommand),
     /// Record a decision, rejected approach, gotcha, todo or fact; list and correct notes
     #[command(after_help = verbs::note::NOTE_EXAMPLES)]
     Note(verbs::note::NoteArgs),
     /// List and show the turns of a session: requests and closing messages
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "Example:\n  $ baton turn list --limit 5   # of the live session in this checkout"
+    )]
     Turn(verbs::turn::TurnCommand),
     /// Show what a new chat should know about a repository, within a token budget
     #[command(after_help = verbs::context::EXAMPLES)]
@@ -113,7 +128,7 @@ enum Command {
     #[command(after_help = "Example:\n  $ baton summarize sess_01M7H6D3AHF4DP3YJEERGQ2KGT")]
     Summarize(verbs::observation::SummarizeArgs),
     /// Create, list and revoke access tokens
-    #[command(subcommand)]
+    #[command(subcommand, after_help = verbs::token::EXAMPLES)]
     Token(verbs::token::TokenCommand),
     /// Abandon stale sessions and delete expired records and unused checkpoints
     #[command(after_help = "Example:\n  $ baton cleanup")]
@@ -154,7 +169,7 @@ enum Command {
     #[command(after_help = "Examples:\n  $ baton doctor\n  $ baton doctor --deep")]
     Doctor(verbs::doctor::DoctorArgs),
     /// Show the configuration
-    #[command(subcommand)]
+    #[command(subcommand, after_help = "Example:\n  $ baton config show")]
     Config(verbs::config::ConfigCommand),
     /// Print a shell completion script
     #[command(after_help = verbs::completions::EXAMPLES)]

@@ -23,6 +23,12 @@ use crate::output::{Answer, Failure, note, warn};
 use crate::terminal::{list_items, when};
 use crate::verbs::session::KeyArgs;
 
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  $ echo '{\"goal\":\"Add login\",\"step\":2}' | baton checkpoint save --session login
+  $ baton checkpoint load --session login --max-tokens 4000
+  $ baton checkpoint list --session login";
+
 const SAVE_EXAMPLES: &str = "\
 Examples:
   $ echo '{\"goal\":\"Add login\",\"plan\":[\"form\",\"cookie\"]}' | baton checkpoint save --session login

@@ -18,6 +18,11 @@ use crate::terminal::{at, list_items, page_text, when};
 use crate::verbs::handoff_args::HandoffArgs;
 use crate::verbs::session::{KeyArgs, repository_or_here};
 
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  $ baton handoff latest --repo acme/webshop
+  $ baton handoff list --to-agent codex-2";
+
 const CREATE_EXAMPLES: &str = "\
 Examples:
   $ baton handoff create --session sess_01M7H6D3AHF4DP3YJEERGQ2KGT --summary 'Schema is migrated'

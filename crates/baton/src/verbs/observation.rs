@@ -16,6 +16,11 @@ use crate::checkout::find_root;
 use crate::output::{Answer, Failure};
 use crate::terminal::{list_items, page_text, when};
 
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  $ baton observation list --repo acme/webshop --tool Bash
+  $ baton observation list --file src/store.rs";
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum ObservationCommand {
     /// List observations, newest first

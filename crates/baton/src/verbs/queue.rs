@@ -12,6 +12,12 @@ use crate::backend::Backend;
 use crate::output::{Answer, Failure};
 use crate::terminal::{list_items, when};
 
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  $ baton queue stats
+  $ baton queue list --errors
+  $ baton queue retry";
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum QueueCommand {
     /// Show the number of items per status

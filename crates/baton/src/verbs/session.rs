@@ -19,6 +19,12 @@ use crate::output::{Answer, Failure};
 use crate::terminal::{at, before, list_items, page_text, when};
 use crate::verbs::handoff_args::HandoffArgs;
 
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  $ baton session start --agent claude-1 --repo acme/webshop --branch feature/login
+  $ baton session list --repo acme/webshop
+  $ baton session history --status ended";
+
 const START_EXAMPLES: &str = "\
 Examples:
   $ baton session start --agent claude-1 --repo acme/webshop --branch feature/login

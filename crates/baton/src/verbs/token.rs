@@ -11,6 +11,11 @@ use crate::exit::Exit;
 use crate::output::{Answer, Failure, note};
 use crate::terminal::{at, list_items};
 
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  $ baton token create --name ci --access read --venture acme
+  $ baton token list";
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum TokenCommand {
     /// Create a token and print its secret once

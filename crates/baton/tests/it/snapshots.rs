@@ -3,6 +3,7 @@
 use baton_testkit::binary::Home;
 use serde_json::{Value, json};
 
+use crate::checkout::Checkout;
 use crate::served::Served;
 
 fn home() -> Home {
@@ -75,4 +76,44 @@ fn command_line_help_matches_the_snapshot() {
         assert!(text.contains(verb), "the reference must include {verb}");
     }
     insta::assert_snapshot!("cli_reference", text);
+}
+
+/// Returns the commands that a help text shows as examples.
+fn examples(help: &str) -> Vec<String> {
+    help.lines().filter_map(|line| line.trim_start().strip_prefix("$ ")).map(str::to_owned).collect()
+}
+
+#[test]
+fn examples_of_groups_run() {
+    let checkout = Checkout::new();
+    let home = &checkout.home;
+    let path = std::path::Path::new(env!("CARGO_BIN_EXE_baton")).parent().unwrap();
+    let path = format!("{}:{}", path.display(), std::env::var("PATH").unwrap());
+    home.run(&["session", "start", "--agent", "claude-1"]);
+    for group in [
+        "",
+        "session",
+        "handoff",
+        "checkpoint",
+        "key",
+        "task",
+        "queue",
+        "observation",
+        "turn",
+        "token",
+        "config",
+    ] {
+        let words: Vec<&str> = group.split_whitespace().chain(["--help"]).collect();
+        let examples = examples(&home.run(&words).stdout);
+        assert!(!examples.is_empty(), "{group}");
+        for example in examples {
+            let mut command = std::process::Command::new("sh");
+            for (name, value) in home.command().get_envs() {
+                command.envs(value.map(|value| (name, value)));
+            }
+            command.current_dir(home.working_folder()).env("PATH", &path);
+            let output = command.args(["-c", &example]).output().unwrap();
+            assert!(output.status.success(), "{example}: {output:?}");
+        }
+    }
 }

@@ -18,7 +18,12 @@ Workflow (default roles: implementer, reviewer, validator):
     update-agent TASK --agent ROLE --status done         finish
     (or mark-blocked TASK --agent ROLE --finding TEXT    send the task back to the previous role)
   complete TASK                                          archive the task, after a commit
-After a drift: get-diff TASK --type drift --content, then resolve-drift TASK --note TEXT.";
+After a drift: get-diff TASK --type drift --content, then resolve-drift TASK --note TEXT.
+
+Examples:
+  $ baton task init-context TASK-0824
+  $ baton task update-agent TASK-0824 --agent implementer --status in_progress
+  $ baton task list";
 
 const INIT_EXAMPLES: &str = "\
 Reads the task file tasks/**/TASK-0824*.task.yaml of the checkout.
