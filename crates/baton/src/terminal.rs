@@ -1,6 +1,7 @@
 //! Text for a terminal: tables that fit its width and times relative to now. Pipes and files get the same lines with exact
 //! times for every width, so that programs can read them.
 
+use std::fmt::Display;
 use std::io::{IsTerminal, stdout};
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -9,12 +10,17 @@ use baton_app::{Clock, Pagination, SystemClock};
 use baton_core::{Timestamp, one_line};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Narrowest width of a shortened column, and of one with text. If that is not enough, rows are wrapped.
+/// Narrowest width of a shortened column, and of one with long text. If that is not enough, rows are wrapped.
 const MIN_COLUMN: usize = 8;
 const MIN_TEXT: usize = 12;
 
-/// Width of an exact time.
-const MAX_TIME: usize = "2026-11-15T23:16:46.123Z".len();
+/// Longest name in a column. A column that is wider contains sentences, which are shortened before names.
+const MAX_NAME: usize = 24;
+
+/// Programs whose command lines are not broken in a sentence.
+const COMMANDS: [&str; 3] = ["baton", "chmod", "chown"];
+/// Words that end a command line in a sentence.
+const AFTER_COMMANDS: [&str; 9] = ["to", "and", "or", "again", "keeps", "shows", "if", "on", "#"];
 
 /// Width of a terminal that does not report it.
 const DEFAULT_WIDTH: usize = 80;
@@ -79,17 +85,44 @@ fn relative(time: Timestamp, now: Timestamp) -> String {
     if millis >= 0 { format!("{text} ago") } else { format!("in {text}") }
 }
 
+/// Column of a table, with its header.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Column {
+    /// Ids, times and numbers, which are never shortened.
+    Whole(&'static str),
+    /// Names and texts.
+    Text(&'static str),
+}
+
+impl Column {
+    const fn header(self) -> &'static str {
+        match self {
+            Self::Whole(header) | Self::Text(header) => header,
+        }
+    }
+
+    const fn is_whole(self) -> bool {
+        matches!(self, Self::Whole(_))
+    }
+}
+
 /// Lists items: as a table with a header on a terminal, otherwise one text per item.
 pub(crate) fn list_items<T, const N: usize>(
     items: &[T],
     line: impl Fn(&T) -> String,
-    header: [&str; N],
+    columns: [Column; N],
     cells: impl Fn(&T) -> [String; N],
 ) -> Vec<String> {
     match terminal().width {
         Some(width) if !items.is_empty() => {
-            let rows = items.iter().map(|item| cells(item).map(|cell| one_line(&cell, width)));
-            table(&[vec![header.map(str::to_owned)], rows.collect()].concat(), width)
+            // One character more than fits, so that a shortened text ends with `…`.
+            let limits = columns.map(|column| if column.is_whole() { usize::MAX } else { width + 1 });
+            let rows = items.iter().map(|item| {
+                let cells = cells(item);
+                std::array::from_fn(|column| one_line(&cells[column], limits[column]))
+            });
+            let header = columns.map(|column| column.header().to_owned());
+            table(columns, &[vec![header], rows.collect()].concat(), width)
         }
         _ => items.iter().map(line).collect(),
     }
@@ -97,30 +130,113 @@ pub(crate) fn list_items<T, const N: usize>(
 
 /// Joins the lines of a list and says how to continue it.
 pub(crate) fn page_text(mut lines: Vec<String>, pagination: &Pagination) -> String {
-    if let Some(cursor) = &pagination.next_cursor {
-        lines.push(format!("more: --cursor {cursor}"));
-    }
+    lines.extend(pagination.next_cursor.as_ref().map(|cursor| more("--cursor", cursor)));
     lines.join("\n")
 }
 
-/// Aligns the columns of rows and shortens them to a width. The first column, the id, is never shortened. On a terminal
-/// that is too narrow for that, each row is wrapped instead.
-fn table<const N: usize>(rows: &[[String; N]], width: usize) -> Vec<String> {
+/// Says how to continue a list: on a terminal with the next command on a line of its own, otherwise with its option.
+pub(crate) fn more(option: &str, value: impl Display) -> String {
+    if terminal().width.is_none() {
+        return format!("more: {option} {value}");
+    }
+    let arguments = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
+    format!("more:\n{}", next_page(arguments, option, &value.to_string()))
+}
+
+/// Returns the command that was given, with another value of an option.
+fn next_page(arguments: impl Iterator<Item = String>, option: &str, value: &str) -> String {
+    let mut command = "baton".to_owned();
+    let mut arguments = arguments.peekable();
+    while let Some(argument) = arguments.next() {
+        if argument == option {
+            arguments.next();
+        } else if !argument.strip_prefix(option).is_some_and(|rest| rest.starts_with('=')) {
+            command += &format!(" {}", quoted(&argument));
+        }
+    }
+    format!("{command} {option} {}", quoted(value))
+}
+
+/// Quotes a word for a shell if it needs quotes.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// Wraps each line of a text at the width of the terminal; continued lines are indented by `indent` columns. Command
+/// lines in sentences are never broken, and words only if they are longer than a line.
+pub(crate) fn wrap(text: &str, indent: usize) -> String {
+    let Some(width) = terminal().width else { return text.to_owned() };
+    text.split('\n').map(|line| wrapped_line(line, indent, width)).collect::<Vec<_>>().join("\n")
+}
+
+fn wrapped_line(line: &str, indent: usize, width: usize) -> String {
+    if line.width() <= width {
+        return line.to_owned();
+    }
+    let mut lines = Vec::new();
+    let mut current = String::new();
+    for (gap, part) in parts(line) {
+        if current.trim_start().is_empty() || current.width() + gap + part.width() <= width {
+            current += &" ".repeat(gap);
+        } else {
+            lines.push(std::mem::replace(&mut current, " ".repeat(indent)));
+        }
+        current += &part;
+        while !part.contains(' ') && current.width() > width && width > indent + 1 {
+            let rest = current.split_off(fitting(&current, width));
+            lines.push(std::mem::replace(&mut current, " ".repeat(indent) + &rest));
+        }
+    }
+    lines.push(current);
+    lines.join("\n")
+}
+
+/// Splits a line into words and command lines, each with the number of spaces before it.
+fn parts(line: &str) -> Vec<(usize, String)> {
+    let mut parts: Vec<(usize, String)> = Vec::new();
+    let mut gap = 0;
+    let mut in_command = false;
+    for (position, word) in line.split(' ').enumerate() {
+        gap += usize::from(position > 0);
+        if word.is_empty() {
+            continue;
+        }
+        in_command = in_command && gap == 1 && !AFTER_COMMANDS.contains(&word);
+        match parts.last_mut() {
+            Some((_, command)) if in_command => *command += &format!(" {word}"),
+            _ => {
+                parts.push((gap, word.to_owned()));
+                in_command = COMMANDS.contains(&word.trim_start_matches(['`', '(', '\'']));
+            }
+        }
+        in_command &= !word.ends_with([',', ';', ':', '.', ')', '`']);
+        gap = 0;
+    }
+    parts
+}
+
+/// Aligns the columns of rows and shortens texts to a width. On a terminal that is too narrow for that, each row is
+/// wrapped instead.
+fn table<const N: usize>(columns: [Column; N], rows: &[[String; N]], width: usize) -> Vec<String> {
     let mut widths: Vec<usize> =
         (0..N).map(|column| rows.iter().map(|row| row[column].width()).max().unwrap_or(0)).collect();
     let mut excess = (widths.iter().sum::<usize>() + 2 * N.saturating_sub(1)).saturating_sub(width);
-    // Texts are shortened first, because a part of a name, number or time says little.
-    let is_text: Vec<bool> = widths.iter().map(|width| *width > MAX_TIME).collect();
-    for (text, narrowest) in [(true, MIN_TEXT), (false, MIN_COLUMN)] {
+    let is_long: Vec<bool> = widths.iter().map(|width| *width > MAX_NAME).collect();
+    for (long, narrowest) in [(true, MIN_TEXT), (false, MIN_COLUMN)] {
         while excess > 0 {
-            let columns = (1..N).filter(|column| is_text[*column] == text && widths[*column] > narrowest);
-            let Some(widest) = columns.max_by_key(|column| widths[*column]) else { break };
+            let texts = (0..N).filter(|column| !columns[*column].is_whole());
+            let texts = texts.filter(|column| is_long[*column] == long && widths[*column] > narrowest);
+            let Some(widest) = texts.max_by_key(|column| widths[*column]) else { break };
             widths[widest] -= 1;
             excess -= 1;
         }
     }
     if excess > 0 {
-        return rows.iter().flat_map(|row| wrapped(row, width)).collect();
+        return rows.iter().flat_map(|row| wrapped_row(columns, row, width)).collect();
     }
     let line = |row: &[String; N]| {
         let cells = row.iter().zip(&widths).map(|(cell, width)| {
@@ -134,13 +250,14 @@ fn table<const N: usize>(rows: &[[String; N]], width: usize) -> Vec<String> {
 }
 
 /// Distributes the cells of a row over lines; all but the first line are indented.
-fn wrapped(row: &[String], width: usize) -> Vec<String> {
+fn wrapped_row<const N: usize>(columns: [Column; N], row: &[String; N], width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    for cell in row.iter().filter(|cell| !cell.is_empty()) {
+    for (column, cell) in columns.iter().zip(row).filter(|(_, cell)| !cell.is_empty()) {
+        let fitted = |width| if column.is_whole() { cell.clone() } else { shortened(cell, width) };
         match lines.last_mut() {
             Some(last) if last.width() + 2 + cell.width() <= width => *last += &format!("  {cell}"),
-            Some(_) => lines.push(format!("  {}", shortened(cell, width.saturating_sub(2)))),
-            None => lines.push(shortened(cell, width)),
+            Some(_) => lines.push(format!("  {}", fitted(width.saturating_sub(2)))),
+            None => lines.push(fitted(width)),
         }
     }
     lines
@@ -151,18 +268,23 @@ fn shortened(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
     }
-    let mut cut = String::new();
-    for character in text.chars() {
-        if cut.width() + character.width().unwrap_or(0) + 1 > width {
-            break;
-        }
-        cut.push(character);
-    }
-    cut + "…"
+    let end = fitting(text, width.saturating_sub(1));
+    format!("{}…", &text[..end])
+}
+
+/// Returns the length in bytes of the longest beginning of a text that fits a width.
+fn fitting(text: &str, width: usize) -> usize {
+    let mut used = 0;
+    let too_wide = |(_, character): &(usize, char)| {
+        used += character.width().unwrap_or(0);
+        used > width
+    };
+    text.char_indices().find(too_wide).map_or(text.len(), |(at, _)| at)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::Column::{Text, Whole};
     use super::*;
 
     const NOW: Timestamp = Timestamp::from_millis(1_768_644_000_000);
@@ -182,22 +304,25 @@ mod tests {
 
     #[test]
     fn tables_fit_the_width_and_keep_the_ids() {
+        let columns = [Whole("ID"), Text("AGENT"), Text("TITLE")];
         let rows = [
             ["ID", "AGENT", "TITLE"].map(str::to_owned),
             ["sess_01M7H6D3AHF4", "claude-1", "接力棒 fixes the login of the shop for everybody"]
                 .map(str::to_owned),
         ];
         for width in [30, 40, 60, 200] {
-            let lines = table(&rows, width);
+            let lines = table(columns, &rows, width);
             assert!(lines.iter().all(|line| line.width() <= width), "{width}: {lines:?}");
         }
-        let lines = table(&rows, 46);
+        let lines = table(columns, &rows, 46);
         assert_eq!(lines[0], "ID                 AGENT     TITLE");
         assert_eq!(lines[1], "sess_01M7H6D3AHF4  claude-1  接力棒 fixes the…");
     }
 
     #[test]
     fn rows_are_wrapped_if_the_columns_do_not_fit() {
+        let columns =
+            [Whole("SESSION"), Text("AGENT"), Text("REPOSITORY"), Text("BRANCH"), Whole("HEARTBEAT")];
         let rows = [
             ["SESSION", "AGENT", "REPOSITORY", "BRANCH", "HEARTBEAT"],
             [
@@ -214,22 +339,54 @@ mod tests {
             "sess_01M7H6D3AHF4DP3YJEERGQ2KGT  claude-1  acme/webshop",
             "  feature/stay-signed-in  5 min ago",
         ];
-        assert_eq!(table(&rows, 60), expected);
-        let lines = table(&rows, 80);
+        assert_eq!(table(columns, &rows, 60), expected);
+        let lines = table(columns, &rows, 80);
         assert_eq!((lines.len(), lines[1].width() <= 80), (2, true), "{lines:?}");
+        let lines = table(columns, &rows, 20);
+        assert_eq!(lines[3], "sess_01M7H6D3AHF4DP3YJEERGQ2KGT", "an id is never cut: {lines:?}");
     }
 
     #[test]
-    fn texts_are_shortened_before_times() {
+    fn times_are_never_shortened() {
         let time = "2026-11-15T23:16:46.123Z";
-        let lines =
-            table(&[["obs_1", "a title with more characters than a time", time].map(str::to_owned)], 50);
-        assert_eq!(lines, [format!("obs_1  a title with mor…  {time}")]);
+        let columns = [Whole("ITEM"), Text("TITLE"), Whole("TIME")];
+        let row = ["obs_1", "a title with more characters than a time", time].map(str::to_owned);
+        assert_eq!(
+            table(columns, std::slice::from_ref(&row), 50),
+            [format!("obs_1  a title with mor…  {time}")]
+        );
+        assert_eq!(
+            table(columns, &[row], 40),
+            ["obs_1", "  a title with more characters than a t…", &format!("  {time}")]
+        );
+    }
+
+    #[test]
+    fn sentences_are_wrapped_between_words_and_around_commands() {
+        let line = "ok       worker: not running; run baton worker start to process the queue";
+        let expected =
+            "ok       worker: not running; run\n         baton worker start to process the\n         queue";
+        assert_eq!(wrapped_line(line, 9, 42), expected);
+        assert_eq!(wrapped_line("    indented words", 4, 14), "    indented\n    words");
+        assert_eq!(wrapped_line("short", 4, 14), "short");
+        assert_eq!(wrapped_line("on feature/very-long", 2, 10), "on\n  feature/\n  very-lon\n  g");
+        let command = "next: baton queue list --errors   # see failures";
+        assert_eq!(wrapped_line(command, 6, 33), "next: baton queue list --errors\n      # see failures");
+    }
+
+    #[test]
+    fn the_next_page_repeats_the_command() {
+        let arguments = ["session", "list", "--cursor", "old", "--agent", "it's", "--cursor=older"];
+        let command = next_page(arguments.into_iter().map(str::to_owned), "--cursor", "new");
+        assert_eq!(command, r"baton session list --agent 'it'\''s' --cursor new");
     }
 
     #[test]
     fn pipes_get_the_lines_unchanged() {
         let items = ["a long line that is never cut", "b"];
-        assert_eq!(list_items(&items, |item| (*item).to_owned(), ["ITEM"], |_| [String::new()]), items);
+        assert_eq!(
+            list_items(&items, |item| (*item).to_owned(), [Whole("ITEM")], |_| [String::new()]),
+            items
+        );
     }
 }

@@ -20,6 +20,7 @@ use crate::config::Config;
 use crate::exit::Exit;
 use crate::live_session::live_session;
 use crate::output::{Answer, Failure, note, warn};
+use crate::terminal::Column::{Text, Whole};
 use crate::terminal::{list_items, when};
 use crate::verbs::session::KeyArgs;
 
@@ -243,8 +244,14 @@ pub(crate) fn run(
                 "venture": args.venture.chosen(config),
             });
             backend.answer::<ListCheckpoints>(&params, None, |output| {
-                let header = ["CHECKPOINT", "SAVED", "BYTES", "STORED", "NAME AND TAGS"];
-                let rows = list_items(&output.checkpoints, line, header, |checkpoint| {
+                let columns = [
+                    Whole("CHECKPOINT"),
+                    Whole("SAVED"),
+                    Whole("BYTES"),
+                    Whole("STORED"),
+                    Text("NAME AND TAGS"),
+                ];
+                let rows = list_items(&output.checkpoints, line, columns, |checkpoint| {
                     [
                         checkpoint.checkpoint_id.to_string(),
                         when(checkpoint.created_at),
@@ -287,8 +294,15 @@ pub(crate) fn run(
                 "venture": args.venture.chosen(config),
             });
             backend.answer::<ListWorkflows>(&params, None, |output| {
-                let header = ["WORKFLOW", "NAME", "REPOSITORY", "CHECKPOINTS", "BYTES", "SAVED"];
-                let rows = list_items(&output.workflows, workflow_line, header, |workflow| {
+                let columns = [
+                    Whole("WORKFLOW"),
+                    Text("NAME"),
+                    Text("REPOSITORY"),
+                    Whole("CHECKPOINTS"),
+                    Whole("BYTES"),
+                    Whole("SAVED"),
+                ];
+                let rows = list_items(&output.workflows, workflow_line, columns, |workflow| {
                     [
                         workflow.session_id.to_string(),
                         workflow.name.clone().unwrap_or_default(),

@@ -5,6 +5,8 @@ use serde_json::json;
 
 use crate::config::{Config, Entry};
 use crate::output::{Answer, Failure};
+use crate::terminal::Column::{Text, Whole};
+use crate::terminal::{list_items, wrap};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
@@ -20,13 +22,15 @@ pub(crate) fn run(command: &ConfigCommand, config: &Config) -> Result<Answer, Fa
             let key_width = entries.iter().map(|entry| entry.key.len()).max().unwrap_or(0);
             let value_width =
                 entries.iter().map(|entry| value_of(entry).chars().count()).max().unwrap_or(0).min(48);
-            let lines: Vec<String> = entries
-                .iter()
-                .map(|entry| {
-                    format!("{:key_width$}  {:value_width$}  {}", entry.key, value_of(entry), entry.origin)
-                })
-                .collect();
-            Ok(Answer::new(json!({ "settings": entries }), lines.join("\n")))
+            let line = |entry: &Entry| {
+                format!("{:key_width$}  {:value_width$}  {}", entry.key, value_of(entry), entry.origin)
+            };
+            // A part of a path or an address is useless, so only a value longer than a line is broken.
+            let columns = [Whole("SETTING"), Whole("VALUE"), Text("SOURCE")];
+            let lines = list_items(&entries, line, columns, |entry| {
+                [entry.key.to_owned(), value_of(entry).to_owned(), entry.origin.to_string()]
+            });
+            Ok(Answer::new(json!({ "settings": entries }), wrap(&lines.join("\n"), 4)))
         }
     }
 }

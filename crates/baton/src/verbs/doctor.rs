@@ -24,7 +24,7 @@ use crate::hooks::{CaptureFailures, Journal, ReportOutbox, Trouble};
 use crate::keys::Mode;
 use crate::output::{Answer, Failure};
 use crate::progress::Progress;
-use crate::terminal::when;
+use crate::terminal::{when, wrap};
 use crate::verbs::connections::{Probe, connections};
 use crate::verbs::key::keys_in_use;
 use crate::verbs::worker::{LockState, WorkerLock, has_server_with_worker, health, socket_of};
@@ -97,7 +97,7 @@ fn describe(finding: &Finding) -> String {
         Level::Error => "ERROR  ",
     };
     let fix = finding.fix.as_ref().map(|fix| format!("\n         fix: {fix}")).unwrap_or_default();
-    format!("{mark}  {}: {}{fix}", finding.check, finding.message)
+    wrap(&format!("{mark}  {}: {}{fix}", finding.check, finding.message), mark.len() + 2)
 }
 
 /// Checks that only the owner can access the data folder and its files.

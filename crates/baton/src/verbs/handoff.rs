@@ -14,6 +14,7 @@ use crate::config::Config;
 use crate::exit::Exit;
 use crate::live_session::session_id;
 use crate::output::{Answer, Failure};
+use crate::terminal::Column::{Text, Whole};
 use crate::terminal::{at, list_items, page_text, when};
 use crate::verbs::handoff_args::HandoffArgs;
 use crate::verbs::session::{KeyArgs, repository_or_here};
@@ -205,8 +206,15 @@ fn list(args: &ListArgs, config: &Config, backend: &Backend) -> Result<Answer, F
         if output.handoffs.is_empty() {
             return "no handoffs".into();
         }
-        let header = ["HANDOFF", "AGENT", "REPOSITORY", "WRITTEN", "STATUS", "SUMMARY"];
-        let lines = list_items(&output.handoffs, line, header, |handoff| {
+        let columns = [
+            Whole("HANDOFF"),
+            Text("AGENT"),
+            Text("REPOSITORY"),
+            Whole("WRITTEN"),
+            Text("STATUS"),
+            Text("SUMMARY"),
+        ];
+        let lines = list_items(&output.handoffs, line, columns, |handoff| {
             [
                 handoff.id.to_string(),
                 handoff.from_agent.to_string(),

@@ -16,6 +16,7 @@ use crate::encryption::ConfiguredKeys;
 use crate::exit::Exit;
 use crate::keys::{KeySource, Mode, SourceError};
 use crate::output::{Answer, Failure, note};
+use crate::terminal::wrap;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeyCommand {
@@ -65,7 +66,7 @@ fn status(config: &Config) -> Result<Answer, Failure> {
     let data = json!({
         "mode": mode, "source": place, "keys": ids, "in_use": used, "missing": missing, "problem": problem,
     });
-    Ok(Answer::new(data, lines.join("\n")))
+    Ok(Answer::new(data, wrap(&lines.join("\n"), 4)))
 }
 
 fn rotate(args: &RotateArgs, config: &Config) -> Result<Answer, Failure> {

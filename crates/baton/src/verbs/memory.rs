@@ -13,6 +13,7 @@ use serde_json::json;
 
 use crate::backend::Backend;
 use crate::output::{Answer, Failure};
+use crate::terminal::Column::{Text, Whole};
 use crate::terminal::{list_items, when};
 use crate::verbs::session::KeyArgs;
 
@@ -128,7 +129,8 @@ fn list(args: &ListArgs, backend: &Backend) -> Result<Answer, Failure> {
         let line = |item: &MarkedItem| {
             format!("{}  {}  {}", item.id, describe_mark(&item.mark), visible(&item.title))
         };
-        let lines = list_items(&output.items, line, ["ITEM", "MARK", "MARKED", "TITLE"], |item| {
+        let columns = [Whole("ITEM"), Whole("MARK"), Whole("MARKED"), Text("TITLE")];
+        let lines = list_items(&output.items, line, columns, |item| {
             let title = visible(&item.title).into_owned();
             [item.id.clone(), describe_mark(&item.mark), when(item.mark.created_at), title]
         });

@@ -13,6 +13,7 @@ use crate::config::Config;
 use crate::exit::Exit;
 use crate::live_session::live_session;
 use crate::output::{Answer, Failure};
+use crate::terminal::Column::{Text, Whole};
 use crate::terminal::{list_items, page_text, when};
 use crate::verbs::session::KeyArgs;
 
@@ -198,8 +199,8 @@ fn list(args: &ListArgs, backend: &Backend) -> Result<Answer, Failure> {
         if output.notes.is_empty() {
             return "no notes".into();
         }
-        let header = ["NOTE", "REPOSITORY", "KIND", "RECORDED", "TEXT"];
-        let lines = list_items(&output.notes, line, header, |note| {
+        let columns = [Whole("NOTE"), Text("REPOSITORY"), Whole("KIND"), Whole("RECORDED"), Text("TEXT")];
+        let lines = list_items(&output.notes, line, columns, |note| {
             [
                 note.id.to_string(),
                 note.repo.to_string(),

@@ -14,6 +14,7 @@ use serde_json::json;
 use crate::backend::Backend;
 use crate::checkout::find_root;
 use crate::output::{Answer, Failure};
+use crate::terminal::Column::{Text, Whole};
 use crate::terminal::{list_items, page_text, when};
 
 pub(crate) const EXAMPLES: &str = "\
@@ -77,8 +78,8 @@ pub(crate) struct SummarizeArgs {
 pub(crate) fn run(command: &ObservationCommand, backend: &Backend) -> Result<Answer, Failure> {
     match command {
         ObservationCommand::List(args) => backend.answer::<ListObservations>(args, None, |found| {
-            let header = ["OBSERVATION", "CAPTURED", "TOOL", "TITLE"];
-            let mut lines = list_items(&found.observations, line, header, |observation| {
+            let columns = [Whole("OBSERVATION"), Whole("CAPTURED"), Text("TOOL"), Text("TITLE")];
+            let mut lines = list_items(&found.observations, line, columns, |observation| {
                 [
                     observation.id.to_string(),
                     when(observation.captured_at),

@@ -10,7 +10,8 @@ use serde_json::json;
 
 use crate::backend::Backend;
 use crate::output::{Answer, Failure};
-use crate::terminal::{list_items, when};
+use crate::terminal::Column::{Text, Whole};
+use crate::terminal::{list_items, more, when};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -83,8 +84,15 @@ pub(crate) fn run(command: &QueueCommand, backend: &Backend) -> Result<Answer, F
             let status = if args.errors { "error" } else { args.status.as_deref().unwrap_or("raw") };
             let params = json!({ "status": status, "limit": args.limit, "before": args.before });
             backend.answer::<ListQueue>(&params, None, |found| {
-                let header = ["ITEM", "CAPTURED", "TOOL", "BYTES", "ATTEMPTS", "ERROR OR FILES"];
-                let mut lines = list_items(&found.items, describe, header, |item| {
+                let columns = [
+                    Whole("ITEM"),
+                    Whole("CAPTURED"),
+                    Text("TOOL"),
+                    Whole("BYTES"),
+                    Whole("ATTEMPTS"),
+                    Text("ERROR OR FILES"),
+                ];
+                let mut lines = list_items(&found.items, describe, columns, |item| {
                     let detail = item.last_error.clone().unwrap_or_else(|| item.files_touched.join(" "));
                     [
                         item.id.to_string(),
@@ -99,7 +107,7 @@ pub(crate) fn run(command: &QueueCommand, backend: &Backend) -> Result<Answer, F
                     lines.push(format!("no items with status {status}"));
                 }
                 if let Some(before) = found.next_before {
-                    lines.push(format!("more: --before {before}"));
+                    lines.push(more("--before", before));
                 }
                 lines.join("\n")
             })

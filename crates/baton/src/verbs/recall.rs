@@ -16,7 +16,8 @@ use crate::checkout::{find_root, repository_at};
 use crate::exit::Exit;
 use crate::hooks::hash_inside;
 use crate::output::{Answer, Failure};
-use crate::terminal::{list_items, when};
+use crate::terminal::Column::{Text, Whole};
+use crate::terminal::{list_items, when, wrap};
 use crate::verbs::memory::describe_mark;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -24,6 +25,9 @@ Examples:
   $ baton search why does the lease expire twice
   $ baton search drainQueue --kind observation --since 7d
   $ baton search '\"lease expired\" last week' --file worker.rs";
+
+/// Indentation of the lines after the first one of a result.
+const INDENT: usize = 4;
 
 /// Number of files listed with a result.
 const LISTED_FILES: usize = 5;
@@ -139,14 +143,14 @@ pub(crate) fn search(args: &SearchArgs, backend: &Backend) -> Result<Answer, Fai
             }
         });
         lines.extend(found.warning.as_ref().map(|warning| format!("warning: {warning}")));
-        lines.join("\n")
+        wrap(&lines.join("\n"), INDENT)
     })
 }
 
 pub(crate) fn timeline(args: &TimelineArgs, backend: &Backend) -> Result<Answer, Failure> {
     backend.answer::<Timeline>(args, None, |found| {
-        let header = ["ITEM", "TIME", "TOKENS", "TITLE"];
-        let lines = list_items(&found.items, entry_line, header, |entry| {
+        let columns = [Whole("ITEM"), Whole("TIME"), Whole("TOKENS"), Text("TITLE")];
+        let lines = list_items(&found.items, entry_line, columns, |entry| {
             [
                 entry.id.to_string(),
                 when(entry.created_at),
@@ -252,7 +256,7 @@ fn describe_file(file: &FileHistory) -> String {
         ));
         lines.extend(session.turns.iter().map(|turn| format!("    {}  {}", turn.id, visible(&turn.title))));
     }
-    lines.join("\n")
+    wrap(&lines.join("\n"), INDENT)
 }
 
 pub(crate) fn how(args: &HowArgs, backend: &Backend) -> Result<Answer, Failure> {
@@ -262,7 +266,7 @@ pub(crate) fn how(args: &HowArgs, backend: &Backend) -> Result<Answer, Failure> 
         if runs.is_empty() {
             return "no earlier runs are recorded".to_owned();
         }
-        runs.iter().map(describe_run).collect::<Vec<_>>().join("\n")
+        wrap(&runs.iter().map(describe_run).collect::<Vec<_>>().join("\n"), INDENT)
     })
 }
 

@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 
 use crate::backend::Backend;
 use crate::output::{Answer, Failure, Format, Printed, print_line};
-use crate::terminal::{list_items, when};
+use crate::terminal::Column::{Text, Whole};
+use crate::terminal::{list_items, more, when};
 
 /// Maximum page size of the operation.
 const MAX_PAGE: usize = 200;
@@ -106,9 +107,17 @@ pub(crate) fn run(args: &RequestsArgs, format: Format, backend: &Backend) -> Res
         }
         return Ok(Answer::silent());
     }
-    let header = ["TIME", "STATUS", "REQUEST", "MS", "AGENT", "REPOSITORY", "ERROR"];
+    let columns = [
+        Whole("TIME"),
+        Whole("STATUS"),
+        Text("REQUEST"),
+        Whole("MS"),
+        Text("AGENT"),
+        Text("REPOSITORY"),
+        Text("ERROR"),
+    ];
     let line = |request: &(RequestView, Value)| args.line(Format::Human, request);
-    let mut lines = list_items(&found.requests, line, header, |(request, _)| {
+    let mut lines = list_items(&found.requests, line, columns, |(request, _)| {
         [
             when(request.timestamp),
             request.status_code.to_string(),
@@ -123,7 +132,7 @@ pub(crate) fn run(args: &RequestsArgs, format: Format, backend: &Backend) -> Res
         lines.push("no requests match".into());
     }
     if let Some(before) = found.next_before {
-        lines.push(format!("more: --before {before}"));
+        lines.push(more("--before", before));
     }
     let requests: Vec<Value> = found.requests.into_iter().map(|(_, value)| value).collect();
     Ok(Answer::new(json!({ "requests": requests, "next_before": found.next_before }), lines.join("\n")))

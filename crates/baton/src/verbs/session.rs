@@ -16,7 +16,8 @@ use crate::config::Config;
 use crate::exit::Exit;
 use crate::live_session::{client_here, live_session, session_id};
 use crate::output::{Answer, Failure};
-use crate::terminal::{at, before, list_items, page_text, when};
+use crate::terminal::Column::{Text, Whole};
+use crate::terminal::{at, before, list_items, page_text, when, wrap};
 use crate::verbs::handoff_args::HandoffArgs;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -379,11 +380,9 @@ fn describe_start(output: &StartSessionOutput) -> String {
     }
     for other in &output.active_sessions {
         let place = other.branch.as_deref().map(|branch| format!(" on {branch}")).unwrap_or_default();
-        lines.push(format!(
-            "other active session: {}{place}, last heartbeat {}",
-            other.agent,
-            when(other.last_heartbeat_at)
-        ));
+        let heartbeat = when(other.last_heartbeat_at);
+        let line = format!("other active session: {}{place}, last heartbeat {heartbeat}", other.agent);
+        lines.push(wrap(&line, 4));
     }
     lines.push(format!("next heartbeat {}", before(output.next_heartbeat_at)));
     lines.extend(output.warning.iter().map(|warning| format!("warning: {warning}")));
@@ -410,7 +409,8 @@ fn show(args: &ShowArgs, config: &Config, backend: &Backend) -> Result<Answer, F
         None,
         |output| {
             let session = &output.session;
-            let mut lines = vec![describe_session(session), format!("status {}", session.status.as_str())];
+            let mut lines =
+                vec![wrap(&describe_session(session), 4), format!("status {}", session.status.as_str())];
             if let (Some(ended_at), Some(reason)) = (session.ended_at, session.end_reason) {
                 lines.push(format!("ended {} ({})", at(ended_at), reason.as_str()));
             }
@@ -456,8 +456,9 @@ fn list(args: &ListArgs, config: &Config, backend: &Backend) -> Result<Answer, F
         if output.sessions.is_empty() {
             return "no active sessions".into();
         }
-        let header = ["SESSION", "AGENT", "REPOSITORY", "BRANCH", "HEARTBEAT"];
-        let lines = list_items(&output.sessions, describe_session, header, |session| {
+        let columns =
+            [Whole("SESSION"), Text("AGENT"), Text("REPOSITORY"), Text("BRANCH"), Whole("HEARTBEAT")];
+        let lines = list_items(&output.sessions, describe_session, columns, |session| {
             [
                 session.id.to_string(),
                 session.agent.to_string(),
@@ -490,8 +491,9 @@ fn history(args: &HistoryArgs, backend: &Backend) -> Result<Answer, Failure> {
         }
         let describe =
             |session: &SessionView| format!("{}  {}", describe_session(session), session.status.as_str());
-        let header = ["SESSION", "AGENT", "REPOSITORY", "STATUS", "STARTED"];
-        let lines = list_items(&output.sessions, describe, header, |session| {
+        let columns =
+            [Whole("SESSION"), Text("AGENT"), Text("REPOSITORY"), Whole("STATUS"), Whole("STARTED")];
+        let lines = list_items(&output.sessions, describe, columns, |session| {
             [
                 session.id.to_string(),
                 session.agent.to_string(),
@@ -522,5 +524,5 @@ fn describe_overview(output: &SessionOverviewOutput) -> String {
     if output.has_more {
         lines.push("more: baton session history --status active".to_owned());
     }
-    if lines.is_empty() { "no active sessions".to_owned() } else { lines.join("\n") }
+    if lines.is_empty() { "no active sessions".to_owned() } else { wrap(&lines.join("\n"), 4) }
 }

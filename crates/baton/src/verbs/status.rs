@@ -13,8 +13,11 @@ use crate::data_dir::DataDir;
 use crate::hooks::{CaptureFailures, LastCaptured};
 use crate::output::{Answer, Failure, warn};
 use crate::setup::Records;
-use crate::terminal::when;
+use crate::terminal::{when, wrap};
 use crate::verbs::pause::CaptureState;
+
+/// Width of the labels before the values.
+const LABEL_WIDTH: usize = "venture  ".len();
 
 /// Shows the state. A store that does not exist is not created.
 pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
@@ -32,7 +35,7 @@ pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
             "cost_by_day": null, "cost_by_session": null, "capture": CaptureState::of(config),
             "capture_failure": null, "last_captured": {}, "next": next.0,
         });
-        return Ok(Answer::new(data, text));
+        return Ok(Answer::new(data, wrap(&text, LABEL_WIDTH)));
     }
     let capture_failure = CaptureFailures::of(&config.data_dir).read();
     let backend = Backend::open(config).inspect_err(|_| {
@@ -58,7 +61,8 @@ pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
     ];
     lines.extend(output.sessions.iter().take(10).map(|session| {
         let heartbeat = when(session.last_heartbeat_at);
-        format!("  {}  {} in {}, last heartbeat {heartbeat}", session.id, session.agent, session.repo)
+        let (agent, repo) = (&session.agent, &session.repo);
+        wrap(&format!("  {}  {agent} in {repo}, last heartbeat {heartbeat}", session.id), 4)
     }));
     // A token without access to all ventures cannot read the usage.
     let health = backend.call::<WorkerHealth>(&json!({}), None).ok().map(|(health, _)| health);
@@ -99,7 +103,7 @@ pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
         "capture": capture, "capture_failure": capture_failure, "last_captured": captured,
         "next": next.0,
     });
-    Ok(Answer::new(data, lines.join("\n")))
+    Ok(Answer::new(data, wrap(&lines.join("\n"), LABEL_WIDTH)))
 }
 
 fn describe_next((command, purpose): (&str, &str)) -> String {

@@ -9,6 +9,7 @@ use crate::backend::Backend;
 use crate::config::Config;
 use crate::exit::Exit;
 use crate::output::{Answer, Failure, note};
+use crate::terminal::Column::{Text, Whole};
 use crate::terminal::{at, list_items};
 
 pub(crate) const EXAMPLES: &str = "\
@@ -72,8 +73,8 @@ pub(crate) fn run(command: &TokenCommand, config: &Config) -> Result<Answer, Fai
             if output.tokens.is_empty() {
                 return "no tokens; create one with baton token create --name NAME".into();
             }
-            let header = ["TOKEN", "NAME", "ACCESS", "VENTURES", "STATE"];
-            let lines = list_items(&output.tokens, describe, header, |token| {
+            let columns = [Whole("TOKEN"), Text("NAME"), Whole("ACCESS"), Text("VENTURES"), Whole("STATE")];
+            let lines = list_items(&output.tokens, describe, columns, |token| {
                 [
                     token.id.to_string(),
                     token.name.clone(),

@@ -11,7 +11,8 @@ use crate::backend::Backend;
 use crate::config::Config;
 use crate::live_session::session_id;
 use crate::output::{Answer, Failure};
-use crate::terminal::{list_items, when};
+use crate::terminal::Column::{Text, Whole};
+use crate::terminal::{list_items, more, when};
 
 /// Width of a request or closing message in a list.
 const LINE_CHARS: usize = 160;
@@ -50,8 +51,8 @@ pub(crate) fn run(command: &TurnCommand, config: &Config, backend: &Backend) -> 
             let session_id = session_id(args.session_id.as_deref(), config, backend)?;
             let params = json!({ "session_id": session_id, "limit": args.limit, "before": args.before });
             backend.answer::<ListTurns>(&params, None, |found| {
-                let header = ["TURN", "STARTED", "STATUS", "REQUEST"];
-                let mut lines = list_items(&found.turns, line, header, |turn| {
+                let columns = [Whole("TURN"), Whole("STARTED"), Whole("STATUS"), Text("REQUEST")];
+                let mut lines = list_items(&found.turns, line, columns, |turn| {
                     [
                         turn.id.to_string(),
                         when(turn.started_at),
@@ -63,7 +64,7 @@ pub(crate) fn run(command: &TurnCommand, config: &Config, backend: &Backend) -> 
                     lines.push("no turns were reported for this session".into());
                 }
                 if let Some(before) = found.next_before {
-                    lines.push(format!("more: --before {before}"));
+                    lines.push(more("--before", before));
                 }
                 lines.join("\n")
             })

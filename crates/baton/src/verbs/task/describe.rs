@@ -11,7 +11,7 @@ use baton_task::{
 };
 
 use super::view;
-use crate::terminal::{at, when};
+use crate::terminal::{at, when, wrap};
 
 /// Maximum number of list items that are printed.
 const MAX_LISTED: usize = 10;
@@ -202,7 +202,7 @@ pub(super) fn list(output: &ListTasksOutput) -> String {
     if output.tasks.is_empty() {
         return then("no task has a context here".into(), "baton task init-context TASK");
     }
-    output.tasks.iter().map(line).collect::<Vec<_>>().join("\n")
+    wrap(&output.tasks.iter().map(line).collect::<Vec<_>>().join("\n"), 4)
 }
 
 fn line(task: &TaskLine) -> String {

@@ -14,6 +14,7 @@ use crate::backend::Backend;
 use crate::config::Config;
 use crate::machine::host;
 use crate::output::{Answer, Failure};
+use crate::terminal::Column::{Text, Whole};
 use crate::terminal::{list_items, when};
 
 /// Records the tasks that an operation changed in the index.
@@ -126,8 +127,9 @@ fn describe(output: &ListTasksOutput) -> String {
         let folder = task.checkout.replace('\'', r"'\''");
         format!("next: cd '{folder}' && baton task get-context {}", task.task_id)
     });
-    let header = ["TASK", "TITLE", "STATUS", "HOLDER", "CHECKOUT", "UPDATED"];
-    let mut lines = list_items(&output.tasks, line, header, |task| {
+    let columns =
+        [Whole("TASK"), Text("TITLE"), Whole("STATUS"), Text("HOLDER"), Text("CHECKOUT"), Whole("UPDATED")];
+    let mut lines = list_items(&output.tasks, line, columns, |task| {
         [
             task.task_id.to_string(),
             task.title.clone(),

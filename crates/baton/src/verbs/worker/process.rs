@@ -27,6 +27,7 @@ use crate::maintenance::clean_up_every_minute;
 use crate::open_files::raise_open_file_limit;
 use crate::output::{Answer, Failure, note};
 use crate::stop_signal::StopSignal;
+use crate::terminal::wrap;
 
 /// Timeout for a started worker to answer, and for a stopped worker to exit.
 const STATE_CHANGE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -213,7 +214,7 @@ pub(super) fn status(config: &Config) -> Result<Answer, Failure> {
             if let (Some(since), Some(error)) = (trouble["since"].as_str(), trouble["error"].as_str()) {
                 text += &format!("\nthe model has been unavailable since {since}: {error}");
             }
-            Ok(Answer { text, ..answer })
+            Ok(Answer { text: wrap(&text, 4), ..answer })
         }
     }
 }
