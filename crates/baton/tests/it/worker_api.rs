@@ -40,6 +40,7 @@ fn health_reports_counters_and_errors() {
             "errors",
             "model",
             "model_trouble",
+            "observations_by_hour",
             "observations_today",
             "queue_depth",
             "status",
@@ -65,6 +66,9 @@ fn health_reports_counters_and_errors() {
             (&json!(0), &json!(2)),
             "{health}"
         );
+        let hours = health["observations_by_hour"].as_array().unwrap();
+        let created: i64 = hours.iter().map(|hour| hour["observations"].as_i64().unwrap()).sum();
+        assert_eq!(created, 2, "{health}");
         assert_eq!(health["errors"], 1);
         assert!(health["tokens_today"].as_u64().unwrap() > 0, "{health}");
         let status = fixture.run(&["worker", "status"]).stdout;
