@@ -110,6 +110,8 @@ const WITHOUT_FILES: f64 = 0.4;
 const TURN_WITHOUT_FILES: f64 = 0.8;
 /// Gain of work that changed files.
 const CHANGE: f64 = 1.3;
+/// Gain of summaries, which name the result and the files of a whole session.
+const SUMMARY: f64 = 1.2;
 /// Gain of pinned items.
 const PINNED: f64 = 2.0;
 
@@ -233,6 +235,9 @@ impl Clues<'_> {
         if document.changes_files && score > 0.0 {
             score *= CHANGE;
             why.add(|| "changed files".to_owned());
+        }
+        if document.kind == ItemKind::Summary {
+            score *= SUMMARY;
         }
         if document.is_pinned && score > 0.0 {
             score *= PINNED;
