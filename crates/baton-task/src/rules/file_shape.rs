@@ -78,7 +78,7 @@ pub fn read_task_file(file: &Node, id: &TaskId) -> Result<(TaskFile, Vec<String>
     let (title, status) = (reader.title(id), reader.status());
     let task = TaskFile {
         id: reader.id(),
-        description: reader.description(&title),
+        description: reader.description(&title, id),
         priority: reader.priority(),
         area: reader.area(),
         scope: Scope { inside: reader.texts("scope", "in"), outside: reader.texts("scope", "out") },
@@ -209,13 +209,14 @@ impl Reader {
         id
     }
 
-    fn description(&mut self, title: &str) -> String {
+    fn description(&mut self, title: &str, id: &TaskId) -> String {
         if let Some(text) = self.joined("description").filter(|text| has_words(text)) {
             return text;
         }
         self.instead("description", &["outcome", "objective"]).unwrap_or_else(|| {
             self.warn("description", "is missing; the title is used instead");
-            title.to_owned()
+            // Otherwise a title such as `#12 Logout` would be a comment.
+            if has_words(title) { title.to_owned() } else { format!("{id}: {title}") }
         })
     }
 

@@ -145,3 +145,10 @@ fn invalid_pipeline_is_a_warning() {
         assert!(task.pipeline.is_none() && warnings.join("").contains("pipeline"), "{warnings:?}");
     }
 }
+
+#[test]
+fn a_title_that_looks_like_a_comment_is_used_as_the_description() {
+    let (task, warnings) = read(json!({ "title": "#12 Logout", "description": null }));
+    assert_eq!(task.description, "TASK-1: #12 Logout");
+    assert_eq!(warnings, ["description is missing; the title is used instead"]);
+}
