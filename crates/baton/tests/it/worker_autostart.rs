@@ -76,6 +76,9 @@ fn doctor_reports_which_process_does_the_work_of_the_worker() {
     assert_eq!(message(), nothing);
     let server = fixture.serve();
     assert_eq!(message(), "not needed; baton serve processes the capture queue");
+    let status = fixture.run(&["worker", "status"]);
+    let text = "worker not running; baton serve processes the capture queue\n";
+    assert_eq!((status.code, status.stdout.as_str()), (3, text));
     server.kill();
     assert_eq!(message(), nothing);
     let server = fixture.serve_as(&["--no-worker"], &[]);

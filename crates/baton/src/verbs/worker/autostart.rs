@@ -9,6 +9,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use super::process::spawn_detached;
+use super::server_lock::has_server_with_worker;
 use super::worker_lock::{LockState, WorkerLock, socket_of};
 use crate::config::Config;
 use crate::data_dir::DataDir;
@@ -69,24 +70,6 @@ fn acquire_start_lock(path: &Path) -> io::Result<Option<File>> {
     Ok(Some(file))
 }
 
-/// Locks `server.lock` to announce a server with a worker, until the file is dropped. The lock is shared, because
-/// several servers may use a data folder.
-pub(crate) fn announce_server(folder: &DataDir) -> Option<File> {
-    let path = folder.server_lock();
-    let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path).ok()?;
-    file.lock_shared().ok()?;
-    Some(file)
-}
-
-/// Returns true if a server that runs a worker of its own uses the data folder.
-pub(crate) fn has_server_with_worker(folder: &DataDir) -> bool {
-    is_locked(&folder.server_lock())
-}
-
-fn is_locked(path: &Path) -> bool {
-    File::open(path).is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -108,16 +91,5 @@ mod tests {
             file.set_modified(at).unwrap();
             assert!(acquire_start_lock(&path).unwrap().is_some());
         }
-    }
-
-    #[test]
-    fn server_lock_is_detected_while_a_server_holds_it() {
-        let home = tempfile::tempdir().unwrap();
-        let folder = DataDir::at(home.path());
-        assert!(!has_server_with_worker(&folder));
-        let servers = [announce_server(&folder).unwrap(), announce_server(&folder).unwrap()];
-        assert!(has_server_with_worker(&folder));
-        drop(servers);
-        assert!(!has_server_with_worker(&folder));
     }
 }

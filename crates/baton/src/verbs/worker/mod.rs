@@ -3,6 +3,7 @@
 mod autostart;
 mod client;
 mod process;
+mod server_lock;
 mod worker_lock;
 
 use clap::{Args, Subcommand};
@@ -10,9 +11,10 @@ use clap::{Args, Subcommand};
 use crate::config::Config;
 use crate::output::{Answer, Failure};
 
-pub(crate) use autostart::{announce_server, has_server_with_worker, start_if_absent};
+pub(crate) use autostart::start_if_absent;
 pub(crate) use client::health;
 pub(crate) use process::spawn_in_process;
+pub(crate) use server_lock::{announce_server, has_server_with_worker};
 pub(crate) use worker_lock::{LockState, WorkerLock, socket_of};
 
 pub(crate) const EXAMPLES: &str = "\

@@ -16,6 +16,7 @@ use rustix::process::{Pid, Signal, kill_process, setsid};
 use serde_json::json;
 
 use super::client::health;
+use super::server_lock::has_server_with_worker;
 use super::worker_lock::{LockState, WorkerLock, socket_of};
 use crate::backend::{open_app, store_config};
 use crate::cli::VERSION;
@@ -185,7 +186,11 @@ pub(super) fn stop(config: &Config) -> Result<Answer, Failure> {
 pub(super) fn status(config: &Config) -> Result<Answer, Failure> {
     match wait_for_answer(config, Instant::now() + STATE_CHANGE_TIMEOUT, "worker runs")? {
         None => {
-            let mut answer = Answer::new(json!({ "running": false }), "worker not running".into());
+            let mut text = "worker not running".to_owned();
+            if has_server_with_worker(&DataDir::at(&config.data_dir)) {
+                text += "; baton serve processes the capture queue";
+            }
+            let mut answer = Answer::new(json!({ "running": false }), text);
             answer.exit = Exit::NotFound;
             Ok(answer)
         }
