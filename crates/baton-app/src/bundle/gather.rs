@@ -17,7 +17,7 @@ use crate::context::Context;
 use crate::memory::hidden_items;
 use crate::observation::automatic_content;
 use crate::recall::{Loader, kind_of};
-use crate::session::{LatestHandoffs, latest_handoffs, other_sessions};
+use crate::session::{latest_handoffs, other_sessions};
 
 /// Maximum number of recent sessions that are read.
 const MAX_SESSIONS: u32 = 12;
@@ -149,8 +149,7 @@ fn recent_sessions(tx: &mut dyn Tx, request: &BundleRequest<'_>) -> Result<Vec<S
     Ok(found)
 }
 
-/// Adds the latest handoff. A handoff that was created automatically does not hide the one that an agent wrote. Returns the
-/// sessions whose summary is a line.
+/// Adds the latest handoffs. Returns the sessions whose summary is a line.
 fn add_handoffs(
     context: &Context<'_>,
     tx: &mut dyn Tx,
@@ -158,18 +157,17 @@ fn add_handoffs(
     nearby: &Nearby,
     parts: &mut BundleParts,
 ) -> Result<Vec<SessionId>, Fault> {
-    let LatestHandoffs { latest, by_agent } =
-        latest_handoffs(tx, request.venture, request.repo, request.track)?;
+    let handoffs = latest_handoffs(tx, request.venture, request.repo, request.track)?;
     // The handoff that the agent wrote tells its work already.
     let is_told = |session: &&Session| {
         let is_own =
             |latest: &Handoff| latest.session_id == session.id && latest.written_by == HandoffAuthor::Agent;
-        latest.as_ref().is_some_and(is_own)
+        handoffs.first().is_some_and(is_own)
     };
     let unrecorded = request.unrecorded.filter(|session| !is_told(session));
     let mut told = Vec::new();
-    for handoff in by_agent.into_iter().chain(latest) {
-        add_handoff(&handoff, nearby, parts);
+    for handoff in handoffs.iter().rev() {
+        add_handoff(handoff, nearby, parts);
         told.extend((handoff.written_by == HandoffAuthor::Hook).then_some(handoff.session_id));
     }
     if let Some(session) = unrecorded {
@@ -204,7 +202,8 @@ fn add_handoff(handoff: &Handoff, nearby: &Nearby, parts: &mut BundleParts) {
     } = handoff.fields();
     let goal = goal.or_else(|| captured_goal(handoff));
     let summary = without_goal(&handoff.summary, goal.as_deref());
-    let summary = format!("Handoff of {from_agent}, {created_at}{label}{unmerged}: {summary}");
+    let person = if handoff.written_by == HandoffAuthor::Person { " (a person)" } else { "" };
+    let summary = format!("Handoff of {from_agent}{person}, {created_at}{label}{unmerged}: {summary}");
     let sections = [
         (Section::State, vec![summary]),
         (Section::Goal, goal.into_iter().collect()),

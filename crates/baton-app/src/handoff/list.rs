@@ -100,7 +100,7 @@ impl Operation for ListHandoffs {
             issue_number: params.issue_number.map(Into::into),
             from_agent: params.from_agent.clone(),
             to_agent: params.to_agent.clone(),
-            is_automatic: None,
+            written_by: None,
         };
         let mut found = tx.handoffs(&filter, requested.rows())?;
         let limit = fitting(&found, requested.limit, |handoff| {
@@ -130,7 +130,7 @@ impl Operation for LatestHandoff {
             issue_number: params.issue_number.map(Into::into),
             from_agent: params.from_agent.clone(),
             to_agent: params.to_agent.clone(),
-            is_automatic: None,
+            written_by: None,
         };
         let found = tx.handoffs(&filter, Page::first(1))?;
         Ok(LatestHandoffOutput { handoff: found.into_iter().next().map(TryInto::try_into).transpose()? })

@@ -22,10 +22,9 @@ pub use overview::{
     SharedFile,
 };
 pub use show::{ShowSession, ShowSessionOutput, ShowSessionParams};
-pub(crate) use start::{
-    LatestHandoffs, find_or_create, latest_handoffs, lock_active_sessions, other_sessions, start_bundle,
-    tuple_of,
-};
 pub use start::{StartSession, StartSessionOutput, StartSessionParams, StartStatus};
+pub(crate) use start::{
+    find_or_create, latest_handoffs, lock_active_sessions, other_sessions, start_bundle, tuple_of,
+};
 pub use update::{UpdateSession, UpdateSessionOutput, UpdateSessionParams};
 pub use view::{ActiveSession, SessionView, session_of_client};

@@ -1,5 +1,6 @@
 //! `session.start`: resumes or creates the caller's session and returns the latest handoff and other active sessions.
 
+use std::cmp::Reverse;
 use std::time::Duration;
 
 use baton_core::{
@@ -82,7 +83,8 @@ pub struct StartSessionOutput {
     pub session: SessionView,
     /// Latest handoff in the same venture, repository and track, or null.
     pub last_handoff: Option<HandoffSummary>,
-    /// Latest handoff written by an agent or person if `last_handoff` was created automatically, otherwise null.
+    /// Latest handoff written by an agent if `last_handoff` is one of a person or was created automatically, otherwise
+    /// null.
     pub agent_handoff: Option<HandoffSummary>,
     /// Other active sessions in the repository.
     pub active_sessions: Vec<ActiveSession>,
@@ -120,8 +122,9 @@ impl Operation for StartSession {
         context.actor.require_venture(&tuple.venture)?;
         let (status, session) = find_or_create(context, tx, tuple, params)?;
         let SessionTuple { venture, repo, track, .. } = &session.tuple;
-        let LatestHandoffs { latest, by_agent } = latest_handoffs(tx, venture, repo, *track)?;
-        let last_handoff: Option<HandoffSummary> = latest.map(Into::into);
+        let mut handoffs = latest_handoffs(tx, venture, repo, *track)?.into_iter();
+        let last_handoff: Option<HandoffSummary> = handoffs.next().map(Into::into);
+        let agent_handoff = handoffs.find(|handoff| handoff.written_by == HandoffAuthor::Agent);
         let open_blockers =
             last_handoff.as_ref().map(|handoff| handoff.fields.blockers.clone()).unwrap_or_default();
         let others = other_sessions(context, tx, venture, repo, Some(&session))?;
@@ -135,7 +138,7 @@ impl Operation for StartSession {
             status,
             session: session.into(),
             last_handoff,
-            agent_handoff: by_agent.map(Into::into),
+            agent_handoff: agent_handoff.map(Into::into),
             active_sessions: others.into_iter().map(Into::into).collect(),
             open_blockers,
             next_heartbeat_at: context.now.plus(Duration::from_secs(u64::from(interval))),
@@ -277,31 +280,33 @@ pub(crate) fn start_bundle(
     build(context, tx, &request)
 }
 
-/// Latest handoffs of a repository and track.
-pub(crate) struct LatestHandoffs {
-    pub(crate) latest: Option<Handoff>,
-    /// Latest handoff written by an agent, if the latest handoff was created automatically.
-    pub(crate) by_agent: Option<Handoff>,
-}
-
-/// Finds the latest handoffs of a repository and track.
+/// Finds the latest handoffs of a repository and track, newest first: the latest one that an agent wrote, and the latest
+/// ones of a person and of Baton that are newer. Only a handoff of an agent replaces the others, because agents receive
+/// those before they write it.
 pub(crate) fn latest_handoffs(
     tx: &mut dyn Tx,
     venture: &Venture,
     repo: &Repo,
     track: Option<Track>,
-) -> Result<LatestHandoffs, Fault> {
+) -> Result<Vec<Handoff>, Fault> {
     let filter =
         HandoffFilter { repo: Some(repo.clone()), track: Some(track), ..HandoffFilter::of(venture.clone()) };
-    let latest = tx.handoffs(&filter, Page::first(1))?.into_iter().next();
-    let by_agent = match &latest {
-        Some(latest) if latest.written_by == HandoffAuthor::Hook => {
-            let filter = HandoffFilter { is_automatic: Some(false), ..filter };
-            tx.handoffs(&filter, Page::first(1))?.into_iter().next()
+    let mut found = tx.handoffs(&filter, Page::first(1))?;
+    let Some(latest) = found.first().map(|latest| latest.written_by) else { return Ok(found) };
+    if latest == HandoffAuthor::Agent {
+        return Ok(found);
+    }
+    for author in [HandoffAuthor::Agent, HandoffAuthor::Person, HandoffAuthor::Hook] {
+        if author != latest {
+            let filter = HandoffFilter { written_by: Some(author), ..filter.clone() };
+            found.extend(tx.handoffs(&filter, Page::first(1))?);
         }
-        _ => None,
-    };
-    Ok(LatestHandoffs { latest, by_agent })
+    }
+    found.sort_by_key(|handoff| Reverse((handoff.created_at, handoff.id)));
+    if let Some(by_agent) = found.iter().position(|handoff| handoff.written_by == HandoffAuthor::Agent) {
+        found.truncate(by_agent + 1);
+    }
+    Ok(found)
 }
 
 /// Returns true if a session is not run by the same agent. Two sessions with the same agent name are different chats if

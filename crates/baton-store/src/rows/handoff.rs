@@ -24,8 +24,8 @@ pub struct HandoffFilter {
     pub from_agent: Option<Agent>,
     /// Agent that the handoff is addressed to.
     pub to_agent: Option<Agent>,
-    /// Whether Baton created the handoff.
-    pub is_automatic: Option<bool>,
+    /// Author of the handoff.
+    pub written_by: Option<HandoffAuthor>,
 }
 
 impl HandoffFilter {
@@ -38,7 +38,7 @@ impl HandoffFilter {
             issue_number: None,
             from_agent: None,
             to_agent: None,
-            is_automatic: None,
+            written_by: None,
         }
     }
 }
@@ -242,9 +242,7 @@ impl dyn Tx + '_ {
         query.with_some(" AND issue_number = $?", filter.issue_number);
         query.with_some(" AND from_agent = $?", filter.from_agent.as_ref().map(|agent| agent.as_str()));
         query.with_some(" AND to_agent = $?", filter.to_agent.as_ref().map(|agent| agent.as_str()));
-        if let Some(is_automatic) = filter.is_automatic {
-            query.text(if is_automatic { " AND written_by = 'hook'" } else { " AND written_by <> 'hook'" });
-        }
+        query.with_some(" AND written_by = $?", filter.written_by.map(|author| author.as_str()));
         query.text(and_visible!("handoffs.id")).with(" ORDER BY id DESC LIMIT $?", page.limit);
         self.query(query.sql(), query.params(), &mut read)
     }

@@ -174,19 +174,19 @@ fn random_filter(dice: &mut Dice) -> HandoffFilter {
         issue_number: dice.maybe(issue_number),
         from_agent: dice.maybe(from.parse().unwrap()),
         to_agent: dice.maybe(to.parse().unwrap()),
-        is_automatic: dice.pick(&[None, Some(false), Some(true)]),
+        written_by: dice.pick(&[None, Some(HandoffAuthor::Agent), Some(HandoffAuthor::Hook)]),
     }
 }
 
 fn matches(filter: &HandoffFilter, handoff: &Handoff) -> bool {
-    let HandoffFilter { venture, repo, track, issue_number, from_agent, to_agent, is_automatic } = filter;
+    let HandoffFilter { venture, repo, track, issue_number, from_agent, to_agent, written_by } = filter;
     *venture == handoff.venture
         && repo.as_ref().is_none_or(|repo| *repo == handoff.repo)
         && track.is_none_or(|track| track == handoff.track)
         && issue_number.is_none_or(|number| handoff.issue_number == Some(number))
         && from_agent.as_ref().is_none_or(|agent| *agent == handoff.from_agent)
         && to_agent.as_ref().is_none_or(|agent| handoff.to_agent.as_ref() == Some(agent))
-        && is_automatic.is_none_or(|wanted| wanted == (handoff.written_by == HandoffAuthor::Hook))
+        && written_by.is_none_or(|author| author == handoff.written_by)
 }
 
 fn list(store: &Store, filter: &HandoffFilter, page: Page) -> Vec<Handoff> {

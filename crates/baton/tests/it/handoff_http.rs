@@ -273,3 +273,34 @@ fn a_withdrawn_handoff_is_not_listed_and_can_be_replaced() {
         );
     }
 }
+
+#[test]
+fn a_handoff_of_a_person_does_not_hide_the_one_of_an_agent() {
+    for served in Served::each() {
+        let start = || served.ok("/sod", &with(who("next"), json!({ "include_context": true })));
+        let shown = |started: &Value| {
+            let context = id(&started["context"]);
+            ["Handoff of a,", "Handoff of alice (a person),", "Handoff of next,"]
+                .map(|text| context.contains(text))
+        };
+        let (_, by_agent) = served.relay(&who("a"), &json!({ "summary": "Login works" }));
+        let left = json!({ "author": "alice", "venture": "v", "repo": "o/r",
+            "handoff": { "summary": "Ask before you migrate" } });
+        let by_person = id(&served.ok("/handoffs/leave", &left)["handoff_id"]);
+        let started = start();
+        assert_eq!(
+            (&started["last_handoff"]["id"], &started["agent_handoff"]["id"]),
+            (&json!(by_person), &json!(by_agent))
+        );
+        assert_eq!(shown(&started), [true, true, false], "{}", started["context"]);
+        served.relay(&who("next"), &json!({ "summary": "Logout works" }));
+        let started = start();
+        assert_eq!(started["agent_handoff"], json!(null));
+        assert_eq!(
+            shown(&started),
+            [false, false, true],
+            "an agent replaces what it received: {}",
+            started["context"]
+        );
+    }
+}
