@@ -96,9 +96,14 @@ pub fn run(
             jobs += JOBS_PER_BATCH;
         }
     }
-    // Suspended workers are resumed before they are stopped: they must not change anything either.
+    // Suspended workers are resumed before they are stopped: they must not change anything either. All are resumed before
+    // the first is stopped, because it may wait for a lock of another one.
+    let team: Vec<WorkerProcess> = team.into_iter().map(|one| one.into_inner().expect("a member")).collect();
+    for member in &team {
+        signal(member.child.id(), "CONT");
+    }
     for member in team {
-        member.into_inner().expect("a member").shut_down();
+        member.shut_down();
     }
     Tally { claimed_again: verify(&watched, jobs), done: u64::from(jobs), ..tally }
 }
@@ -124,7 +129,6 @@ impl WorkerProcess {
     }
 
     fn shut_down(mut self) {
-        signal(self.child.id(), "CONT");
         signal(self.child.id(), "TERM");
         let deadline = Instant::now() + Duration::from_secs(20);
         while self.child.try_wait().expect("its state").is_none() {

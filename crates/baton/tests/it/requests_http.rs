@@ -87,6 +87,8 @@ fn command_line_lists_pages_and_json_lines() {
         served.ok("/heartbeat", &json!({ "session_id": session }));
     }
     logged(&served, "endpoint=/heartbeat&limit=200&since=1h", 200);
+    let all = ["requests", "--json", "--session", &session, "--limit", "300"];
+    wait_until("every request is logged", || served.home.run(&all).stdout.lines().count() == 251);
     let (home, _) = served.stop();
     let run = |arguments: &[&str]| {
         let finished = home.run(&[&["requests"], arguments].concat());
