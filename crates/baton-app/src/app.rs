@@ -93,6 +93,13 @@ impl App {
         Intake::new(self.settings().checkpoints.vault.blobs().cloned())
     }
 
+    /// Writes all queued records of the request log. Calls that end later are not recorded.
+    ///
+    /// A process calls this before it exits, because a thread that it does not wait for may still use the application.
+    pub fn close_request_log(&self) {
+        self.shared.log.close();
+    }
+
     /// Returns the current time of the operations.
     pub fn now(&self) -> Timestamp {
         self.shared.clock.now()

@@ -41,8 +41,13 @@ pub struct RequestLog {
 enum Kind {
     /// Records are written when the process exits, for commands that make a single call.
     AtEnd(Mutex<Vec<(Store, RequestRecord)>>),
-    /// Records are written by a thread.
-    Background { queue: Option<SyncSender<RequestRecord>>, thread: Option<JoinHandle<()>> },
+    /// Records are written by a thread, until the log is closed.
+    Background(Mutex<Option<LogThread>>),
+}
+
+struct LogThread {
+    queue: SyncSender<RequestRecord>,
+    thread: JoinHandle<()>,
 }
 
 impl fmt::Debug for RequestLog {
@@ -65,7 +70,7 @@ impl RequestLog {
         let thread = std::thread::Builder::new()
             .name("baton-request-log".into())
             .spawn(move || writer.run(&waiting))?;
-        Ok(Self::new(Kind::Background { queue: Some(queue), thread: Some(thread) }, counted))
+        Ok(Self::new(Kind::Background(Mutex::new(Some(LogThread { queue, thread }))), counted))
     }
 
     fn new(kind: Kind, counted: Arc<Mutex<CountedCalls>>) -> Self {
@@ -105,12 +110,34 @@ impl RequestLog {
     pub(crate) fn record(&self, store: &Store, record: RequestRecord) {
         match &self.kind {
             Kind::AtEnd(records) => {
-                records.lock().unwrap_or_else(PoisonError::into_inner).push((store.clone(), record));
+                lock(records).push((store.clone(), record));
             }
-            Kind::Background { queue, .. } => {
-                let taken = queue.as_ref().is_some_and(|queue| queue.try_send(record).is_ok());
+            Kind::Background(open) => {
+                let taken = lock(open).as_ref().is_some_and(|log| log.queue.try_send(record).is_ok());
                 if !taken && self.dropped.fetch_add(1, Ordering::Relaxed) == 0 {
                     tracing::warn!("the request log cannot keep up; some calls are not recorded");
+                }
+            }
+        }
+    }
+
+    /// Writes all queued records. Calls that end later are not recorded.
+    pub(crate) fn close(&self) {
+        match &self.kind {
+            Kind::AtEnd(records) => {
+                let records = std::mem::take(&mut *lock(records));
+                if let Some((store, _)) = records.first() {
+                    let store = store.clone();
+                    let counted = lock(&self.counted).take_all();
+                    let records = records.into_iter().map(|(_, record)| record).chain(counted).collect();
+                    write(&store, records, |_| Ok(()));
+                }
+            }
+            Kind::Background(open) => {
+                let Some(LogThread { queue, thread }) = lock(open).take() else { return };
+                drop(queue);
+                if thread.join().is_err() {
+                    tracing::error!("the request log thread panicked");
                 }
             }
         }
@@ -119,25 +146,7 @@ impl RequestLog {
 
 impl Drop for RequestLog {
     fn drop(&mut self) {
-        match &mut self.kind {
-            Kind::AtEnd(records) => {
-                let records = std::mem::take(records.get_mut().unwrap_or_else(PoisonError::into_inner));
-                if let Some((store, _)) = records.first() {
-                    let store = store.clone();
-                    let counted = lock(&self.counted).take_all();
-                    let records = records.into_iter().map(|(_, record)| record).chain(counted).collect();
-                    write(&store, records, |_| Ok(()));
-                }
-            }
-            Kind::Background { queue, thread } => {
-                *queue = None;
-                if let Some(thread) = thread.take()
-                    && thread.join().is_err()
-                {
-                    tracing::error!("the request log thread panicked");
-                }
-            }
-        }
+        self.close();
     }
 }
 
@@ -211,8 +220,8 @@ fn write(
     }
 }
 
-fn lock(counted: &Mutex<CountedCalls>) -> MutexGuard<'_, CountedCalls> {
-    counted.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Calls of the same kind are counted together.

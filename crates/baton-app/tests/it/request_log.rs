@@ -169,7 +169,7 @@ fn calls_without_a_credential_create_at_most_two_records_a_minute() {
 }
 
 #[test]
-fn background_log_is_complete_when_the_process_ends() {
+fn background_log_is_complete_after_it_was_closed() {
     for stage in Stage::each() {
         let app = with_background_log(&stage, 10_000);
         for _ in 0..1_500 {
@@ -177,10 +177,12 @@ fn background_log_is_complete_when_the_process_ends() {
             call.actor = Actor::shared("other");
             app.call_blocking(operation("session.list"), call, json!({}));
         }
-        drop(app);
+        let used_by_a_thread = app.clone();
+        app.close_request_log();
         let records = read(&stage.store, |tx| tx.requests(2_000));
         assert_eq!(records.len(), 1_500);
         assert!(records.iter().all(|record| record.status_code == 400));
+        drop(used_by_a_thread);
     }
 }
 

@@ -37,12 +37,12 @@ pub(crate) fn run(args: McpArgs, config: &Config) -> Result<Answer, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| {
         Failure::new(Exit::Failure, "internal", format!("cannot start the async runtime: {error}"))
     })?;
-    runtime
-        .block_on(async {
-            tokio::spawn(clean_up_every_minute(app.clone(), FIRST_CLEANUP_AFTER));
-            baton_server::serve_stdio(app, VERSION, local_checkout(config), args.tools).await
-        })
-        .map_err(|error| Failure::new(Exit::Failure, "mcp_failed", error.to_string()))?;
+    let served = runtime.block_on(async {
+        tokio::spawn(clean_up_every_minute(app.clone(), FIRST_CLEANUP_AFTER));
+        baton_server::serve_stdio(app.clone(), VERSION, local_checkout(config), args.tools).await
+    });
+    app.close_request_log();
+    served.map_err(|error| Failure::new(Exit::Failure, "mcp_failed", error.to_string()))?;
     // Standard output carries the protocol, so nothing else may be printed there.
     Ok(Answer::silent())
 }

@@ -99,7 +99,7 @@ pub(crate) fn run(args: &ServeArgs, config: &Config) -> Result<Answer, Failure> 
         note(&format!("baton listens on http://{address}"));
         note(&format!("dashboard: {} (valid once, for 15 minutes)", server.sign_in_link()?));
         let cleaner = tokio::spawn(clean_up_every_minute(app.clone(), Duration::ZERO));
-        let replayer = tokio::spawn(replay_periodically(app, config.clone()));
+        let replayer = tokio::spawn(replay_periodically(app.clone(), config.clone()));
         server.run(stop.wait()).await;
         cleaner.abort();
         replayer.abort();
@@ -108,6 +108,8 @@ pub(crate) fn run(args: &ServeArgs, config: &Config) -> Result<Answer, Failure> 
     if let Some(worker) = worker {
         worker.stop();
     }
+    drop(runtime);
+    app.close_request_log();
     served?;
     Ok(Answer::new(json!({ "stopped": true }), "stopped".into()))
 }

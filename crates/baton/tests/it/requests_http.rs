@@ -86,9 +86,7 @@ fn command_line_lists_pages_and_json_lines() {
     for _ in 0..250 {
         served.ok("/heartbeat", &json!({ "session_id": session }));
     }
-    logged(&served, "endpoint=/heartbeat&limit=200&since=1h", 200);
-    let all = ["requests", "--json", "--session", &session, "--limit", "300"];
-    wait_until("every request is logged", || served.home.run(&all).stdout.lines().count() == 251);
+    // All records are written before the server has stopped.
     let (home, _) = served.stop();
     let run = |arguments: &[&str]| {
         let finished = home.run(&[&["requests"], arguments].concat());

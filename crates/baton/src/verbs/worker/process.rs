@@ -313,6 +313,7 @@ pub(super) fn run(config: &Config, detached: bool) -> Result<Answer, Failure> {
     });
     worker.stop();
     runtime.shutdown_background();
+    app.close_request_log();
     served?;
     drop(worker_lock);
     Ok(if detached { Answer::silent() } else { Answer::new(json!({ "stopped": true }), "stopped".into()) })
