@@ -54,7 +54,7 @@ pub use name::{Agent, ClientSessionId, CorrelationId, IssueNumber, Label, NameEr
 pub use note::{MAX_NOTE_CHARS, Note, NoteKind, note_file, note_text};
 pub use params::{integral, read_params};
 pub use plain::{cut_with_ellipsis, first_characters, one_line, strip_control, strip_overwritten, visible};
-pub use request::{RequestRecord, Since, SinceError, StatusFilter, StatusFilterError};
+pub use request::{LoggedRequest, RequestRecord, Since, SinceError, StatusFilter, StatusFilterError};
 pub use schema::{output_schema, params_schema};
 pub use session::{
     EndReason, HeartbeatPolicy, Liveness, Session, SessionFacts, SessionStatus, SessionTuple, StartDecision,

@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::actor::ActorKeyId;
@@ -13,43 +14,56 @@ use crate::name::CorrelationId;
 use crate::schema::inline_schema;
 use crate::time::Timestamp;
 
+/// A record of the request log. Absent values are `null`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LoggedRequest {
+    /// Id of the record. Later records have higher ids.
+    pub id: i64,
+    /// The record.
+    #[serde(flatten)]
+    pub record: RequestRecord,
+}
+
 /// One call in the request log.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RequestRecord {
-    /// Time when the call arrived.
+    /// Time at which the request arrived.
     pub timestamp: Timestamp,
-    /// Correlation id of the call.
+    /// Correlation id of the request and its response.
+    #[schemars(with = "String")]
     pub correlation_id: CorrelationId,
-    /// URL path, or the operation for calls that did not use HTTP.
+    /// Path of an HTTP request, or operation of any other call.
     pub endpoint: String,
-    /// HTTP method, or the interface (`MCP`, `CLI`).
+    /// HTTP method, or `MCP`, `CLI` or `INTERNAL`.
     pub method: String,
-    /// Id of the credential; `None` without a valid one.
+    /// Credential; `null` for a request without a valid one.
+    #[schemars(with = "Option<String>")]
     pub actor_key_id: Option<ActorKeyId>,
-    /// Session that the call names, starts or resumes.
+    /// Session that the request named, started or resumed (`sess_…`).
     pub session_id: Option<SessionId>,
-    /// Agent given in the call, otherwise the agent of the session.
+    /// Agent given in the request, otherwise the agent of the session.
     pub agent: Option<String>,
-    /// Venture given in the call, otherwise the venture of the session.
+    /// Venture given in the request, otherwise the venture of the session.
     pub venture: Option<String>,
-    /// Repository given in the call, otherwise the repository of the session.
+    /// Repository given in the request, otherwise the repository of the session.
     pub repo: Option<String>,
-    /// Track given in the call, otherwise the track of the session.
+    /// Track given in the request, otherwise the track of the session.
     pub track: Option<i64>,
-    /// Issue given in the call.
+    /// Issue given in the request.
     pub issue_number: Option<i64>,
-    /// Response status.
+    /// HTTP status of the response. Calls over MCP or the command line have the status that the same response
+    /// would have over HTTP. 499 means that the client closed the connection before the response.
     pub status_code: u16,
-    /// Duration of the call.
+    /// Time from the request to its response, in milliseconds.
     pub duration_ms: i64,
     /// Error code and message of the response.
     pub error_message: Option<String>,
-    /// Idempotency key of the call.
+    /// Idempotency key of the request.
     pub idempotency_key: Option<String>,
-    /// True if the response was a stored one.
+    /// True if the response was the stored response to an earlier request with the same idempotency key.
     pub idempotency_hit: bool,
-    /// Number of calls in this record. Calls without a valid credential and repeated reads of status pages are counted
-    /// in one record.
+    /// Number of requests that the record counts. It exceeds 1 for requests without a valid credential and
+    /// for repeated requests to endpoints such as `/healthz`, which are combined for up to a minute.
     pub request_count: u32,
 }
 

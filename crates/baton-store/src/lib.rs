@@ -45,7 +45,7 @@ pub use outbox::{Outbox, OutboxEntry, Replay, ReplayLimits, ReplayResult, Spoole
 pub use page::Page;
 pub use raw::{MAX_RAW_BYTES, RawPacker, RawReader, pack_raw, place_raw, unpack_raw, unpacked_size};
 pub use rows::{
-    Acknowledgement, DailyUsage, FileOf, ForgetFilter, Frame, FrameBody, HandoffFilter, LoggedRequest,
+    Acknowledgement, DailyUsage, FileOf, ForgetFilter, Frame, FrameBody, HandoffFilter,
     MarkFilter, MatchPlan, NewQueueItem, NewSummary, NoteFilter, ObservationFiles, ObservationFilter,
     PendingItem, PurgedItems, QueueClaim, QueueItem, QueueRelease, RawOutput, RecallFilter, RequestFilter,
     RequestPage, SeriesMember, SessionCounts, SessionFilter, Spent, StoredFrame, StoredSummary, SummaryClaim,

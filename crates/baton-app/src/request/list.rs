@@ -1,7 +1,7 @@
 //! `request.list`: the request log.
 
-use baton_core::{ActorKeyId, Fault, RequestRecord, SessionId, Since, StatusFilter, Timestamp};
-use baton_store::{LoggedRequest, RequestFilter, Tx};
+use baton_core::{ActorKeyId, Fault, LoggedRequest, SessionId, Since, StatusFilter};
+use baton_store::{RequestFilter, Tx};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -44,78 +44,9 @@ pub struct ListRequestsParams {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ListRequestsOutput {
     /// Records of the page.
-    pub requests: Vec<RequestView>,
+    pub requests: Vec<LoggedRequest>,
     /// Value of `before` for the next page, or null on the last page.
     pub next_before: Option<i64>,
-}
-
-/// A record of the request log. Absent values are `null`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct RequestView {
-    /// Id of the record. Later records have higher ids.
-    pub id: i64,
-    /// Time at which the request arrived.
-    pub timestamp: Timestamp,
-    /// Correlation id of the request and its response.
-    pub correlation_id: String,
-    /// Path of an HTTP request, or operation of any other call.
-    pub endpoint: String,
-    /// HTTP method, or `MCP`, `CLI` or `INTERNAL`.
-    pub method: String,
-    /// Credential; `null` for a request without a valid one.
-    pub actor_key_id: Option<String>,
-    /// Session that the request named, started or resumed (`sess_…`).
-    pub session_id: Option<SessionId>,
-    /// Agent given in the request, otherwise the agent of the session.
-    pub agent: Option<String>,
-    /// Venture given in the request, otherwise the venture of the session.
-    pub venture: Option<String>,
-    /// Repository given in the request, otherwise the repository of the session.
-    pub repo: Option<String>,
-    /// Track given in the request, otherwise the track of the session.
-    pub track: Option<i64>,
-    /// Issue given in the request.
-    pub issue_number: Option<i64>,
-    /// HTTP status of the response. Calls over MCP or the command line have the status that the same response
-    /// would have over HTTP. 499 means that the client closed the connection before the response.
-    pub status_code: u16,
-    /// Time from the request to its response, in milliseconds.
-    pub duration_ms: i64,
-    /// Error code and message of the response.
-    pub error_message: Option<String>,
-    /// Idempotency key of the request.
-    pub idempotency_key: Option<String>,
-    /// True if the response was the stored response to an earlier request with the same idempotency key.
-    pub idempotency_hit: bool,
-    /// Number of requests that the record counts. It exceeds 1 for requests without a valid credential and
-    /// for repeated requests to endpoints such as `/healthz`, which are combined for up to a minute.
-    pub request_count: u32,
-}
-
-impl From<LoggedRequest> for RequestView {
-    fn from(LoggedRequest { id, record }: LoggedRequest) -> Self {
-        let RequestRecord { timestamp, correlation_id, endpoint, method, actor_key_id, .. } = record;
-        Self {
-            id,
-            timestamp,
-            correlation_id: correlation_id.into(),
-            endpoint,
-            method,
-            actor_key_id: actor_key_id.map(Into::into),
-            session_id: record.session_id,
-            agent: record.agent,
-            venture: record.venture,
-            repo: record.repo,
-            track: record.track,
-            issue_number: record.issue_number,
-            status_code: record.status_code,
-            duration_ms: record.duration_ms,
-            error_message: record.error_message,
-            idempotency_key: record.idempotency_key,
-            idempotency_hit: record.idempotency_hit,
-            request_count: record.request_count,
-        }
-    }
 }
 
 impl Operation for ListRequests {
@@ -151,7 +82,6 @@ impl Operation for ListRequests {
             before: params.before,
         };
         let page = tx.find_requests(&filter, *limit)?;
-        let requests = page.requests.into_iter().map(Into::into).collect();
-        Ok(ListRequestsOutput { requests, next_before: page.next_before })
+        Ok(ListRequestsOutput { requests: page.requests, next_before: page.next_before })
     }
 }

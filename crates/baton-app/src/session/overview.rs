@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use baton_core::observation::Turn;
 use baton_core::task::TaskStatus;
 use baton_core::{Fault, Session, SessionId, Timestamp, Venture, VentureScope, cut_with_ellipsis, one_line};
 use baton_store::{HandoffFilter, ObservationFilter, Page, SessionFilter, TaskFilter, Tx};
@@ -10,7 +11,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::context::Context;
 use crate::operation::{Effect, Operation, RequestLogging, params_as_input};
-use crate::turn::TurnView;
 
 /// Maximum number of sessions.
 const MAX_SESSIONS: u32 = 60;
@@ -75,7 +75,7 @@ pub struct LiveSession {
     /// True if the last heartbeat is too old.
     pub is_stale: bool,
     /// Latest turn, with texts of at most 600 characters.
-    pub last_turn: Option<TurnView>,
+    pub last_turn: Option<Turn>,
     /// Files changed by the latest tool uses.
     pub files_changed: Vec<String>,
 }
@@ -176,12 +176,13 @@ impl Operation for SessionOverview {
 fn live_session(context: &Context<'_>, tx: &mut dyn Tx, session: Session) -> Result<LiveSession, Fault> {
     let last_turn = tx.turns(session.id, None, 1)?.pop().map(|turn| {
         let shorten = |text: &str| cut_with_ellipsis(text, MAX_TEXT_CHARS);
-        let mut turn = TurnView::from(turn);
-        turn.prompt = shorten(&turn.prompt);
-        turn.closing_message = turn.closing_message.as_deref().map(shorten);
-        turn.compact_summary = None;
-        turn.failure = turn.failure.as_deref().map(shorten);
-        turn
+        Turn {
+            prompt: shorten(&turn.prompt),
+            closing: turn.closing.as_deref().map(shorten),
+            compact_summary: None,
+            failure: turn.failure.as_deref().map(shorten),
+            ..turn
+        }
     });
     let is_stale = session.is_stale(context.now, &context.settings.liveness);
     let files_changed = files_changed(tx, session.id)?;

@@ -1,12 +1,11 @@
 //! `turn.list`: the turns of a session, newest first.
 
-use baton_core::observation::TurnId;
+use baton_core::observation::{Turn, TurnId};
 use baton_core::{Fault, SessionId};
 use baton_store::Tx;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::view::TurnView;
 use crate::context::Context;
 use crate::operation::{Effect, Operation};
 use crate::page::limit_of;
@@ -33,7 +32,7 @@ pub struct ListTurnsParams {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ListTurnsOutput {
     /// Turns, newest first.
-    pub turns: Vec<TurnView>,
+    pub turns: Vec<Turn>,
     /// Value of `before` for the next page, or null on the last page.
     pub next_before: Option<TurnId>,
 }
@@ -59,6 +58,6 @@ impl Operation for ListTurns {
         let has_more = found.len() > *limit as usize;
         found.truncate(*limit as usize);
         let next_before = found.last().filter(|_| has_more).map(|turn| turn.id);
-        Ok(ListTurnsOutput { turns: found.into_iter().map(Into::into).collect(), next_before })
+        Ok(ListTurnsOutput { turns: found, next_before })
     }
 }

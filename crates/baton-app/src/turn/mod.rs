@@ -2,8 +2,6 @@
 
 mod list;
 mod show;
-mod view;
 
 pub use list::{ListTurns, ListTurnsOutput, ListTurnsParams};
-pub use show::{ShowTurn, ShowTurnOutput, ShowTurnParams};
-pub use view::{ToolCount, TurnAction, TurnView};
+pub use show::{ShowTurn, ShowTurnOutput, ShowTurnParams, ToolCount, TurnAction};

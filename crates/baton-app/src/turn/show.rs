@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use baton_core::observation::{Observation, TurnId};
-use baton_core::{ErrorCode, Fault};
+use baton_core::observation::{Observation, Turn, TurnId};
+use baton_core::{ErrorCode, Fault, ObservationId};
 use baton_observation::{check, commit_message, is_failure};
 use baton_store::Tx;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::view::{ToolCount, TurnAction, TurnView};
 use crate::context::Context;
 use crate::operation::{Effect, Operation, params_as_input};
 
@@ -31,7 +30,7 @@ pub struct ShowTurnParams {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ShowTurnOutput {
     /// The turn.
-    pub turn: TurnView,
+    pub turn: Turn,
     /// Tools used, most used first.
     pub tools: Vec<ToolCount>,
     /// Changed files.
@@ -46,6 +45,24 @@ pub struct ShowTurnOutput {
     pub failures: Vec<TurnAction>,
     /// Tool uses in order, at most 500, without pending ones.
     pub actions: Vec<TurnAction>,
+}
+
+/// Number of uses of a tool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolCount {
+    /// Tool name, for example `Bash` or `Edit`.
+    pub tool: String,
+    /// Number of times the tool was used.
+    pub uses: u32,
+}
+
+/// One tool use of a turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TurnAction {
+    /// Observation id. Read it with observation.show.
+    pub observation_id: ObservationId,
+    /// Title: what was done and the result, for example "Run cargo test: 14 passed".
+    pub title: String,
 }
 
 impl Operation for ShowTurn {
@@ -74,7 +91,7 @@ impl Operation for ShowTurn {
             .collect();
         let commits = actions.iter().filter_map(|action| commit_message(&action.title));
         Ok(ShowTurnOutput {
-            turn: turn.into(),
+            turn,
             tools,
             files_changed,
             files_read,

@@ -102,20 +102,22 @@ impl TurnStatus {
     }
 }
 
-/// A turn of a chat.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Turn of a chat. Absent values are `null`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Turn {
-    /// Id.
+    /// Turn id, for example `turn_42`.
     pub id: TurnId,
-    /// Session.
+    /// Session of the turn.
     pub session_id: SessionId,
     /// Request of the user; empty if it was not reported.
     pub prompt: String,
     /// Closing message of the agent.
+    #[serde(rename = "closing_message")]
     pub closing: Option<String>,
     /// Summary that the agent wrote when its context was compacted during the turn.
     pub compact_summary: Option<String>,
-    /// How the turn ended.
+    /// How the turn ended: `open`, `done`, `failed`, `interrupted`, `unfinished`, or `unknown` for turns recorded before
+    /// this was stored.
     pub status: TurnStatus,
     /// Error that ended the turn.
     pub failure: Option<String>,

@@ -38,7 +38,7 @@ pub use observation::{ObservationFiles, ObservationFilter};
 pub use queue::{NewQueueItem, PurgedItems, QueueClaim, QueueItem, QueueRelease, RawOutput};
 pub use recall::{PendingItem, RecallFilter, TimelinePosition};
 pub use recall_match::MatchPlan;
-pub use request::{LoggedRequest, RequestFilter, RequestPage};
+pub use request::{RequestFilter, RequestPage};
 pub use session::{SessionCounts, SessionFilter};
 pub use summary::{NewSummary, StoredSummary, SummaryClaim};
 pub use task::TaskFilter;

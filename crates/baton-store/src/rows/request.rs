@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use baton_core::{
-    ActorKeyId, CorrelationId, RequestRecord, SessionId, StatusFilter, Timestamp, Ulid, Venture,
+    ActorKeyId, CorrelationId, LoggedRequest, RequestRecord, SessionId, StatusFilter, Timestamp, Ulid, Venture,
 };
 
 use crate::error::StoreError;
@@ -33,15 +33,6 @@ pub struct RequestFilter {
     pub after: Option<i64>,
     /// Only records with a lower id.
     pub before: Option<i64>,
-}
-
-/// A record and its id, which grows with every record written.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LoggedRequest {
-    /// The id.
-    pub id: i64,
-    /// The record.
-    pub record: RequestRecord,
 }
 
 /// Records, last written first.

@@ -139,7 +139,7 @@ fn card(session: &LiveSession, now: Timestamp) -> Markup {
             @if let Some(turn) = &session.last_turn {
                 @if !turn.prompt.is_empty() { p.asked { (line(&turn.prompt, MAX_PROMPT_CHARS)) } }
                 @if let Some(failure) = &turn.failure { p.failed { (line(failure, MAX_CLOSING_CHARS)) } }
-                @else if let Some(said) = &turn.closing_message { p.said { (line(said, MAX_CLOSING_CHARS)) } }
+                @else if let Some(said) = &turn.closing { p.said { (line(said, MAX_CLOSING_CHARS)) } }
                 @else if turn.status == TurnStatus::Open { p.working { "Working since " (time(turn.started_at, now)) } }
             } @else {
                 p.working { "No request yet. Started " (time(session.started_at, now)) }

@@ -1,7 +1,7 @@
 //! *Requests*: the request log, with a plot of response times.
 
-use baton_app::request::{ListRequests, RequestView};
-use baton_core::Timestamp;
+use baton_app::request::ListRequests;
+use baton_core::{RequestRecord, Timestamp};
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Pro
         params.insert("before".to_owned(), before.into());
     }
     let found = visitor.ask::<ListRequests>(Value::Object(params)).await?;
-    let (requests, now) = (&found.requests, visitor.now);
+    let requests: Vec<RequestRecord> = found.requests.into_iter().map(|request| request.record).collect();
     let failed = requests.iter().filter(|request| request.status_code >= 400).count();
     let body = html! {
         h1 { "Requests" }
@@ -37,10 +37,10 @@ pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Pro
             (empty("No requests", html! { p { "Requests of agents and of the command line appear here." } }))
         } @else {
             p.meta { span { (count(requests.len(), "entry").replace("ys", "ies")) } span { (failed) " failed" } span { "pages of the dashboard are not listed" } }
-            @if requests.len() > 1 { (plot(requests)) }
+            @if requests.len() > 1 { (plot(&requests)) }
             div.scroll { table {
                 thead { tr { th { "Time" } th { "Request" } th.number { "Status" } th.number { "Duration" } th { "By" } } }
-                tbody { @for request in requests { (row(request, now)) } }
+                tbody { @for request in &requests { (row(request, visitor.now)) } }
             } }
         }
         @if let Some(before) = found.next_before {
@@ -51,7 +51,7 @@ pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Pro
     Ok(View { has_plot: requests.len() > 1, ..view })
 }
 
-fn row(request: &RequestView, now: Timestamp) -> Markup {
+fn row(request: &RequestRecord, now: Timestamp) -> Markup {
     let tone = if request.status_code >= 400 { "label bad" } else { "label good" };
     html! {
         tr {
@@ -63,13 +63,13 @@ fn row(request: &RequestView, now: Timestamp) -> Markup {
             }
             td.number { span class=(tone) { (request.status_code) } }
             td.number { (request.duration_ms) " ms" }
-            td { @if let Some(by) = request.agent.as_ref().or(request.actor_key_id.as_ref()) { (by) } }
+            td { @match (&request.agent, &request.actor_key_id) { (Some(agent), _) => (agent), (None, Some(key)) => (key), (None, None) => {} } }
         }
     }
 }
 
 /// Response times, oldest first; failed requests are a second series.
-fn plot(requests: &[RequestView]) -> Markup {
+fn plot(requests: &[RequestRecord]) -> Markup {
     let oldest_first = || requests.iter().rev();
     let x: Vec<f64> = oldest_first().map(|one| one.timestamp.as_millis() as f64 / 1_000.0).collect();
     let durations = |is_failed: bool| -> Vec<Option<i64>> {

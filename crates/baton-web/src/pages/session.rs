@@ -131,7 +131,7 @@ fn story(shown: &ShowTurnOutput, now: Timestamp) -> Markup {
             @if !shown.checks.is_empty() { ul.checks aria-label="Checks" { @for check in &shown.checks { (check_label(check)) } } }
             @if !shown.commits.is_empty() { (list("Commits", &shown.commits)) }
             @if let Some(failure) = &turn.failure { p.failed { (failure) } }
-            @if let Some(closing) = &turn.closing_message { div.reply { (prose(closing)) } }
+            @if let Some(closing) = &turn.closing { div.reply { (prose(closing)) } }
         }
     }
 }

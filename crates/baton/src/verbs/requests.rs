@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use baton_app::request::{ListRequests, RequestView};
-use baton_core::{ActorKeyId, Since, StatusFilter, visible};
+use baton_app::request::ListRequests;
+use baton_core::{ActorKeyId, LoggedRequest, RequestRecord, Since, StatusFilter, visible};
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -54,7 +54,7 @@ pub(crate) struct RequestsArgs {
 
 /// Records, newest first, and the id below which the list continues.
 struct Found {
-    requests: Vec<(RequestView, Value)>,
+    requests: Vec<(LoggedRequest, Value)>,
     next_before: Option<i64>,
 }
 
@@ -89,8 +89,8 @@ impl RequestsArgs {
         }
     }
 
-    fn line(&self, format: Format, (request, value): &(RequestView, Value)) -> String {
-        if self.json || format == Format::Json { value.to_string() } else { describe(request) }
+    fn line(&self, format: Format, (request, value): &(LoggedRequest, Value)) -> String {
+        if self.json || format == Format::Json { value.to_string() } else { describe(&request.record) }
     }
 }
 
@@ -116,8 +116,8 @@ pub(crate) fn run(args: &RequestsArgs, format: Format, backend: &Backend) -> Res
         Text("REPOSITORY"),
         Text("ERROR"),
     ];
-    let line = |request: &(RequestView, Value)| args.line(Format::Human, request);
-    let mut lines = list_items(&found.requests, line, columns, |(request, _)| {
+    let line = |request: &(LoggedRequest, Value)| args.line(Format::Human, request);
+    let mut lines = list_items(&found.requests, line, columns, |(LoggedRequest { record: request, .. }, _)| {
         [
             when(request.timestamp),
             request.status_code.to_string(),
@@ -159,7 +159,7 @@ fn follow(args: &RequestsArgs, format: Format, backend: &Backend) -> Result<Answ
     }
 }
 
-fn describe(request: &RequestView) -> String {
+fn describe(request: &RequestRecord) -> String {
     let mut line = format!(
         "{}  {}  {} {}  {} ms",
         request.timestamp, request.status_code, request.method, request.endpoint, request.duration_ms
@@ -173,7 +173,7 @@ fn describe(request: &RequestView) -> String {
         ("repo", request.repo.clone()),
         ("track", request.track.map(|track| track.to_string())),
         ("session", request.session_id.map(|id| id.to_string())),
-        ("actor", request.actor_key_id.clone()),
+        ("actor", request.actor_key_id.as_ref().map(ToString::to_string)),
     ];
     for (name, text) in texts {
         if let Some(text) = text {

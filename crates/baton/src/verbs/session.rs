@@ -514,7 +514,7 @@ fn describe_overview(output: &SessionOverviewOutput) -> String {
         let stale = if session.is_stale { ", stale" } else { "" };
         lines.push(format!("{}  {} in {}{branch}{stale}", session.id, session.agent, session.repo));
         if let Some(turn) = &session.last_turn {
-            let said = turn.closing_message.as_deref().unwrap_or(&turn.prompt);
+            let said = turn.closing.as_deref().unwrap_or(&turn.prompt);
             lines.push(format!("  {}", baton_core::one_line(said, 120)));
         }
     }

@@ -1,7 +1,7 @@
 //! `baton turn …`
 
-use baton_app::turn::{ListTurns, ShowTurn, ShowTurnOutput, TurnAction, TurnView};
-use baton_core::observation::TurnStatus;
+use baton_app::turn::{ListTurns, ShowTurn, ShowTurnOutput, TurnAction};
+use baton_core::observation::{Turn, TurnStatus};
 use baton_core::{one_line, visible};
 use clap::{Args, Subcommand};
 use serde::Serialize;
@@ -73,9 +73,9 @@ pub(crate) fn run(command: &TurnCommand, config: &Config, backend: &Backend) -> 
     }
 }
 
-fn line(turn: &TurnView) -> String {
+fn line(turn: &Turn) -> String {
     let status = if turn.status == TurnStatus::Done { "" } else { turn.status.as_str() };
-    let closing = turn.closing_message.as_deref().or(turn.failure.as_deref()).unwrap_or_default();
+    let closing = turn.closing.as_deref().or(turn.failure.as_deref()).unwrap_or_default();
     let mut text = format!("{}  {}  {}", turn.id, turn.started_at, one_line(&turn.prompt, LINE_CHARS));
     if !status.is_empty() {
         text += &format!("  [{status}]");
@@ -112,7 +112,7 @@ fn describe(shown: &ShowTurnOutput) -> String {
     for (name, text) in [
         ("request", Some(turn.prompt.as_str())),
         ("summary at compaction", turn.compact_summary.as_deref()),
-        ("closing message", turn.closing_message.as_deref()),
+        ("closing message", turn.closing.as_deref()),
         ("error", turn.failure.as_deref()),
     ] {
         if let Some(text) = text.filter(|text| !text.is_empty()) {
