@@ -57,6 +57,38 @@ pub struct Item {
 }
 
 impl Item {
+    /// Makes an item that belongs to no repository, session or turn and has no text.
+    fn new(kind: ItemKind, id: impl ToString, venture: Venture, created_at: Timestamp) -> Self {
+        Self {
+            kind,
+            id: id.to_string(),
+            external_id: None,
+            venture,
+            repo: None,
+            session_id: None,
+            branch: None,
+            agent: None,
+            turn: None,
+            is_conversational: false,
+            changes_files: false,
+            files: Vec::new(),
+            created_at,
+            title: String::new(),
+            text: String::new(),
+        }
+    }
+
+    /// Makes an item of a session, without text.
+    fn of_session(kind: ItemKind, id: impl ToString, session: &Session, created_at: Timestamp) -> Self {
+        Self {
+            repo: Some(session.tuple.repo.clone()),
+            session_id: Some(session.id),
+            branch: session.facts.branch.clone(),
+            agent: Some(session.tuple.agent.to_string()),
+            ..Self::new(kind, id, session.tuple.venture.clone(), created_at)
+        }
+    }
+
     /// Returns the document that is indexed.
     pub(super) fn document(&self, is_pinned: bool) -> Document {
         // The title of a turn is the beginning of its text.
@@ -200,21 +232,12 @@ impl Loader {
         let closing = turn.closing.unwrap_or_default();
         let title = if turn.prompt.is_empty() { &closing } else { &turn.prompt };
         Ok(Some(Item {
-            kind: ItemKind::Turn,
-            id: id.to_string(),
-            external_id: None,
-            venture: session.tuple.venture.clone(),
-            repo: Some(session.tuple.repo.clone()),
-            session_id: Some(turn.session_id),
-            branch: session.facts.branch.clone(),
-            agent: Some(session.tuple.agent.to_string()),
             turn: Some(id),
             is_conversational: true,
-            changes_files: false,
             files,
-            created_at: turn.started_at,
             title: one_line(title, TITLE_CHARS),
             text: [turn.prompt.as_str(), &closing].join("\n").trim().to_owned(),
+            ..Item::of_session(ItemKind::Turn, id, session, turn.started_at)
         }))
     }
 
@@ -229,21 +252,14 @@ impl Loader {
         }
         text.dedup();
         Ok(Some(Item {
-            kind: ItemKind::Handoff,
-            id: id.to_string(),
-            external_id: None,
-            venture: handoff.venture,
             repo: Some(handoff.repo),
             session_id: Some(handoff.session_id),
             branch: handoff.branch,
             agent: Some(handoff.from_agent.to_string()),
             turn,
-            is_conversational: false,
-            changes_files: false,
-            files: Vec::new(),
-            created_at: handoff.created_at,
             title: one_line(&handoff.summary, TITLE_CHARS),
             text: text.join("\n"),
+            ..Item::new(ItemKind::Handoff, id, handoff.venture, handoff.created_at)
         }))
     }
 
@@ -256,21 +272,15 @@ impl Loader {
             branch = self.session(tx, session)?.and_then(|session| session.facts.branch.clone());
         }
         Ok(Some(Item {
-            kind: ItemKind::Note,
-            id: id.to_string(),
-            external_id: None,
-            venture: note.venture.clone(),
-            repo: Some(note.repo.clone()),
+            title: one_line(&note.line(), TITLE_CHARS),
+            repo: Some(note.repo),
             session_id: note.session_id,
             branch,
-            agent: note.agent.as_ref().map(ToString::to_string),
+            agent: note.agent.map(Into::into),
             turn,
-            is_conversational: false,
-            changes_files: false,
-            files: note.file.iter().cloned().collect(),
-            created_at: note.created_at,
-            title: one_line(&note.line(), TITLE_CHARS),
+            files: note.file.into_iter().collect(),
             text: note.text,
+            ..Item::new(ItemKind::Note, id, note.venture, note.created_at)
         }))
     }
 
@@ -281,23 +291,13 @@ impl Loader {
         let summary = stored.summary;
         let mut text = vec![summary.summary.clone()];
         text.extend(summary.key_decisions);
+        // The summary of an imported chat is as old as the chat.
+        let created_at = stored.made_at.min(session.ended_at.unwrap_or(session.last_heartbeat_at));
         Ok(Some(Item {
-            kind: ItemKind::Summary,
-            id: id.to_string(),
-            external_id: None,
-            venture: session.tuple.venture.clone(),
-            repo: Some(session.tuple.repo.clone()),
-            session_id: Some(id),
-            branch: session.facts.branch.clone(),
-            agent: Some(session.tuple.agent.to_string()),
-            turn: None,
-            is_conversational: false,
-            changes_files: false,
             files: summary.key_files,
-            // The summary of an imported chat is as old as the chat.
-            created_at: stored.made_at.min(session.ended_at.unwrap_or(session.last_heartbeat_at)),
             title: one_line(&summary.summary, TITLE_CHARS),
             text: text.join("\n"),
+            ..Item::of_session(ItemKind::Summary, id, session, created_at)
         }))
     }
 
@@ -321,21 +321,9 @@ impl Loader {
         }
         text.retain(|line| !line.is_empty());
         Ok(Some(Item {
-            kind: ItemKind::Summary,
-            id: id.to_string(),
-            external_id: None,
-            venture: session.tuple.venture.clone(),
-            repo: Some(session.tuple.repo.clone()),
-            session_id: Some(id),
-            branch: session.facts.branch.clone(),
-            agent: Some(session.tuple.agent.to_string()),
-            turn: None,
-            is_conversational: false,
-            changes_files: false,
-            files: Vec::new(),
-            created_at: session.created_at,
             title: format!("{status} session without a summary"),
             text: text.join("\n"),
+            ..Item::of_session(ItemKind::Summary, id, session, session.created_at)
         }))
     }
 
@@ -351,21 +339,13 @@ impl Loader {
         let mut text = vec![checkpoint.workflow_id.to_string()];
         text.extend(checkpoint.labels.tags.iter().map(ToString::to_string));
         Ok(Some(Item {
-            kind: ItemKind::Checkpoint,
-            id: id.to_string(),
-            external_id: None,
-            venture: checkpoint.venture,
             repo: session.map(|session| session.tuple.repo.clone()),
             session_id: checkpoint.session_id,
             branch: session.and_then(|session| session.facts.branch.clone()),
-            agent: checkpoint.agent.map(|agent| agent.to_string()),
-            turn: None,
-            is_conversational: false,
-            changes_files: false,
-            files: Vec::new(),
-            created_at: checkpoint.created_at,
+            agent: checkpoint.agent.map(Into::into),
             title: if name.is_empty() { checkpoint.workflow_id.to_string() } else { name },
             text: text.join(" "),
+            ..Item::new(ItemKind::Checkpoint, id, checkpoint.venture, checkpoint.created_at)
         }))
     }
 }
@@ -387,10 +367,7 @@ fn observation_item(
         text.push_str(&detail);
     }
     Item {
-        kind: ItemKind::Observation,
-        id: found.id.to_string(),
         external_id: found.tool_use_id,
-        venture: found.venture,
         repo: Some(found.repo),
         session_id: Some(found.session_id),
         branch,
@@ -400,9 +377,9 @@ fn observation_item(
         is_conversational: found.tool_name == IMPORT_TOOL && found.files.is_empty(),
         changes_files: !compressed.files_touched.is_empty(),
         files: found.files,
-        created_at: found.captured_at,
         title: one_line(&compressed.title, TITLE_CHARS),
         text,
+        ..Item::new(ItemKind::Observation, found.id, found.venture, found.captured_at)
     }
 }
 
@@ -410,21 +387,11 @@ fn task(tx: &mut dyn Tx, item: &str) -> Result<Option<Item>, StoreError> {
     let Some((venture, host, checkout, id)) = TaskRecord::parse_item_id(item) else { return Ok(None) };
     let Some(task) = tx.task(&venture, host, checkout, &id)? else { return Ok(None) };
     Ok(Some(Item {
-        kind: ItemKind::Task,
-        id: item.to_owned(),
         external_id: Some(task.task_id.to_string()),
-        venture: task.venture,
         repo: task.repo,
-        session_id: None,
-        branch: None,
-        agent: None,
-        turn: None,
-        is_conversational: false,
-        changes_files: false,
-        files: Vec::new(),
-        created_at: task.updated_at,
         title: one_line(&format!("{} {}", task.task_id, task.title), TITLE_CHARS),
         text: format!("{} {} {}", task.task_id, task.title, task.status),
+        ..Item::new(ItemKind::Task, item, task.venture, task.updated_at)
     }))
 }
 
