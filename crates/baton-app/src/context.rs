@@ -84,11 +84,6 @@ impl Context<'_> {
         self.attempt == Attempt::Second { is_disk_full: true }
     }
 
-    /// Fails for a credential that is limited to one venture, for operations that concern all of them.
-    pub(crate) fn require_every_venture(&self) -> Result<(), Fault> {
-        self.actor.require_every_venture()
-    }
-
     /// Returns 64 random bits.
     pub fn random(&self) -> Result<u64, Fault> {
         Ok((self.random_bits()? >> 64) as u64)
@@ -174,6 +169,13 @@ impl Context<'_> {
             Fault::new(ErrorCode::NotFound, format!("there is no note {id}"))
                 .hint("list notes with note.list (GET /api/notes, baton note list)")
         })
+    }
+
+    /// Returns the given or the configured venture. Fails if the caller may not access it.
+    pub fn venture(&self, named: Option<&Venture>) -> Result<Venture, Fault> {
+        let venture = named.unwrap_or(&self.settings.default_venture).clone();
+        self.actor.require_venture(&venture)?;
+        Ok(venture)
     }
 
     /// Returns the ventures to list: the requested one, or all that the caller has access to. `None` means no filter.

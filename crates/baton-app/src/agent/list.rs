@@ -75,7 +75,7 @@ impl Operation for ListAgents {
     type Output = ListAgentsOutput;
 
     fn prepare(context: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
-        context.require_every_venture()?;
+        context.actor.require_every_venture()?;
         let machine = context.settings.machine.as_ref().ok_or_else(|| {
             Fault::new(ErrorCode::NotFound, "cannot list agents: this process does not serve a machine")
         })?;

@@ -89,8 +89,7 @@ impl Operation for ReadContext {
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, input: &Self::Input) -> Result<Self::Output, Fault> {
         let (params, limits) = input;
-        let venture = params.venture.clone().unwrap_or_else(|| context.settings.default_venture.clone());
-        context.actor.require_venture(&venture)?;
+        let venture = context.venture(params.venture.as_ref())?;
         let session = params.session_id.map(|id| context.session(tx, id)).transpose()?;
         let unrecorded = params.unrecorded_session.map(|id| context.session(tx, id)).transpose()?;
         let request = BundleRequest {

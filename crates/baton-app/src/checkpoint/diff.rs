@@ -7,7 +7,7 @@ use baton_store::Tx;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::find::{Wanted, find, read, venture_of, workflow};
+use super::find::{Wanted, find, read, workflow};
 use crate::context::Context;
 use crate::operation::{Effect, Operation};
 
@@ -116,7 +116,7 @@ fn last_two(
     venture: Option<&Venture>,
     id: &WorkflowId,
 ) -> Result<[Checkpoint; 2], Fault> {
-    let venture = venture_of(context, venture)?;
+    let venture = context.venture(venture)?;
     workflow(tx, &venture, id)?;
     let mut found = tx.checkpoints(&venture, id, 0, RECENT)?;
     found.retain(|checkpoint| checkpoint.status == CheckpointStatus::Active);

@@ -41,13 +41,6 @@ impl Wanted {
     }
 }
 
-/// Returns the given or the configured venture. Fails if the caller may not access it.
-pub(super) fn venture_of(context: &Context<'_>, named: Option<&Venture>) -> Result<Venture, Fault> {
-    let venture = named.unwrap_or(&context.settings.default_venture).clone();
-    context.actor.require_venture(&venture)?;
-    Ok(venture)
-}
-
 pub(super) fn workflow(tx: &mut dyn Tx, venture: &Venture, id: &WorkflowId) -> Result<Workflow, Fault> {
     let found = tx.workflow(venture, id)?;
     found.ok_or_else(|| workflow_not_found(id))
@@ -75,7 +68,7 @@ pub(super) fn find(
                 .ok_or_else(|| checkpoint_not_found(name))
         }
         Wanted::Latest(id) => {
-            let venture = venture_of(context, venture)?;
+            let venture = context.venture(venture)?;
             workflow(tx, &venture, id)?;
             let latest = tx.latest_checkpoint(&venture, id)?;
             latest.ok_or_else(|| {

@@ -6,7 +6,7 @@ use baton_store::Tx;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::find::{venture_of, workflow};
+use super::find::workflow;
 use super::spooled::spooled_of_workflow;
 use super::view::CheckpointView;
 use crate::context::Context;
@@ -53,7 +53,7 @@ impl Operation for ListCheckpoints {
 
     fn prepare(context: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
         let window = Window::of(params.limit, params.offset)?;
-        Ok(Workflow { venture: venture_of(context, params.venture.as_ref())?, id: params.session_id, window })
+        Ok(Workflow { venture: context.venture(params.venture.as_ref())?, id: params.session_id, window })
     }
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, input: &Self::Input) -> Result<Self::Output, Fault> {

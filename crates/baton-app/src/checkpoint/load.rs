@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::find::{Wanted, corrupt_without_store, find, newer_damaged, read, venture_of, workflow};
+use super::find::{Wanted, corrupt_without_store, find, newer_damaged, read, workflow};
 use super::spooled::find_spooled;
 use super::view::CheckpointMetadata;
 use crate::context::Context;
@@ -140,7 +140,7 @@ impl Operation for LoadCheckpoint {
         let (wanted, budget) = Fault::both(wanted, params.budget())?;
         // A checkpoint id names the venture already, and the caller may not have access to the default one.
         let venture = match &wanted {
-            Wanted::Latest(_) => Some(venture_of(context, params.venture.as_ref())?),
+            Wanted::Latest(_) => Some(context.venture(params.venture.as_ref())?),
             Wanted::Checkpoint(_) => None,
         };
         Ok(Load { wanted, venture, budget, level: params.level.unwrap_or_default() })

@@ -9,7 +9,7 @@ use baton_store::Tx;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::find::{Wanted, find, read, venture_of, workflow_not_found};
+use super::find::{Wanted, find, read, workflow_not_found};
 use crate::context::Context;
 use crate::operation::{Effect, Operation};
 
@@ -77,7 +77,7 @@ impl Operation for MarkCritical {
     }
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
-        let venture = venture_of(context, params.venture.as_ref())?;
+        let venture = context.venture(params.venture.as_ref())?;
         let id = &params.session_id;
         let found = tx.lock_workflow(&venture, id)?;
         let mut workflow = found.ok_or_else(|| workflow_not_found(id))?;

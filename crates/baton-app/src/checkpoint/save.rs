@@ -11,7 +11,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
-use super::find::venture_of;
 use super::new_checkpoint::{NewCheckpoint, SavedCheckpoint, Unchanged, store_checkpoint};
 use super::spooled::{recent_spooled_workflow, spool};
 use crate::call::Attachment;
@@ -188,7 +187,7 @@ impl Operation for SaveCheckpoint {
             Some(Attachment::Spooled(spooled)) => (spooled.checkpoint_id, spooled.saved_at, true),
             _ => (context.checkpoint_id()?, context.now, false),
         };
-        let venture = venture_of(context, params.venture.as_ref())?;
+        let venture = context.venture(params.venture.as_ref())?;
         Ok(Save { params, venture, context: saved, checkpoint_id, saved_at, is_replay })
     }
 

@@ -6,7 +6,6 @@ use baton_store::{Tx, WorkflowFilter};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::find::venture_of;
 use crate::context::Context;
 use crate::operation::{Effect, Operation};
 use crate::page::Window;
@@ -101,7 +100,7 @@ impl Operation for ListWorkflows {
     fn run(context: &Context<'_>, tx: &mut dyn Tx, input: &Self::Input) -> Result<Self::Output, Fault> {
         let (params, window) = input;
         let filter = WorkflowFilter {
-            venture: venture_of(context, params.venture.as_ref())?,
+            venture: context.venture(params.venture.as_ref())?,
             repo: params.repo.clone(),
             name: params.name.clone(),
             offset: window.offset,

@@ -70,7 +70,6 @@ impl Operation for LeaveHandoff {
     fn run(context: &Context<'_>, tx: &mut dyn Tx, input: &Self::Input) -> Result<Self::Output, Fault> {
         let (params, draft) = input;
         let session = ended_session(context, tx, params)?;
-        context.actor.require_venture(&session.tuple.venture)?;
         tx.insert_session(&session)?;
         context.log_session(&session);
         let handoff = Handoff {
@@ -93,12 +92,11 @@ fn ended_session(
     tx: &mut dyn Tx,
     params: &LeaveHandoffParams,
 ) -> Result<Session, Fault> {
-    let venture = params.venture.clone().unwrap_or_else(|| context.settings.default_venture.clone());
     Ok(Session {
         id: context.session_id(tx)?,
         tuple: SessionTuple {
             agent: params.author.clone(),
-            venture,
+            venture: context.venture(params.venture.as_ref())?,
             repo: params.repo.clone(),
             track: params.track,
             client_session_id: None,

@@ -84,10 +84,9 @@ impl NewNote {
     /// Returns the place of a note in a repository.
     pub(super) fn repository(&self, context: &Context<'_>) -> Result<Place, Fault> {
         let CreateNoteParams { venture, repo, agent, .. } = &self.params;
-        let venture = venture.as_ref().unwrap_or(&context.settings.default_venture);
-        context.actor.require_venture(venture)?;
+        let venture = context.venture(venture.as_ref())?;
         let repo = repo.clone().ok_or_else(needs_repository)?;
-        Ok(Place { session_id: None, venture: venture.clone(), repo, agent: agent.clone() })
+        Ok(Place { session_id: None, venture, repo, agent: agent.clone() })
     }
 
     /// Returns the place of a note in its session, or in its repository without one. Records a heartbeat of the session.

@@ -128,7 +128,7 @@ impl Operation for WorkerHealth {
     params_as_input!();
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, _: &Self::Input) -> Result<Self::Output, Fault> {
-        context.require_every_venture()?;
+        context.actor.require_every_venture()?;
         let now = context.now.as_millis();
         let midnight = Timestamp::from_millis(now - now % DAY_MILLIS);
         let spent = tx.spent_on(&context.now.day())?;

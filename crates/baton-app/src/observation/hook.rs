@@ -27,7 +27,7 @@ use crate::call::Attachment;
 use crate::context::Context;
 use crate::operation::{Effect, Operation, Privacy, RequestFormat, RequestLogging};
 use crate::recall::RankedDocument;
-use crate::session::{StartSessionParams, find_or_create, lock_active_sessions, start_bundle};
+use crate::session::{StartSessionParams, find_or_create, lock_active_sessions, start_bundle, tuple_of};
 
 /// Maximum length of a stored prompt in characters.
 const MAX_PROMPT_CHARS: usize = 10_000;
@@ -317,11 +317,10 @@ fn ended_session_of(
             | HookEvent::PostCompact
             | HookEvent::SubagentStop
     );
-    let tuple = crate::session::tuple_of(context, start);
+    let tuple = tuple_of(context, start)?;
     if !is_last || tuple.client_session_id.is_none() {
         return Ok(None);
     }
-    context.actor.require_venture(&tuple.venture)?;
     let (tuple, active) = lock_active_sessions(tx, tuple)?;
     if !active.is_empty() {
         return Ok(None);
@@ -335,8 +334,7 @@ fn ended_session_of(
 /// Returns the session of an event. Creates one if there is none, because the start of the chat may not have been
 /// reported.
 fn session_of(context: &Context<'_>, tx: &mut dyn Tx, start: &StartSessionParams) -> Result<Session, Fault> {
-    let tuple = crate::session::tuple_of(context, start);
-    context.actor.require_venture(&tuple.venture)?;
+    let tuple = tuple_of(context, start)?;
     find_or_create(context, tx, tuple, start).map(|(_, session)| session)
 }
 

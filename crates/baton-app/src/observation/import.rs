@@ -161,8 +161,7 @@ impl Operation for ImportObservations {
     }
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
-        let venture = params.venture.clone().unwrap_or_else(|| context.settings.default_venture.clone());
-        context.actor.require_venture(&venture)?;
+        let venture = context.venture(params.venture.as_ref())?;
         let mut by_session: BTreeMap<(&str, &str), Vec<(usize, &ImportedObservation)>> = BTreeMap::new();
         for (place, one) in params.observations.iter().enumerate() {
             let repo = one.repo.as_ref().unwrap_or(&params.repo).as_str();

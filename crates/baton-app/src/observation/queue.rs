@@ -148,7 +148,7 @@ impl Operation for ReadQueueStats {
     params_as_input!();
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, _: &Self::Input) -> Result<Self::Output, Fault> {
-        context.require_every_venture()?;
+        context.actor.require_every_venture()?;
         tx.queue_stats().map_err(Fault::from)
     }
 }
@@ -189,7 +189,7 @@ impl Operation for RetryQueue {
     params_as_input!();
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
-        context.require_every_venture()?;
+        context.actor.require_every_venture()?;
         // The summaries of their sessions were created without these items, so they are requested again.
         tx.renew_summaries(params.id, context.now)?;
         let retried = tx.retry_queue(params.id, context.now)?;
@@ -222,7 +222,7 @@ impl Operation for PurgeQueue {
     }
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
-        context.require_every_venture()?;
+        context.actor.require_every_venture()?;
         let status = params.status.unwrap_or(QueueStatus::Done);
         let hours = u64::from(params.older_than_hours.unwrap_or(0));
         // Includes items that were completed or failed in the current millisecond.

@@ -119,8 +119,7 @@ impl Operation for ImportTranscript {
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, input: &Self::Input) -> Result<Self::Output, Fault> {
         let (params, reports) = input;
-        let venture = params.venture.clone().unwrap_or_else(|| context.settings.default_venture.clone());
-        context.actor.require_venture(&venture)?;
+        let venture = context.venture(params.venture.as_ref())?;
         let origin =
             imported::origin(&[params.client.as_str(), venture.as_str(), params.client_session_id.as_str()]);
         let session_id = imported::session_id(Some(params.started_at), &origin);

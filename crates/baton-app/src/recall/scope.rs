@@ -1,6 +1,6 @@
 //! Which ventures a call searches.
 
-use baton_core::{Fault, Venture, VentureScope};
+use baton_core::{Fault, Venture};
 use baton_store::Tx;
 
 use crate::context::Context;
@@ -11,12 +11,8 @@ pub(super) fn ventures(
     tx: &mut dyn Tx,
     requested: Option<&Venture>,
 ) -> Result<Vec<Venture>, Fault> {
-    if let Some(venture) = requested {
-        context.actor.require_venture(venture)?;
-        return Ok(vec![venture.clone()]);
-    }
-    match &context.actor.ventures {
-        VentureScope::All => Ok(tx.indexed_ventures()?),
-        VentureScope::Only(ventures) => Ok(ventures.clone()),
+    match context.readable_ventures(requested)? {
+        Some(ventures) => Ok(ventures),
+        None => Ok(tx.indexed_ventures()?),
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use baton_core::{Fault, Timestamp, Venture, VentureScope};
+use baton_core::{Fault, Timestamp, Venture};
 use baton_store::Tx;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -67,14 +67,7 @@ impl Operation for SessionActivity {
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, input: &Self::Input) -> Result<Self::Output, Fault> {
         let (params, days) = input;
-        let ventures = match (&params.venture, &context.actor.ventures) {
-            (Some(venture), _) => {
-                context.actor.require_venture(venture)?;
-                Some(vec![venture.clone()])
-            }
-            (None, VentureScope::Only(ventures)) => Some(ventures.clone()),
-            (None, VentureScope::All) => None,
-        };
+        let ventures = context.readable_ventures(params.venture.as_ref())?;
         let today = context.now.as_millis() / DAY_MILLIS * DAY_MILLIS;
         let earlier = Duration::from_millis(u64::try_from((days - 1) * DAY_MILLIS).unwrap_or(0));
         let since = Timestamp::from_millis(today).minus(earlier);

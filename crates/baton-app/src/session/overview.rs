@@ -135,13 +135,9 @@ impl Operation for SessionOverview {
     params_as_input!();
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
-        let ventures = match (&params.venture, &context.actor.ventures) {
-            (Some(venture), _) => {
-                context.actor.require_venture(venture)?;
-                vec![venture.clone()]
-            }
-            (None, VentureScope::Only(ventures)) => ventures.clone(),
-            (None, VentureScope::All) => {
+        let ventures = match context.readable_ventures(params.venture.as_ref())? {
+            Some(ventures) => ventures,
+            None => {
                 let mut ventures = tx.session_ventures()?;
                 // It may have tasks without a session.
                 let default = &context.settings.default_venture;

@@ -118,8 +118,7 @@ impl Operation for StartSession {
     }
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
-        let tuple = tuple_of(context, params);
-        context.actor.require_venture(&tuple.venture)?;
+        let tuple = tuple_of(context, params)?;
         let (status, session) = find_or_create(context, tx, tuple, params)?;
         let SessionTuple { venture, repo, track, .. } = &session.tuple;
         let mut handoffs = latest_handoffs(tx, venture, repo, *track)?.into_iter();
@@ -166,14 +165,15 @@ fn question_repo(params: &StartSessionParams) -> Option<String> {
     ))
 }
 
-pub(crate) fn tuple_of(context: &Context<'_>, params: &StartSessionParams) -> SessionTuple {
-    SessionTuple {
+/// Returns the identity of a session. Fails if the caller may not access its venture.
+pub(crate) fn tuple_of(context: &Context<'_>, params: &StartSessionParams) -> Result<SessionTuple, Fault> {
+    Ok(SessionTuple {
         agent: params.agent.clone(),
-        venture: params.venture.clone().unwrap_or_else(|| context.settings.default_venture.clone()),
+        venture: context.venture(params.venture.as_ref())?,
         repo: params.repo.clone(),
         track: params.track,
         client_session_id: params.client_session_id.clone(),
-    }
+    })
 }
 
 fn facts_of(params: &StartSessionParams) -> SessionFacts {

@@ -55,10 +55,8 @@ impl Operation for ListTasks {
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, input: &Self::Input) -> Result<Self::Output, Fault> {
         let (params, window) = input;
-        let venture = params.venture.as_ref().unwrap_or(&context.settings.default_venture).clone();
-        context.actor.require_venture(&venture)?;
         let filter = TaskFilter {
-            venture,
+            venture: context.venture(params.venture.as_ref())?,
             repo: params.repo.clone(),
             status: params.status,
             offset: window.offset,

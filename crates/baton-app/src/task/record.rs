@@ -75,8 +75,7 @@ impl Operation for RecordTask {
     }
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
-        let venture = params.venture.as_ref().unwrap_or(&context.settings.default_venture).clone();
-        context.actor.require_venture(&venture)?;
+        let venture = context.venture(params.venture.as_ref())?;
         let task_id = params.task_id.clone();
         let Some(status) = params.status else {
             tx.delete_task(&venture, &params.host, &params.checkout, &task_id)?;

@@ -121,6 +121,7 @@ fn files(context: &Context<'_>, host: &str, checkout: &str, id: &TaskId) -> Resu
     let machine = context.settings.machine.as_ref().filter(|machine| machine.host() == host);
     let machine = machine.ok_or_else(elsewhere)?;
     context
+        .actor
         .require_every_venture()
         .map_err(|_| "The files are shown only with access to all ventures.".to_owned())?;
     machine.task_files(Path::new(checkout), id).map_err(|fault| fault.message)
