@@ -163,3 +163,20 @@ macro_rules! params_as_input {
     };
 }
 pub(crate) use params_as_input;
+
+/// Declares that an operation runs on its parameters and on a value that a function checks and makes of them.
+macro_rules! params_and {
+    ($value:ty, $check:expr) => {
+        type Input = (Self::Params, $value);
+
+        fn prepare(
+            _: &$crate::context::Context<'_>,
+            params: Self::Params,
+        ) -> Result<Self::Input, baton_core::Fault> {
+            let check: fn(&Self::Params) -> Result<$value, baton_core::Fault> = $check;
+            let value = check(&params)?;
+            Ok((params, value))
+        }
+    };
+}
+pub(crate) use params_and;

@@ -19,14 +19,14 @@ pub struct Pagination {
 
 /// Validates a `limit`.
 pub(crate) fn limit_of(limit: Option<i64>, default: u32) -> Result<u32, Fault> {
-    limit_within(limit, default, MAX_LIMIT)
+    limit_within("limit", limit, default, MAX_LIMIT)
 }
 
-/// Validates a `limit` with its own maximum.
-pub(crate) fn limit_within(limit: Option<i64>, default: u32, max: u32) -> Result<u32, Fault> {
+/// Validates a number with its own name and maximum.
+pub(crate) fn limit_within(name: &str, limit: Option<i64>, default: u32, max: u32) -> Result<u32, Fault> {
     let Some(limit) = limit else { return Ok(default) };
     let limit = u32::try_from(limit).ok().filter(|limit| (1..=max).contains(limit));
-    limit.ok_or_else(|| Fault::invalid("limit", format!("must be from 1 to {max}")))
+    limit.ok_or_else(|| Fault::invalid(name, format!("must be from 1 to {max}")))
 }
 
 /// Page of a list by offset.
@@ -43,7 +43,7 @@ impl Window {
     /// Validates `limit` and `offset`.
     pub(crate) fn of(limit: Option<i64>, offset: Option<i64>) -> Result<Self, Fault> {
         let (limit, offset) = Fault::both(
-            limit_within(limit, Self::DEFAULT_LIMIT, Self::MAX_LIMIT),
+            limit_within("limit", limit, Self::DEFAULT_LIMIT, Self::MAX_LIMIT),
             u32::try_from(offset.unwrap_or(0))
                 .map_err(|_| Fault::invalid("offset", "must be a whole number from 0")),
         )?;
@@ -51,46 +51,62 @@ impl Window {
     }
 }
 
-/// Validates the `limit` and `cursor` of a list.
-pub(crate) fn page_of(
-    limit: Option<i64>,
-    cursor: Option<&str>,
-    default: u32,
-    list: &str,
-) -> Result<RequestedPage, Fault> {
-    let decode = |text: &str| Cursor::decode(list, text).map_err(|error| Fault::invalid("cursor", error));
-    let (limit, before) = Fault::both(limit_of(limit, default), cursor.map(decode).transpose())?;
-    Ok(RequestedPage { limit, before })
-}
-
 /// The page of a list that a caller requests.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestedPage {
-    pub(crate) limit: u32,
+    list: &'static str,
+    limit: u32,
     before: Option<Cursor>,
 }
 
 impl RequestedPage {
+    /// Validates the `limit` and `cursor` of a list.
+    pub(crate) fn of(
+        list: &'static str,
+        default: u32,
+        limit: Option<i64>,
+        cursor: Option<&str>,
+    ) -> Result<Self, Fault> {
+        let decode = |text: &str| Cursor::decode(list, text).map_err(|error| Fault::invalid("cursor", error));
+        let (limit, before) = Fault::both(limit_of(limit, default), cursor.map(decode).transpose())?;
+        Ok(Self { list, limit, before })
+    }
+
     /// Returns the rows to read: one more than requested, to see whether there is a next page.
     pub(crate) const fn rows(self) -> Page {
         Page { before: self.before, limit: self.limit + 1 }
     }
+
+    /// Removes the rows after the page and returns the cursor of the next page.
+    pub(crate) fn cut<T>(self, found: &mut Vec<T>, id: impl Fn(&T) -> Ulid) -> Pagination {
+        self.cut_to(self.limit, found, id)
+    }
+
+    /// Like [`cut`](Self::cut), for rows with free-form JSON of the given size. The page has at least one row.
+    pub(crate) fn cut_by_size<T>(
+        self,
+        found: &mut Vec<T>,
+        size: impl Fn(&T) -> usize,
+        id: impl Fn(&T) -> Ulid,
+    ) -> Pagination {
+        let mut total = 0;
+        let fits = found.iter().take_while(|row| {
+            total += size(row);
+            total <= MAX_PAGE_BYTES
+        });
+        let limit = u32::try_from(fits.count()).unwrap_or(u32::MAX).clamp(1, self.limit);
+        self.cut_to(limit, found, id)
+    }
+
+    fn cut_to<T>(self, limit: u32, found: &mut Vec<T>, id: impl Fn(&T) -> Ulid) -> Pagination {
+        let before = cut(found, limit, id);
+        Pagination { next_cursor: before.map(|before| Cursor { before }.encode(self.list)) }
+    }
 }
 
-/// Returns the number of rows that fit into a page: at least one and at most `limit`. The next page continues there.
-pub(crate) fn fitting<T>(found: &[T], limit: u32, size: impl Fn(&T) -> usize) -> u32 {
-    let mut total = 0;
-    let fits = found.iter().take_while(|row| {
-        total += size(row);
-        total <= MAX_PAGE_BYTES
-    });
-    u32::try_from(fits.count()).unwrap_or(u32::MAX).clamp(1, limit)
-}
-
-/// Removes the extra row, if it was found, and returns the cursor of the next page.
-pub(crate) fn paginate<T>(found: &mut Vec<T>, limit: u32, list: &str, id: impl Fn(&T) -> Ulid) -> Pagination {
-    let more = found.len() > limit as usize;
+/// Removes the rows after the first `limit`. Returns the position of the last row if rows were removed.
+pub(crate) fn cut<T, P>(found: &mut Vec<T>, limit: u32, position: impl Fn(&T) -> P) -> Option<P> {
+    let has_more = found.len() > limit as usize;
     found.truncate(limit as usize);
-    let next_cursor = found.last().filter(|_| more).map(|last| Cursor { before: id(last) }.encode(list));
-    Pagination { next_cursor }
+    found.last().filter(|_| has_more).map(position)
 }

@@ -1,6 +1,6 @@
 //! `handoff.list` and `handoff.latest`: lists handoffs and returns the latest one.
 
-use baton_core::{Agent, Fault, HandoffId, IssueNumber, Repo, TrackFilter, Venture};
+use baton_core::{Agent, Fault, Handoff, IssueNumber, Repo, TrackFilter, Venture};
 use baton_store::{HandoffFilter, Page, Tx};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,11 +8,8 @@ use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::handoff::HandoffView;
-use crate::operation::{Effect, Operation, params_as_input};
-use crate::page::{Pagination, RequestedPage, fitting, page_of, paginate};
-
-const LIST: &str = "handoffs";
-const DEFAULT_LIMIT: u32 = 50;
+use crate::operation::{Effect, Operation, params_and, params_as_input};
+use crate::page::{Pagination, RequestedPage};
 
 /// Lists handoffs.
 #[derive(Debug)]
@@ -82,13 +79,10 @@ impl Operation for ListHandoffs {
     const SUMMARY: &'static str = "List the handoffs of a venture, newest first.";
     const EFFECT: Effect = Effect::Read;
     type Params = ListHandoffsParams;
-    type Input = (ListHandoffsParams, RequestedPage);
     type Output = ListHandoffsOutput;
-
-    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
-        let page = page_of(params.limit, params.cursor.as_deref(), DEFAULT_LIMIT, LIST)?;
-        Ok((params, page))
-    }
+    params_and!(RequestedPage, |params| {
+        RequestedPage::of("handoffs", 50, params.limit, params.cursor.as_deref())
+    });
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, input: &Self::Input) -> Result<Self::Output, Fault> {
         let (params, requested) = input;
@@ -103,10 +97,10 @@ impl Operation for ListHandoffs {
             written_by: None,
         };
         let mut found = tx.handoffs(&filter, requested.rows())?;
-        let limit = fitting(&found, requested.limit, |handoff| {
+        let size = |handoff: &Handoff| {
             handoff.payload_json.len() + handoff.automatic_json.as_ref().map_or(0, String::len)
-        });
-        let pagination = paginate(&mut found, limit, LIST, |handoff| HandoffId::ulid(handoff.id));
+        };
+        let pagination = requested.cut_by_size(&mut found, size, |handoff| handoff.id.ulid());
         let handoffs = found.into_iter().map(TryInto::try_into).collect::<Result<_, _>>()?;
         Ok(ListHandoffsOutput { handoffs, pagination })
     }

@@ -7,9 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::context::Context;
 use crate::operation::{Effect, Operation};
+use crate::page::cut;
 
 /// Maximum number of ids in a response.
-const MAX_IDS: usize = 10;
+const MAX_IDS: u32 = 10;
 
 /// Finds ids by their beginning.
 #[derive(Debug)]
@@ -48,9 +49,8 @@ impl Operation for FindIds {
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, prefix: &Self::Input) -> Result<Self::Output, Fault> {
         let ventures = context.readable_ventures(None)?;
-        let mut ids = tx.ids_with_prefix(prefix, ventures.as_deref(), MAX_IDS as u32 + 1)?;
-        let more = ids.len() > MAX_IDS;
-        ids.truncate(MAX_IDS);
+        let mut ids = tx.ids_with_prefix(prefix, ventures.as_deref(), MAX_IDS + 1)?;
+        let more = cut(&mut ids, MAX_IDS, |_| ()).is_some();
         Ok(FindIdsOutput { ids, more })
     }
 }

@@ -7,11 +7,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::context::Context;
-use crate::operation::{Effect, Operation};
+use crate::operation::{Effect, Operation, params_and};
 use crate::page::limit_of;
 use crate::recall::{Loader, MarkView, kind_of};
-
-const DEFAULT_LIMIT: u32 = 50;
 
 /// Lists marked items.
 #[derive(Debug)]
@@ -58,13 +56,8 @@ impl Operation for ListMarks {
     const SUMMARY: &'static str = "List items that are rejected, superseded or pinned, last marked first.";
     const EFFECT: Effect = Effect::Read;
     type Params = ListMarksParams;
-    type Input = (ListMarksParams, u32);
     type Output = ListMarksOutput;
-
-    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
-        let limit = limit_of(params.limit, DEFAULT_LIMIT)?;
-        Ok((params, limit))
-    }
+    params_and!(u32, |params| limit_of(params.limit, 50));
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, input: &Self::Input) -> Result<Self::Output, Fault> {
         let (params, limit) = input;

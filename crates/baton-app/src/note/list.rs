@@ -7,11 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::view::NoteView;
 use crate::context::Context;
-use crate::operation::{Effect, Operation};
-use crate::page::{Pagination, RequestedPage, page_of, paginate};
-
-const LIST: &str = "notes";
-const DEFAULT_LIMIT: u32 = 50;
+use crate::operation::{Effect, Operation, params_and};
+use crate::page::{Pagination, RequestedPage};
 
 /// Lists notes.
 #[derive(Debug)]
@@ -50,13 +47,10 @@ impl Operation for ListNotes {
     const EFFECT: Effect = Effect::Read;
     const AFTER_OUTBOX: bool = true;
     type Params = ListNotesParams;
-    type Input = (ListNotesParams, RequestedPage);
     type Output = ListNotesOutput;
-
-    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
-        let page = page_of(params.limit, params.cursor.as_deref(), DEFAULT_LIMIT, LIST)?;
-        Ok((params, page))
-    }
+    params_and!(RequestedPage, |params| {
+        RequestedPage::of("notes", 50, params.limit, params.cursor.as_deref())
+    });
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, input: &Self::Input) -> Result<Self::Output, Fault> {
         let (params, requested) = input;
@@ -68,7 +62,7 @@ impl Operation for ListNotes {
             file: None,
         };
         let mut found = tx.notes(&filter, requested.rows())?;
-        let pagination = paginate(&mut found, requested.limit, LIST, |note| note.id.ulid());
+        let pagination = requested.cut(&mut found, |note| note.id.ulid());
         Ok(ListNotesOutput { notes: found.into_iter().map(Into::into).collect(), pagination })
     }
 }

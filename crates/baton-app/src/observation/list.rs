@@ -7,11 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::view::ObservationView;
 use crate::context::Context;
-use crate::operation::{Effect, Operation};
-use crate::page::{Pagination, RequestedPage, page_of, paginate};
-
-const LIST: &str = "observations";
-const DEFAULT_LIMIT: u32 = 50;
+use crate::operation::{Effect, Operation, params_and};
+use crate::page::{Pagination, RequestedPage};
 
 /// Lists observations.
 #[derive(Debug)]
@@ -52,13 +49,10 @@ impl Operation for ListObservations {
         file or tool. Call it to learn what was already done or found.";
     const EFFECT: Effect = Effect::Read;
     type Params = ListObservationsParams;
-    type Input = (ListObservationsParams, RequestedPage);
     type Output = ListObservationsOutput;
-
-    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
-        let page = page_of(params.limit, params.cursor.as_deref(), DEFAULT_LIMIT, LIST)?;
-        Ok((params, page))
-    }
+    params_and!(RequestedPage, |params| {
+        RequestedPage::of("observations", 50, params.limit, params.cursor.as_deref())
+    });
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, input: &Self::Input) -> Result<Self::Output, Fault> {
         let (params, requested) = input;
@@ -70,7 +64,7 @@ impl Operation for ListObservations {
             file: params.file.as_ref().map(|file| file.trim_start_matches("./").to_owned()),
         };
         let mut found = tx.observations(&filter, requested.rows())?;
-        let pagination = paginate(&mut found, requested.limit, LIST, |observation| observation.id.ulid());
+        let pagination = requested.cut(&mut found, |observation| observation.id.ulid());
         Ok(ListObservationsOutput { observations: found.into_iter().map(Into::into).collect(), pagination })
     }
 }

@@ -7,10 +7,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::context::Context;
-use crate::operation::{Effect, Operation, params_as_input};
-use crate::page::limit_of;
+use crate::operation::{Effect, Operation, params_and, params_as_input};
+use crate::page::{cut, limit_of};
 
-const DEFAULT_LIMIT: u32 = 50;
 /// Maximum number of items that one call deletes.
 const PURGE_BATCH: u32 = 10_000;
 
@@ -159,22 +158,14 @@ impl Operation for ListQueue {
         "List captured tool uses of one status, newest first, with their last error.";
     const EFFECT: Effect = Effect::Read;
     type Params = ListQueueParams;
-    type Input = (ListQueueParams, u32);
     type Output = ListQueueOutput;
-
-    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
-        let limit = limit_of(params.limit, DEFAULT_LIMIT)?;
-        Ok((params, limit))
-    }
+    params_and!(u32, |params| limit_of(params.limit, 50));
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, input: &Self::Input) -> Result<Self::Output, Fault> {
         let (params, limit) = input;
-        let limit = *limit;
         let status = params.status.unwrap_or(QueueStatus::Error);
         let mut found = tx.queue_items(status, params.before, limit + 1)?;
-        let more = found.len() > limit as usize;
-        found.truncate(limit as usize);
-        let next_before = found.last().filter(|_| more).map(|item| item.id);
+        let next_before = cut(&mut found, *limit, |item| item.id);
         found.retain(|item| context.actor.reaches(&item.venture));
         Ok(ListQueueOutput { items: found.into_iter().map(Into::into).collect(), next_before })
     }

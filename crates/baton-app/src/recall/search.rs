@@ -168,5 +168,5 @@ impl Operation for Search {
 }
 
 pub(super) fn checked_limit(limit: Option<i64>) -> Result<usize, Fault> {
-    limit_within(limit, DEFAULT_LIMIT, MAX_LIMIT).map(|limit| limit as usize)
+    limit_within("limit", limit, DEFAULT_LIMIT, MAX_LIMIT).map(|limit| limit as usize)
 }

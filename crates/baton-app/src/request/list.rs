@@ -6,10 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::context::Context;
-use crate::operation::{Effect, Operation, RequestLogging};
+use crate::operation::{Effect, Operation, RequestLogging, params_and};
 use crate::page::limit_of;
-
-const DEFAULT_LIMIT: u32 = 50;
 
 /// Lists the request log.
 #[derive(Debug)]
@@ -57,17 +55,15 @@ impl Operation for ListRequests {
     // A client that follows the log would otherwise mostly read its own requests.
     const REQUEST_LOGGING: RequestLogging = RequestLogging::Counted;
     type Params = ListRequestsParams;
-    type Input = (ListRequestsParams, u32);
     type Output = ListRequestsOutput;
-
-    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+    params_and!(u32, |params| {
         let fits = params.endpoint.as_ref().is_none_or(|path| (1..=255).contains(&path.chars().count()));
         let ((), limit) = Fault::both(
             Fault::require(fits, "endpoint", "must be 1 to 255 characters"),
-            limit_of(params.limit, DEFAULT_LIMIT),
+            limit_of(params.limit, 50),
         )?;
-        Ok((params, limit))
-    }
+        Ok(limit)
+    });
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, input: &Self::Input) -> Result<Self::Output, Fault> {
         let (params, limit) = input;

@@ -1,7 +1,6 @@
 //! `session.activity`: number of sessions and turns per day.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use baton_core::{Fault, Timestamp, Venture};
 use baton_store::Tx;
@@ -9,11 +8,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::context::Context;
-use crate::operation::{Effect, Operation};
+use crate::operation::{Effect, Operation, params_and};
+use crate::page::limit_within;
 
 const DAY_MILLIS: i64 = 86_400_000;
-const DEFAULT_DAYS: i64 = 371;
-const MAX_DAYS: i64 = 1_000;
+const DEFAULT_DAYS: u32 = 371;
+const MAX_DAYS: u32 = 1_000;
 
 /// Counts sessions and turns per day.
 #[derive(Debug)]
@@ -54,23 +54,14 @@ impl Operation for SessionActivity {
     const SUMMARY: &'static str = "Count the sessions and turns of each day.";
     const EFFECT: Effect = Effect::Read;
     type Params = SessionActivityParams;
-    type Input = (SessionActivityParams, i64);
     type Output = SessionActivityOutput;
-
-    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
-        let days = params.days.unwrap_or(DEFAULT_DAYS);
-        if !(1..=MAX_DAYS).contains(&days) {
-            return Err(Fault::invalid("days", format!("must be from 1 to {MAX_DAYS}")));
-        }
-        Ok((params, days))
-    }
+    params_and!(u32, |params| limit_within("days", params.days, DEFAULT_DAYS, MAX_DAYS));
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, input: &Self::Input) -> Result<Self::Output, Fault> {
         let (params, days) = input;
         let ventures = context.readable_ventures(params.venture.as_ref())?;
         let today = context.now.as_millis() / DAY_MILLIS * DAY_MILLIS;
-        let earlier = Duration::from_millis(u64::try_from((days - 1) * DAY_MILLIS).unwrap_or(0));
-        let since = Timestamp::from_millis(today).minus(earlier);
+        let since = Timestamp::from_millis(today - i64::from(days - 1) * DAY_MILLIS);
         let mut found: BTreeMap<i64, (u64, u64)> = BTreeMap::new();
         for (day, sessions) in tx.sessions_by_day(ventures.as_deref(), since)? {
             found.entry(day).or_default().0 = sessions;

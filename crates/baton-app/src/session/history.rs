@@ -1,18 +1,15 @@
 //! `session.history`: lists sessions in any status.
 
-use baton_core::{Agent, Fault, Repo, SessionId, SessionStatus, Venture};
+use baton_core::{Agent, Fault, Repo, SessionStatus, Venture};
 use baton_store::{SessionFilter, Tx};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::list::meta_size;
 use crate::context::Context;
-use crate::operation::{Effect, Operation};
-use crate::page::{Pagination, RequestedPage, fitting, page_of, paginate};
+use crate::operation::{Effect, Operation, params_and};
+use crate::page::{Pagination, RequestedPage};
 use crate::session::SessionView;
-
-const LIST: &str = "session history";
-const DEFAULT_LIMIT: u32 = 50;
 
 /// Lists sessions in any status.
 #[derive(Debug)]
@@ -51,13 +48,10 @@ impl Operation for SessionHistory {
         turn.list shows what happened in it.";
     const EFFECT: Effect = Effect::Read;
     type Params = SessionHistoryParams;
-    type Input = (SessionHistoryParams, RequestedPage);
     type Output = SessionHistoryOutput;
-
-    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
-        let page = page_of(params.limit, params.cursor.as_deref(), DEFAULT_LIMIT, LIST)?;
-        Ok((params, page))
-    }
+    params_and!(RequestedPage, |params| {
+        RequestedPage::of("session history", 50, params.limit, params.cursor.as_deref())
+    });
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, input: &Self::Input) -> Result<Self::Output, Fault> {
         let (params, requested) = input;
@@ -69,8 +63,7 @@ impl Operation for SessionHistory {
             ..SessionFilter::default()
         };
         let mut found = tx.sessions(params.status, &filter, requested.rows())?;
-        let limit = fitting(&found, requested.limit, meta_size);
-        let pagination = paginate(&mut found, limit, LIST, |session| SessionId::ulid(session.id));
+        let pagination = requested.cut_by_size(&mut found, meta_size, |session| session.id.ulid());
         Ok(SessionHistoryOutput { sessions: found.into_iter().map(Into::into).collect(), pagination })
     }
 }

@@ -1,17 +1,14 @@
 //! `session.list`: lists active sessions.
 
-use baton_core::{Agent, Fault, Repo, Session, SessionId, TrackFilter, Venture};
+use baton_core::{Agent, Fault, Repo, Session, TrackFilter, Venture};
 use baton_store::{SessionFilter, Tx};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::context::Context;
-use crate::operation::{Effect, Operation};
-use crate::page::{Pagination, RequestedPage, fitting, page_of, paginate};
+use crate::operation::{Effect, Operation, params_and};
+use crate::page::{Pagination, RequestedPage};
 use crate::session::SessionView;
-
-const LIST: &str = "sessions";
-const DEFAULT_LIMIT: u32 = 100;
 
 /// Lists the active sessions that are not stale.
 #[derive(Debug)]
@@ -50,18 +47,16 @@ impl Operation for ListSessions {
         repository. Requires venture, repo or agent.";
     const EFFECT: Effect = Effect::Read;
     type Params = ListSessionsParams;
-    type Input = (ListSessionsParams, RequestedPage);
     type Output = ListSessionsOutput;
-
-    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+    params_and!(RequestedPage, |params| {
         let is_named = params.venture.is_some() || params.repo.is_some() || params.agent.is_some();
         let ((), page) = Fault::both(
             Fault::require(is_named, "venture", "at least one of venture, repo and agent is required")
                 .map_err(|fault| fault.hint("add a filter, for example venture=local")),
-            page_of(params.limit, params.cursor.as_deref(), DEFAULT_LIMIT, LIST),
+            RequestedPage::of("sessions", 100, params.limit, params.cursor.as_deref()),
         )?;
-        Ok((params, page))
-    }
+        Ok(page)
+    });
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, input: &Self::Input) -> Result<Self::Output, Fault> {
         let (params, requested) = input;
@@ -74,8 +69,7 @@ impl Operation for ListSessions {
             alive_since: Some(context.settings.liveness.stale_before(context.now)),
         };
         let mut found = tx.active_sessions(&filter, requested.rows())?;
-        let limit = fitting(&found, requested.limit, meta_size);
-        let pagination = paginate(&mut found, limit, LIST, |session| SessionId::ulid(session.id));
+        let pagination = requested.cut_by_size(&mut found, meta_size, |session| session.id.ulid());
         Ok(ListSessionsOutput { sessions: found.into_iter().map(Into::into).collect(), pagination })
     }
 }

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::context::Context;
 use crate::operation::{Effect, Operation, RequestLogging, params_as_input};
+use crate::page::cut;
 
 /// Maximum number of sessions.
 const MAX_SESSIONS: u32 = 60;
@@ -149,8 +150,7 @@ impl Operation for SessionOverview {
         };
         let filter = SessionFilter { ventures: Some(ventures.clone()), ..SessionFilter::default() };
         let mut active = tx.active_sessions(&filter, Page::first(MAX_SESSIONS + 1))?;
-        let has_more = active.len() > MAX_SESSIONS as usize;
-        active.truncate(MAX_SESSIONS as usize);
+        let has_more = cut(&mut active, MAX_SESSIONS, |_| ()).is_some();
         let sessions = active
             .into_iter()
             .map(|session| live_session(context, tx, session))

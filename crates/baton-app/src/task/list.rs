@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::context::Context;
-use crate::operation::{Effect, Operation};
+use crate::operation::{Effect, Operation, params_and};
 use crate::page::Window;
 
 /// Lists tasks.
@@ -45,13 +45,8 @@ impl Operation for ListTasks {
         status, current role and open drifts.";
     const EFFECT: Effect = Effect::Read;
     type Params = ListTasksParams;
-    type Input = (ListTasksParams, Window);
     type Output = ListTasksOutput;
-
-    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
-        let window = Window::of(params.limit, params.offset)?;
-        Ok((params, window))
-    }
+    params_and!(Window, |params| Window::of(params.limit, params.offset));
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, input: &Self::Input) -> Result<Self::Output, Fault> {
         let (params, window) = input;

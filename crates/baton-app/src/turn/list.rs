@@ -7,10 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::context::Context;
-use crate::operation::{Effect, Operation};
-use crate::page::limit_of;
-
-const DEFAULT_LIMIT: u32 = 20;
+use crate::operation::{Effect, Operation, params_and};
+use crate::page::{cut, limit_of};
 
 /// Lists turns.
 #[derive(Debug)]
@@ -43,21 +41,14 @@ impl Operation for ListTurns {
         closed it, in its own words. Call it to learn what happened in a session.";
     const EFFECT: Effect = Effect::Read;
     type Params = ListTurnsParams;
-    type Input = (ListTurnsParams, u32);
     type Output = ListTurnsOutput;
-
-    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
-        let limit = limit_of(params.limit, DEFAULT_LIMIT)?;
-        Ok((params, limit))
-    }
+    params_and!(u32, |params| limit_of(params.limit, 20));
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, input: &Self::Input) -> Result<Self::Output, Fault> {
         let (params, limit) = input;
         let session = context.session(tx, params.session_id)?;
         let mut found = tx.turns(session.id, params.before, limit + 1)?;
-        let has_more = found.len() > *limit as usize;
-        found.truncate(*limit as usize);
-        let next_before = found.last().filter(|_| has_more).map(|turn| turn.id);
+        let next_before = cut(&mut found, *limit, |turn| turn.id);
         Ok(ListTurnsOutput { turns: found, next_before })
     }
 }
