@@ -3,8 +3,8 @@
 use baton_core::CheckpointId;
 use baton_store::{StoreError, Tx};
 
-use super::series::{ReadContextError, read_context};
-use super::vault::Vault;
+use super::series::read_context;
+use super::vault::{ReadContextError, Vault};
 
 /// Result of verifying a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,23 +32,23 @@ pub(crate) fn check(vault: &Vault, tx: &mut dyn Tx, id: &str) -> Result<Checked,
         }
         Err(error) => return Err(error),
     };
-    match read_context(vault, tx, &checkpoint) {
-        Ok(_) => Ok(Checked::Sound),
-        Err(ReadContextError::Sealed { key_id }) => Ok(Checked::Sealed { key_id }),
-        Err(ReadContextError::Damaged { at, problem }) if at == parsed => Ok(Checked::Damaged { problem }),
-        Err(ReadContextError::Damaged { at, problem }) => {
-            Ok(Checked::Damaged { problem: format!("it is stored as a difference from {at}: {problem}") })
+    let error = match read_context(vault, tx, &checkpoint) {
+        Ok(_) => return Ok(Checked::Sound),
+        Err(ReadContextError::Sealed { key_id }) => return Ok(Checked::Sealed { key_id }),
+        Err(ReadContextError::Store(StoreError::Corrupt { problem, .. })) => {
+            return Ok(Checked::Damaged { problem });
         }
-        Err(ReadContextError::Missing { at, name }) if at == parsed => {
-            Ok(Checked::Damaged { problem: format!("blob {name} is missing") })
+        Err(ReadContextError::Store(error)) => return Err(error),
+        Err(error) => error,
+    };
+    let problem = match &error {
+        ReadContextError::Damaged { at, .. } | ReadContextError::Missing { at, .. } if *at != parsed => {
+            format!("it is stored as a difference from {at}: {error}")
         }
-        Err(ReadContextError::Missing { at, name }) => Ok(Checked::Damaged {
-            problem: format!("it is stored as a difference from {at}: blob {name} is missing"),
-        }),
-        Err(ReadContextError::Incomplete) => Ok(Checked::Damaged {
-            problem: "the checkpoint that it is stored as a difference from does not exist".into(),
-        }),
-        Err(ReadContextError::Store(StoreError::Corrupt { problem, .. })) => Ok(Checked::Damaged { problem }),
-        Err(ReadContextError::Store(error)) => Err(error),
-    }
+        ReadContextError::Incomplete => {
+            "the checkpoint that it is stored as a difference from does not exist".into()
+        }
+        _ => error.to_string(),
+    };
+    Ok(Checked::Damaged { problem })
 }

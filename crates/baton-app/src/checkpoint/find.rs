@@ -8,7 +8,8 @@ use baton_core::{CheckpointId, ErrorCode, Fault, Venture};
 use baton_store::{StoreError, Tx};
 use serde_json::json;
 
-use super::series::{ReadContextError, read_context};
+use super::series::read_context;
+use super::vault::ReadContextError;
 use crate::context::{Attempt, Context};
 use crate::effects::DeferredUpdate;
 
@@ -151,22 +152,16 @@ fn read_context_fault(
     match error {
         ReadContextError::Store(error) => Fault::from(error),
         ReadContextError::Sealed { key_id } => sealed_fault(&key_id),
-        ReadContextError::Incomplete => {
-            corrupt(context, tx, checkpoint, "a checkpoint that it is stored as a difference from is missing")
-        }
         // The row may have been deleted since this read began. The second attempt finds out.
         ReadContextError::Missing { name, .. } if context.attempt == Attempt::First => {
             Fault::from(StoreError::BlobMissing { name })
         }
-        ReadContextError::Missing { at, name } => {
-            let problem = format!("blob {name} is missing");
-            read_context_fault(context, tx, checkpoint, ReadContextError::Damaged { at, problem })
-        }
-        ReadContextError::Damaged { at, problem } => {
+        ReadContextError::Incomplete => corrupt(context, tx, checkpoint, &error.to_string()),
+        ReadContextError::Missing { at, .. } | ReadContextError::Damaged { at, .. } => {
             if at != checkpoint.id {
                 context.effects.defer(DeferredUpdate::Damaged(at));
             }
-            corrupt(context, tx, checkpoint, &problem)
+            corrupt(context, tx, checkpoint, &error.to_string())
         }
     }
 }
@@ -180,14 +175,16 @@ pub(super) fn sealed_fault(key_id: &str) -> Fault {
 
 /// Returns the error for a damaged checkpoint when the database is not used.
 pub(super) fn corrupt_without_store(checkpoint: &Checkpoint, problem: &str) -> Fault {
-    Fault::new(
-        ErrorCode::CheckpointCorrupt,
-        format!("checkpoint {} is damaged and cannot be loaded", checkpoint.id),
-    )
-    .hint("repair the database (see baton doctor) to access earlier checkpoints")
-    .details(
-        json!({ "checkpointId": checkpoint.id, "sessionId": checkpoint.workflow_id, "problem": problem }),
-    )
+    corrupt_fault(checkpoint)
+        .hint("repair the database (see baton doctor) to access earlier checkpoints")
+        .details(
+            json!({ "checkpointId": checkpoint.id, "sessionId": checkpoint.workflow_id, "problem": problem }),
+        )
+}
+
+fn corrupt_fault(checkpoint: &Checkpoint) -> Fault {
+    let message = format!("checkpoint {} is damaged and cannot be loaded", checkpoint.id);
+    Fault::new(ErrorCode::CheckpointCorrupt, message)
 }
 
 /// Marks a checkpoint as damaged and returns the error, which names the newest readable checkpoint of the workflow.
@@ -199,12 +196,7 @@ fn corrupt(context: &Context<'_>, tx: &mut dyn Tx, checkpoint: &Checkpoint, prob
         Some(id) => format!("load {id}, the newest of this workflow that can be read; or restore a backup"),
         None => "no other checkpoint of this workflow can be read; restore a backup".to_owned(),
     };
-    Fault::new(
-        ErrorCode::CheckpointCorrupt,
-        format!("checkpoint {} is damaged and cannot be loaded", checkpoint.id),
-    )
-    .hint(hint)
-    .details(json!({
+    corrupt_fault(checkpoint).hint(hint).details(json!({
         "checkpointId": checkpoint.id, "sessionId": checkpoint.workflow_id, "newestReadable": newest,
         "problem": problem,
     }))

@@ -223,15 +223,13 @@ fn shown(
             let options = ViewOptions { budget, level: load.level, shares: classifier.shares() };
             let view = View::of(&classifier.classify(stored.json(), marked), options);
             drop(stored);
+            let (budget_bytes, budget_tokens) = match budget {
+                Budget::Bytes(bytes) => (Some(bytes as u64), None),
+                Budget::Tokens(tokens) => (None, Some(tokens as u64)),
+            };
             let report = ViewReport {
-                budget_bytes: match budget {
-                    Budget::Bytes(bytes) => Some(bytes as u64),
-                    Budget::Tokens(_) => None,
-                },
-                budget_tokens: match budget {
-                    Budget::Bytes(_) => None,
-                    Budget::Tokens(tokens) => Some(tokens as u64),
-                },
+                budget_bytes,
+                budget_tokens,
                 shown_bytes: view.size_bytes as u64,
                 shown_tokens: view.tokens as u64,
                 more: (!view.omissions.is_empty() || view.unlisted.is_some())

@@ -1,30 +1,23 @@
 //! Stores a context as a new checkpoint: place in the workflow, frame, quotas and row.
 
-use baton_core::checkpoint::{Checkpoint, CheckpointStatus, Labels, Workflow, WorkflowId};
-use baton_core::{Agent, CheckpointId, ErrorCode, Fault, Repo, SessionId, Sha256Hash, Timestamp, Venture};
+use baton_core::checkpoint::{Checkpoint, CheckpointStatus, Workflow};
+use baton_core::{ErrorCode, Fault, Repo};
 use baton_store::{FrameBody, Tx};
 
 use super::find::sealed_fault;
 use super::retention;
-use super::series::{Next, ReadContextError, pack_next, read_context};
-use super::vault::{CreateFrameError, NewFrame, Owner};
+use super::series::{Next, pack_next, read_context};
+use super::vault::{CreateFrameError, NewFrame, Owner, ReadContextError};
 use crate::context::Context;
 
 /// A context to store, with its metadata.
 #[derive(Debug)]
 pub(super) struct NewCheckpoint<'a> {
-    pub(super) id: CheckpointId,
-    pub(super) venture: Venture,
-    pub(super) workflow_id: WorkflowId,
+    /// Metadata. The place and the stored size are not known yet.
+    pub(super) checkpoint: Checkpoint,
     pub(super) workflow_name: Option<String>,
     pub(super) repo: Option<Repo>,
-    pub(super) labels: Labels,
-    pub(super) session_id: Option<SessionId>,
-    pub(super) agent: Option<Agent>,
-    pub(super) created_at: Timestamp,
     pub(super) context: &'a [u8],
-    pub(super) context_hash: Sha256Hash,
-    pub(super) restores_size: bool,
 }
 
 /// Behavior if the latest checkpoint has the same content.
@@ -46,34 +39,16 @@ pub(super) struct SavedCheckpoint {
 }
 
 impl NewCheckpoint<'_> {
-    /// Returns the metadata of the new checkpoint.
-    pub(super) fn checkpoint(&self) -> Checkpoint {
-        Checkpoint {
-            id: self.id,
-            venture: self.venture.clone(),
-            workflow_id: self.workflow_id.clone(),
-            place: baton_core::checkpoint::Place::FIRST,
-            status: CheckpointStatus::Active,
-            labels: self.labels.clone(),
-            session_id: self.session_id,
-            agent: self.agent.clone(),
-            created_at: self.created_at,
-            context_bytes: self.context.len() as u64,
-            context_hash: self.context_hash,
-            restores_size: self.restores_size,
-            stored_bytes: 0,
-        }
-    }
-
     fn workflow(&self) -> Workflow {
+        let Checkpoint { venture, workflow_id, created_at, .. } = &self.checkpoint;
         Workflow {
-            venture: self.venture.clone(),
-            id: self.workflow_id.clone(),
+            venture: venture.clone(),
+            id: workflow_id.clone(),
             name: self.workflow_name.clone(),
             repo: self.repo.clone(),
-            created_at: self.created_at,
-            last_saved_at: self.created_at,
-            last_accessed_at: self.created_at,
+            created_at: *created_at,
+            last_saved_at: *created_at,
+            last_accessed_at: *created_at,
             checkpoint_count: 0,
             unnamed_count: 0,
             stored_bytes: 0,
@@ -86,31 +61,31 @@ impl NewCheckpoint<'_> {
 pub(super) fn store_checkpoint(
     context: &Context<'_>,
     tx: &mut dyn Tx,
-    new: &NewCheckpoint<'_>,
+    new: NewCheckpoint<'_>,
     unchanged: Unchanged,
 ) -> Result<SavedCheckpoint, Fault> {
-    let (venture, id) = (&new.venture, &new.workflow_id);
+    let vault = &context.settings.checkpoints.vault;
+    let Checkpoint { venture, workflow_id: id, .. } = &new.checkpoint;
     let existing = tx.lock_workflow(venture, id)?;
     if unchanged == Unchanged::Skip
         && let Some(latest) = tx.latest_checkpoint(venture, id)?
-        && latest.context_hash == new.context_hash
-        && latest.labels == new.labels
+        && latest.context_hash == new.checkpoint.context_hash
+        && latest.labels == new.checkpoint.labels
         // If the latest checkpoint is unreadable, the context is stored again.
-        && read_context(&context.settings.checkpoints.vault, tx, &latest).is_ok()
+        && read_context(vault, tx, &latest).is_ok()
     {
-        let warning = context.settings.checkpoints.vault.fallback_warning(tx)?;
+        let warning = vault.fallback_warning(tx)?;
         return Ok(SavedCheckpoint { checkpoint: latest, is_new: false, warning });
     }
     let is_new = existing.is_none();
     let mut workflow = existing.unwrap_or_else(|| new.workflow());
     retention::enforce_count_limit(context, tx, &mut workflow)?;
-    let vault = &context.settings.checkpoints.vault;
     let Next { place, packed, damaged } =
         pack_next(vault, tx, (venture, id), new.context).map_err(pack_fault)?;
     if let Some(damaged) = damaged {
         tx.set_checkpoint_status(damaged, CheckpointStatus::Corrupt)?;
     }
-    let mut checkpoint = Checkpoint { place, ..new.checkpoint() };
+    let mut checkpoint = Checkpoint { place, ..new.checkpoint };
     if context.must_free_space() {
         retention::free_disk_space(context, tx, &mut workflow, &checkpoint, packed.bytes.len())?;
     }
@@ -122,8 +97,8 @@ pub(super) fn store_checkpoint(
     checkpoint.stored_bytes = frame.size_bytes;
     retention::enforce_size_limit(context, tx, &mut workflow, &checkpoint)?;
     tx.insert_checkpoint(&checkpoint, &frame)?;
-    workflow.last_saved_at = workflow.last_saved_at.max(new.created_at);
-    workflow.last_accessed_at = workflow.last_accessed_at.max(new.created_at);
+    workflow.last_saved_at = workflow.last_saved_at.max(checkpoint.created_at);
+    workflow.last_accessed_at = workflow.last_accessed_at.max(checkpoint.created_at);
     workflow.checkpoint_count += 1;
     workflow.unnamed_count += u64::from(checkpoint.labels.name.is_none());
     workflow.stored_bytes += checkpoint.stored_bytes;

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::find::sealed_fault;
-use super::vault::{Owner, ReadFrameError};
+use super::vault::{Owner, ReadContextError};
 use crate::context::Context;
 use crate::operation::{Effect, Operation, params_as_input};
 
@@ -65,11 +65,9 @@ impl Operation for ResealCheckpoints {
                         output.leftover_blobs.push(name);
                     }
                 }
-                Err(ReadFrameError::Damaged(_) | ReadFrameError::Missing { .. }) => {
-                    output.damaged.push(checkpoint.id)
-                }
-                Err(ReadFrameError::Sealed { key_id }) => return Err(sealed_fault(&key_id)),
-                Err(ReadFrameError::Store(error)) => return Err(Fault::from(error)),
+                Err(ReadContextError::Sealed { key_id }) => return Err(sealed_fault(&key_id)),
+                Err(ReadContextError::Store(error)) => return Err(Fault::from(error)),
+                Err(_) => output.damaged.push(checkpoint.id),
             }
         }
         Ok(output)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use baton_checkpoint::SavedContext;
-use baton_core::checkpoint::{Labels, WorkflowId};
+use baton_core::checkpoint::{Checkpoint, CheckpointStatus, Labels, Place, WorkflowId};
 use baton_core::{Agent, CheckpointId, ErrorCode, Fault, Repo, SessionId, SessionStatus, Timestamp, Venture};
 use baton_store::{MAX_FRAME_BYTES, Tx};
 use schemars::JsonSchema;
@@ -96,18 +96,24 @@ impl Save {
 
     fn checkpoint(&self, workflow_id: WorkflowId, agent: Option<Agent>) -> NewCheckpoint<'_> {
         NewCheckpoint {
-            id: self.checkpoint_id,
-            venture: self.venture.clone(),
-            workflow_id,
+            checkpoint: Checkpoint {
+                id: self.checkpoint_id,
+                venture: self.venture.clone(),
+                workflow_id,
+                place: Place::FIRST,
+                status: CheckpointStatus::Active,
+                labels: self.params.metadata.clone().unwrap_or_default(),
+                session_id: self.params.agent_session_id,
+                agent,
+                created_at: self.saved_at,
+                context_bytes: self.context.text().len() as u64,
+                context_hash: self.context.hash(),
+                restores_size: self.context.had_size(),
+                stored_bytes: 0,
+            },
             workflow_name: self.workflow_name().map(str::to_owned),
             repo: self.params.repo.clone(),
-            labels: self.params.metadata.clone().unwrap_or_default(),
-            session_id: self.params.agent_session_id,
-            agent,
-            created_at: self.saved_at,
             context: self.context.text().as_bytes(),
-            context_hash: self.context.hash(),
-            restores_size: self.context.had_size(),
         }
     }
 }
@@ -204,7 +210,7 @@ impl Operation for SaveCheckpoint {
             Ok(recent.map(|workflow| workflow.id))
         })?;
         let unchanged = if save.params.force == Some(true) { Unchanged::Save } else { Unchanged::Skip };
-        store_checkpoint(context, tx, &save.checkpoint(workflow_id, agent), unchanged).map(output)
+        store_checkpoint(context, tx, save.checkpoint(workflow_id, agent), unchanged).map(output)
     }
 
     fn without_store(context: &Context<'_>, save: &Self::Input) -> Option<Result<Self::Output, Fault>> {

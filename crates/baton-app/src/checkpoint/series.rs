@@ -4,28 +4,7 @@ use baton_core::checkpoint::{Checkpoint, Place, WorkflowId};
 use baton_core::{CheckpointId, Venture};
 use baton_store::{FrameError, Packed, StoreError, Tx};
 
-use super::vault::{Owner, ReadFrameError, Vault};
-
-/// Reason why the context of a checkpoint could not be read.
-#[derive(Debug)]
-pub(super) enum ReadContextError {
-    /// A checkpoint of the chain is damaged.
-    Damaged { at: CheckpointId, problem: String },
-    /// The blob of a checkpoint of the chain is missing.
-    Missing { at: CheckpointId, name: String },
-    /// The key of an encrypted frame is not available.
-    Sealed { key_id: String },
-    /// A checkpoint of the chain does not exist.
-    Incomplete,
-    /// The store failed.
-    Store(StoreError),
-}
-
-impl From<StoreError> for ReadContextError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
+use super::vault::{Owner, ReadContextError, Vault};
 
 /// Reads the context of a checkpoint, as canonical JSON.
 pub(super) fn read_context(
@@ -97,15 +76,7 @@ fn read_place(
     let mut context: Option<Vec<u8>> = None;
     for stored in &chain {
         let owner = Owner { venture, workflow, checkpoint: stored.checkpoint_id };
-        let unpacked = vault.unpack(owner, stored, context.as_deref()).map_err(|error| match error {
-            ReadFrameError::Damaged(problem) => {
-                ReadContextError::Damaged { at: stored.checkpoint_id, problem }
-            }
-            ReadFrameError::Missing { name } => ReadContextError::Missing { at: stored.checkpoint_id, name },
-            ReadFrameError::Sealed { key_id } => ReadContextError::Sealed { key_id },
-            ReadFrameError::Store(error) => ReadContextError::Store(error),
-        })?;
-        context = Some(unpacked);
+        context = Some(vault.unpack(owner, stored, context.as_deref())?);
     }
     context.ok_or(ReadContextError::Incomplete)
 }

@@ -13,7 +13,7 @@ use serde_json::json;
 use super::find::{Wanted, corrupt_without_store, sealed_fault};
 use super::new_checkpoint::{NewCheckpoint, SavedCheckpoint, create_frame_fault};
 use super::save::SaveCheckpoint;
-use super::vault::{NewFrame, Owner, ReadFrameError, Vault};
+use super::vault::{NewFrame, Owner, ReadContextError, Vault};
 use crate::call::{Attachment, SpooledCall, SpooledContext};
 use crate::context::Context;
 use crate::operation::Operation;
@@ -93,10 +93,9 @@ impl Spooled {
             },
         };
         vault.unpack(Owner::of(&checkpoint), &frame, None).map_err(|error| match error {
-            ReadFrameError::Store(error) => error.into(),
-            ReadFrameError::Sealed { key_id } => sealed_fault(&key_id),
-            error @ ReadFrameError::Missing { .. } => damaged(&error.to_string()),
-            ReadFrameError::Damaged(problem) => damaged(&problem),
+            ReadContextError::Store(error) => error.into(),
+            ReadContextError::Sealed { key_id } => sealed_fault(&key_id),
+            error => damaged(&error.to_string()),
         })
     }
 }
@@ -166,11 +165,11 @@ pub(super) fn spool(context: &Context<'_>, new: NewCheckpoint<'_>) -> Result<Sav
     })?;
     let key = context.idempotency_key.map(ToString::to_string);
     if key.is_some()
-        && let Some(earlier) = spooled_request(context, key.as_deref(), new.context_hash)
+        && let Some(earlier) = spooled_request(context, key.as_deref(), new.checkpoint.context_hash)
     {
         return Ok(SavedCheckpoint { checkpoint: earlier.checkpoint(), is_new: true, warning: None });
     }
-    let mut checkpoint = new.checkpoint();
+    let mut checkpoint = new.checkpoint;
     let packed = vault
         .pack_whole(new.context)
         .map_err(|error| Fault::new(ErrorCode::Internal, "cannot compress the context").caused_by(error))?;

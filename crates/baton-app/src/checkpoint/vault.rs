@@ -116,27 +116,24 @@ pub(super) enum CreateFrameError {
     Store(#[from] StoreError),
 }
 
-/// Reason why a frame could not be read.
+/// Reason why the context of a checkpoint could not be read.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum ReadFrameError {
-    /// The stored bytes are damaged.
-    #[error("{0}")]
-    Damaged(String),
-    /// The blob of the frame is missing.
+pub(super) enum ReadContextError {
+    /// The stored bytes of a checkpoint are damaged.
+    #[error("{problem}")]
+    Damaged { at: CheckpointId, problem: String },
+    /// The blob of a checkpoint is missing.
     #[error("blob {name} is missing")]
-    Missing { name: String },
+    Missing { at: CheckpointId, name: String },
     /// The frame is encrypted and its key is not available.
     #[error("it is encrypted with key {key_id}, which is not available")]
     Sealed { key_id: String },
+    /// A checkpoint that the context is stored as a difference from does not exist.
+    #[error("a checkpoint that it is stored as a difference from is missing")]
+    Incomplete,
     /// The store failed; the frame may be intact.
     #[error(transparent)]
     Store(#[from] StoreError),
-}
-
-impl From<FrameError> for ReadFrameError {
-    fn from(error: FrameError) -> Self {
-        Self::Damaged(error.to_string())
-    }
 }
 
 /// Checkpoint of a frame. It is authenticated with the ciphertext, so a frame cannot be moved to another checkpoint.
@@ -154,6 +151,10 @@ impl<'a> Owner<'a> {
 
     fn associated(self) -> Vec<u8> {
         format!("baton checkpoint\n{}\n{}\n{}", self.venture, self.workflow, self.checkpoint).into_bytes()
+    }
+
+    fn damaged(self, problem: impl fmt::Display) -> ReadContextError {
+        ReadContextError::Damaged { at: self.checkpoint, problem: problem.to_string() }
     }
 }
 
@@ -290,11 +291,11 @@ impl Vault {
         owner: Owner<'_>,
         stored: &StoredFrame,
         base: Option<&[u8]>,
-    ) -> Result<Vec<u8>, ReadFrameError> {
+    ) -> Result<Vec<u8>, ReadContextError> {
         let bytes = self.opened(owner, &stored.frame)?;
         let size = usize::try_from(stored.context_bytes).unwrap_or(usize::MAX);
         let packed = Packed { encoding: stored.frame.encoding, bytes };
-        Ok(packed.unpack(base, size, stored.context_hash)?)
+        packed.unpack(base, size, stored.context_hash).map_err(|error| owner.damaged(error))
     }
 
     /// Encrypts a frame with the current key instead of its previous key or none.
@@ -303,12 +304,12 @@ impl Vault {
         tx: &mut dyn Tx,
         owner: Owner<'_>,
         frame: &Frame,
-    ) -> Result<Frame, ReadFrameError> {
+    ) -> Result<Frame, ReadContextError> {
         let packed = Packed { encoding: frame.encoding, bytes: self.opened(owner, frame)? };
         let new = self.create_frame(tx, owner, packed).map_err(|error| match error {
             CreateFrameError::Store(error) => error.into(),
             CreateFrameError::Refused { .. } => {
-                ReadFrameError::Sealed { key_id: frame.key_id.clone().unwrap_or_default() }
+                ReadContextError::Sealed { key_id: frame.key_id.clone().unwrap_or_default() }
             }
         })?;
         Ok(new.frame)
@@ -323,44 +324,48 @@ impl Vault {
     }
 
     /// Returns the packed bytes of a frame, verified and decrypted.
-    fn opened(&self, owner: Owner<'_>, frame: &Frame) -> Result<Vec<u8>, ReadFrameError> {
-        let bytes = self.fetch(frame)?;
+    fn opened(&self, owner: Owner<'_>, frame: &Frame) -> Result<Vec<u8>, ReadContextError> {
+        let bytes = self.fetch(owner, frame)?;
         if Sha256Hash::of(&bytes) != frame.hash {
-            return Err(ReadFrameError::Damaged("the stored bytes do not have the recorded hash".into()));
+            return Err(owner.damaged("the stored bytes do not have the recorded hash"));
         }
         let Some(key_id) = &frame.key_id else { return Ok(bytes) };
         match open(&self.sealing(|| Ok(true))?, owner, &bytes, key_id) {
             // Another process may have created the key since the keys were obtained.
-            Err(ReadFrameError::Sealed { .. }) => open(&self.obtain_keys(true), owner, &bytes, key_id),
+            Err(ReadContextError::Sealed { .. }) => open(&self.obtain_keys(true), owner, &bytes, key_id),
             opened => opened,
         }
     }
 
-    fn fetch(&self, frame: &Frame) -> Result<Vec<u8>, ReadFrameError> {
+    fn fetch(&self, owner: Owner<'_>, frame: &Frame) -> Result<Vec<u8>, ReadContextError> {
         match &frame.body {
             FrameBody::Row(bytes) => Ok(bytes.clone()),
             FrameBody::Blob(name) => {
                 let blobs = self.blobs.as_ref().ok_or_else(|| {
-                    ReadFrameError::Damaged(format!(
-                        "the frame is in blob {name}, but there is no blob folder"
-                    ))
+                    owner.damaged(format!("the frame is in blob {name}, but there is no blob folder"))
                 })?;
-                blobs.get(name)?.ok_or_else(|| ReadFrameError::Missing { name: name.clone() })
+                let missing = || ReadContextError::Missing { at: owner.checkpoint, name: name.clone() };
+                blobs.get(name)?.ok_or_else(missing)
             }
         }
     }
 }
 
-fn open(sealing: &Sealing, owner: Owner<'_>, sealed: &[u8], key_id: &str) -> Result<Vec<u8>, ReadFrameError> {
+fn open(
+    sealing: &Sealing,
+    owner: Owner<'_>,
+    sealed: &[u8],
+    key_id: &str,
+) -> Result<Vec<u8>, ReadContextError> {
     let ring = match sealing {
         Sealing::Sealed(ring) | Sealing::Plain(Some(ring)) => ring,
         Sealing::Plain(None) | Sealing::Fallback { .. } | Sealing::Refused { .. } => {
-            return Err(ReadFrameError::Sealed { key_id: key_id.to_owned() });
+            return Err(ReadContextError::Sealed { key_id: key_id.to_owned() });
         }
     };
     ring.open(sealed, &owner.associated()).map_err(|error| match error {
-        SealError::UnknownKey { key_id } => ReadFrameError::Sealed { key_id: key_id.to_string() },
-        SealError::NotSealed | SealError::Damaged => ReadFrameError::Damaged(error.to_string()),
+        SealError::UnknownKey { key_id } => ReadContextError::Sealed { key_id: key_id.to_string() },
+        SealError::NotSealed | SealError::Damaged => owner.damaged(error),
     })
 }
 
