@@ -118,6 +118,15 @@ pub struct HookOutput {
     pub hook_specific_output: Option<HookSpecificOutput>,
 }
 
+impl HookOutput {
+    /// Returns the response that adds a text to the agent's context; empty without a text.
+    pub(super) fn adding(event: HookEvent, additional_context: String) -> Self {
+        let hook_event_name = event.wire_name().to_owned();
+        let output = HookSpecificOutput { hook_event_name, additional_context };
+        Self { hook_specific_output: Some(output).filter(|output| !output.additional_context.is_empty()) }
+    }
+}
+
 /// Response for one event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -362,13 +371,7 @@ fn start_session(
         return Ok(HookOutput::default());
     }
     let bundle = start_bundle(context, tx, &session, scope)?;
-    let output = HookSpecificOutput {
-        hook_event_name: HookEvent::SessionStart.wire_name().to_owned(),
-        additional_context: bundle.text,
-    };
-    Ok(HookOutput {
-        hook_specific_output: Some(output).filter(|output| !output.additional_context.is_empty()),
-    })
+    Ok(HookOutput::adding(HookEvent::SessionStart, bundle.text))
 }
 
 /// Acknowledges a handoff of the same repository for a session that continues its work. Returns false if it was
@@ -426,13 +429,6 @@ fn start_of(params: &HookParams) -> Result<StartSessionParams, Fault> {
         (None, Some(client)) => agent_named(client.as_str())?,
         (None, None) => agent_named("agent")?,
     };
-    let repo = match &params.repo {
-        Some(repo) => repo.clone(),
-        None => params.cwd.as_deref().and_then(Repo::of_folder).ok_or_else(|| {
-            Fault::new(ErrorCode::InvalidRequest, "neither `repo` nor a usable `cwd` is given")
-                .hint("send repo as owner/name")
-        })?,
-    };
     Ok(StartSessionParams {
         schema_version: None,
         agent,
@@ -441,7 +437,7 @@ fn start_of(params: &HookParams) -> Result<StartSessionParams, Fault> {
         client_session_id: params.session_id.clone(),
         host: params.host.clone(),
         venture: params.venture.clone(),
-        repo,
+        repo: repo_of(params.repo.as_ref(), params.cwd.as_deref())?,
         checkout_repo: None,
         track: params.track,
         issue_number: None,
@@ -449,6 +445,14 @@ fn start_of(params: &HookParams) -> Result<StartSessionParams, Fault> {
         commit_sha: params.commit_sha.clone(),
         meta: None,
         include_context: None,
+    })
+}
+
+/// Returns the given repository, or the one of a folder.
+pub(super) fn repo_of(repo: Option<&Repo>, folder: Option<&str>) -> Result<Repo, Fault> {
+    repo.cloned().or_else(|| folder.and_then(Repo::of_folder)).ok_or_else(|| {
+        Fault::new(ErrorCode::InvalidRequest, "neither `repo` nor a usable `cwd` is given")
+            .hint("send repo as owner/name")
     })
 }
 

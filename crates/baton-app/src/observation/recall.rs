@@ -7,7 +7,7 @@ use baton_core::{Fault, NoteKind, Repo, Session, Venture};
 use baton_observation::{HookEvent, files_of};
 use baton_store::{RecallFilter, Tx};
 
-use super::hook::{HookOutput, HookParams, HookSpecificOutput};
+use super::hook::{HookOutput, HookParams};
 use crate::context::Context;
 use crate::recall::{
     FileHistory, Find, HistoryScope, Loader, RankedDocument, changed_files, file_history, rank_documents,
@@ -44,12 +44,9 @@ pub(super) fn related_items(
             repo: Some(repo.clone()),
             ..RecallFilter::default()
         },
-        similar_to: None,
-        nearby: Nearby {
-            branch: params.branch.as_ref().map(|branch| branch.as_str().to_owned()),
-            ..Nearby::default()
-        },
+        nearby: Nearby { branch: params.branch.clone().map(Into::into), ..Nearby::default() },
         limit: MAX_MATCHES,
+        ..Find::default()
     };
     let now = context.now;
     let (_, _, mut found) =
@@ -93,7 +90,8 @@ pub(super) fn at_prompt(
         return Ok(HookOutput::default());
     }
     let heading = "Baton: records of earlier work that match this request, for reference:";
-    Ok(response(HookEvent::UserPromptSubmit, format!("{heading}\n{}", lines.join("\n"))))
+    let context = format!("{heading}\n{}", lines.join("\n"));
+    Ok(HookOutput::adding(HookEvent::UserPromptSubmit, context))
 }
 
 /// Returns the line about a file that is about to be edited; nothing if no other session worked on it.
@@ -115,7 +113,7 @@ pub(super) fn before_edit(
     if !tx.show_item(session.id, &format!("file:{path}"))? {
         return Ok(HookOutput::default());
     }
-    Ok(response(HookEvent::PreToolUse, line))
+    Ok(HookOutput::adding(HookEvent::PreToolUse, line))
 }
 
 /// Returns the file that a tool is about to edit.
@@ -147,10 +145,4 @@ fn file_line(history: &FileHistory, own: &Session) -> Option<String> {
     }
     parts.extend(note.map(|note| format!("decision: {} [{}]", note.text, note.id)));
     if parts.is_empty() { None } else { Some(format!("Baton: {}: {}.", history.path, parts.join("; "))) }
-}
-
-fn response(event: HookEvent, context: String) -> HookOutput {
-    let output =
-        HookSpecificOutput { hook_event_name: event.wire_name().to_owned(), additional_context: context };
-    HookOutput { hook_specific_output: Some(output) }
 }

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::capture::clean_name;
-use super::hook::{HookParams, agent_named, prompt_text};
+use super::hook::{HookParams, agent_named, prompt_text, repo_of};
 use super::imported::{self, NewSession, Period, redact_items};
 use super::raw::error_response;
 use super::repair::repair;
@@ -176,11 +176,7 @@ fn tuple_of(params: &ImportTranscriptParams, venture: Venture) -> Result<Session
         Some(agent) => agent.clone(),
         None => agent_named(params.client.as_str())?,
     };
-    let repo =
-        params.repo.clone().or_else(|| params.cwd.as_deref().and_then(Repo::of_folder)).ok_or_else(|| {
-            Fault::new(ErrorCode::InvalidRequest, "neither `repo` nor a usable `cwd` is given")
-                .hint("send repo as owner/name")
-        })?;
+    let repo = repo_of(params.repo.as_ref(), params.cwd.as_deref())?;
     let client_session_id = Some(params.client_session_id.clone());
     Ok(SessionTuple { agent, venture, repo, track: None, client_session_id })
 }
