@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use baton_core::checkpoint::{CheckpointStatus, WorkflowId};
 use baton_core::{CheckpointId, SessionId, Timestamp, Venture};
-use baton_store::{BlobFolder, Durability, Pending, Store, StoreError, Tx};
+use baton_store::{BlobFolder, Durability, Pending, PurgedItems, Store, StoreError, Tx};
 
 /// Effects of one call. Clones share them.
 #[derive(Debug, Clone, Default)]
@@ -82,6 +82,12 @@ impl CallEffects {
     /// Records a blob that no row refers to once this transaction is committed.
     pub(crate) fn unreferenced_blob(&self, name: String) {
         self.lock().unreferenced.push(name);
+    }
+
+    /// Records the blobs of purged queue items and returns the number of items.
+    pub(crate) fn purged(&self, purged: PurgedItems) -> u64 {
+        self.lock().unreferenced.extend(purged.blobs);
+        purged.count
     }
 
     /// Records a checkpoint that is deleted once this transaction is committed.

@@ -81,8 +81,7 @@ impl Operation for Cleanup {
         let keys_deleted = tx.delete_expired_keys(now, BATCH)?;
         let settled_before = now.minus(context.settings.observations.raw_retention);
         let purged = tx.purge_queue(QueueStatus::Done, settled_before, BATCH)?;
-        let raw_outputs_dropped = purged.count;
-        purged.blobs.into_iter().for_each(|blob| context.effects.unreferenced_blob(blob));
+        let raw_outputs_dropped = context.effects.purged(purged);
         let checkpoints_dropped = apply_retention(context, tx)?;
         let blobs_removed = remove_orphans(context, tx)?;
         if let Some(outbox) = &context.settings.checkpoints.outbox {

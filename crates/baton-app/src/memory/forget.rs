@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use baton_core::observation::TurnId;
 use baton_core::recall::ItemKind;
 use baton_core::{ErrorCode, Fault, NoteId, ObservationId, Repo, SessionId, Since, Venture};
-use baton_store::{ForgetFilter, PurgedItems, Tx};
+use baton_store::{ForgetFilter, Tx};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -180,9 +180,9 @@ impl Forgetting<'_> {
 
     /// Deletes up to a batch of the items that match.
     fn matching(&mut self, tx: &mut dyn Tx, filter: &ForgetFilter) -> Result<(), Fault> {
-        let purged = tx.forget_raw(filter, BATCH)?;
-        let mut left = BATCH.saturating_sub(u32::try_from(purged.count).unwrap_or(BATCH));
-        self.purged(purged);
+        let purged = self.context.effects.purged(tx.forget_raw(filter, BATCH)?);
+        let mut left = BATCH.saturating_sub(u32::try_from(purged).unwrap_or(BATCH));
+        self.output.forgotten.raw_outputs += purged;
         for kind in KINDS {
             let mut loader = Loader::default();
             for id in tx.forgettable(kind, filter, left)? {
@@ -198,11 +198,6 @@ impl Forgetting<'_> {
             tx.forget_file_versions(filter)?;
         }
         Ok(())
-    }
-
-    fn purged(&mut self, purged: PurgedItems) {
-        self.output.forgotten.raw_outputs += purged.count;
-        purged.blobs.into_iter().for_each(|blob| self.context.effects.unreferenced_blob(blob));
     }
 
     /// Deletes one item.
@@ -286,12 +281,11 @@ impl Forgetting<'_> {
     }
 
     fn raw_output(&mut self, tx: &mut dyn Tx, queue_id: i64) -> Result<(), Fault> {
-        if self.output.dry_run {
-            self.output.forgotten.raw_outputs += u64::from(tx.queue_raw(queue_id)?.is_some());
+        self.output.forgotten.raw_outputs += if self.output.dry_run {
+            u64::from(tx.queue_raw(queue_id)?.is_some())
         } else {
-            let purged = tx.forget_queue_item(queue_id)?;
-            self.purged(purged);
-        }
+            self.context.effects.purged(tx.forget_queue_item(queue_id)?)
+        };
         Ok(())
     }
 }

@@ -219,9 +219,7 @@ impl Operation for PurgeQueue {
         // Includes items that were completed or failed in the current millisecond.
         let before = Timestamp::from_millis(context.now.as_millis() + 1)
             .minus(std::time::Duration::from_secs(hours * 3_600));
-        let purged = tx.purge_queue(status, before, PURGE_BATCH)?;
-        let count = purged.count;
-        purged.blobs.into_iter().for_each(|blob| context.effects.unreferenced_blob(blob));
-        Ok(PurgeQueueOutput { purged: count, more: count == u64::from(PURGE_BATCH) })
+        let purged = context.effects.purged(tx.purge_queue(status, before, PURGE_BATCH)?);
+        Ok(PurgeQueueOutput { purged, more: purged == u64::from(PURGE_BATCH) })
     }
 }
