@@ -38,7 +38,7 @@ impl WorkQueue {
                 None
             });
             let closing = found.as_deref().and_then(private);
-            self.write(move |tx| tx.complete_turn(id, closing.as_deref()))?;
+            self.write(move |tx| Ok(tx.complete_turn(id, closing.as_deref())?))?;
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use baton_core::{Fault, ObservationId, SessionId, Timestamp, Ulid};
 use baton_llm::{Compression, Price, Summarization, TokenUsage};
 use baton_observation::{ToolUse, redact_observation};
 use baton_store::{
-    DailyUsage, Durability, NewSummary, QueueClaim, QueueItem, QueueRelease, RawOutput, StoreError,
+    DailyUsage, Durability, QueueClaim, QueueItem, QueueRelease, RawOutput, StoreError,
     SummaryClaim, Tx,
 };
 
@@ -94,12 +94,10 @@ impl WorkQueue {
 
     pub(super) fn write<T: Send + 'static>(
         &self,
-        mut work: impl FnMut(&mut dyn Tx) -> Result<T, StoreError> + Send + 'static,
+        work: impl FnMut(&mut dyn Tx) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, Fault> {
-        self.app
-            .store()
-            .write_blocking(Durability::Full, move |tx| work(tx).map_err(Fault::from))
-            .inspect_err(|fault| self.app.shared.store_errors.count(fault))
+        let written = self.app.store().write_blocking(Durability::Full, work);
+        written.inspect_err(|fault| self.app.shared.store_errors.count(fault))
     }
 
     pub(super) fn read<T: Send + 'static>(
@@ -151,7 +149,7 @@ impl WorkQueue {
         compressor: &dyn baton_llm::Compressor,
     ) -> Result<(), Fault> {
         let spent = usage_of(&provenance(compressor, "", usage), self.app.now(), self.price());
-        self.write(move |tx| record_usage(tx, session, spent.as_ref()))
+        self.write(move |tx| Ok(record_usage(tx, session, spent.as_ref())?))
     }
 
     /// Reads the tool use of a claimed item. For a model, adds the turn of the tool use.
@@ -166,16 +164,14 @@ impl WorkQueue {
     }
 
     fn stored_tool_use(&self, claimed: &Claimed) -> Result<ToolUse, Fault> {
-        let blobs = self.app.settings().checkpoints.vault.blobs();
-        if let Some(bytes) = &claimed.item.raw_output {
-            return tool_use(&claimed.item, RawOutput::Row(bytes.clone()), blobs, Extent::Excerpt)
-                .map_err(Fault::from);
-        }
         let id = claimed.item.id;
-        let raw = self.read(move |tx| tx.queue_raw(id).map_err(Fault::from))?;
-        let raw = raw
-            .ok_or_else(|| Fault::from(StoreError::corrupt("pending_queue", "the item no longer exists")))?;
-        tool_use(&claimed.item, raw, blobs, Extent::Excerpt).map_err(Fault::from)
+        let raw = match &claimed.item.raw_output {
+            Some(bytes) => Some(RawOutput::Row(bytes.clone())),
+            None => self.read(move |tx| Ok(tx.queue_raw(id)?))?,
+        };
+        let raw = raw.ok_or_else(|| StoreError::corrupt("pending_queue", "the item no longer exists"))?;
+        let blobs = self.app.settings().checkpoints.vault.blobs();
+        Ok(tool_use(&claimed.item, raw, blobs, Extent::Excerpt)?)
     }
 
     /// Creates the observation of a claimed item, to be stored with [`Self::finish`].
@@ -244,7 +240,7 @@ impl WorkQueue {
     pub fn release(&self, claimed: &Claimed, mut release: QueueRelease) -> Result<bool, Fault> {
         release.error = release.error.map(|error| baton_secrets::redact(&error).into_owned());
         let (id, fence) = (claimed.item.id, claimed.item.fence);
-        self.write(move |tx| tx.release_queue_item(id, fence, &release))
+        self.write(move |tx| Ok(tx.release_queue_item(id, fence, &release)?))
     }
 
     /// Marks a claimed item as failed and records the token usage. Returns false if the claim has been superseded.
@@ -262,7 +258,7 @@ impl WorkQueue {
         let (provenance, price) = (provenance(compressor, "", usage), self.price());
         self.write(move |tx| {
             record_usage(tx, session, usage_of(&provenance, now, price).as_ref())?;
-            tx.fail_queue_item(id, fence, &error, now)
+            Ok(tx.fail_queue_item(id, fence, &error, now)?)
         })
     }
 
@@ -270,7 +266,7 @@ impl WorkQueue {
     pub fn claim_summary(&self) -> Result<Option<SummaryJob>, Fault> {
         let now = self.app.now();
         let lease_until = now.plus(self.app.settings().observations.lease);
-        let claimed = self.write(move |tx| tx.claim_summaries(now, lease_until, 1))?;
+        let claimed = self.write(move |tx| Ok(tx.claim_summaries(now, lease_until, 1)?))?;
         let Some(claim) = claimed.into_iter().next() else { return Ok(None) };
         let session = claim.session_id;
         self.complete_turns(session)?;
@@ -278,7 +274,7 @@ impl WorkQueue {
         if input.pending.is_empty() {
             return Ok(Some(SummaryJob { claim, input }));
         }
-        self.write(move |tx| tx.postpone_summary(&claim, Some(now.plus(PENDING_DELAY)), ""))?;
+        self.write(move |tx| Ok(tx.postpone_summary(&claim, Some(now.plus(PENDING_DELAY)), "")?))?;
         Ok(None)
     }
 
@@ -290,7 +286,7 @@ impl WorkQueue {
         error: &str,
     ) -> Result<bool, Fault> {
         let (claim, error) = (job.claim.clone(), baton_secrets::redact(error).into_owned());
-        self.write(move |tx| tx.postpone_summary(&claim, until, &error))
+        self.write(move |tx| Ok(tx.postpone_summary(&claim, until, &error)?))
     }
 
     /// Stores a summary; `None` means that there is nothing new to summarize. Returns false if the claim has been
@@ -308,20 +304,22 @@ impl WorkQueue {
         };
         let made = made.map(new_summary).filter(|made| !made.says_nothing_new());
         let app = self.app.clone();
-        let work = move |tx: &mut dyn Tx| {
+        self.write(move |tx| {
             let kept = match &made {
                 None => tx.postpone_summary(&claim, None, "")?,
-                Some(made) => store_summary(tx, &claim, made, usage_of(&made.stored.provenance, now, price))?,
+                Some(made) => {
+                    let usage = usage_of(&made.stored.provenance, now, price);
+                    record_usage(tx, claim.session_id, usage.as_ref())?;
+                    tx.keep_summary(claim.session_id, made, Some(claim.fence))?
+                }
             };
             if made.is_some() && !kept {
                 // Another summary was stored in the meantime.
                 tx.request_summary(claim.session_id, now, now)?;
             }
             refresh_handoff(app.settings(), tx, claim.session_id)?;
-            Ok::<_, Fault>(kept)
-        };
-        let stored = self.app.store().write_blocking(Durability::Full, work);
-        stored.inspect_err(|fault| self.app.shared.store_errors.count(fault))
+            Ok(kept)
+        })
     }
 
     /// Returns when there is work next: the earliest due time of an item or summary, or expiry of a lease.
@@ -341,18 +339,6 @@ impl WorkQueue {
         let day = self.app.now().day();
         self.read(move |tx| Ok(tx.spent_on(&day)?.tokens))
     }
-}
-
-/// Stores a summary and its token usage. Returns false if the claim has been superseded or another summary was stored in
-/// the meantime.
-fn store_summary(
-    tx: &mut dyn Tx,
-    claim: &SummaryClaim,
-    made: &NewSummary,
-    usage: Option<DailyUsage>,
-) -> Result<bool, StoreError> {
-    record_usage(tx, claim.session_id, usage.as_ref())?;
-    tx.keep_summary(claim.session_id, made, Some(claim.fence))
 }
 
 /// Adds the usage of a model call to its day and its session.
