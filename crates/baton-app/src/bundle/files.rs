@@ -110,9 +110,9 @@ fn add_matches(
             repo: Some(request.repo.clone()),
             ..RecallFilter::default()
         },
-        similar_to: None,
         nearby: Nearby { branch: request.branch.map(str::to_owned), ..Nearby::default() },
         limit: MAX_MATCHES,
+        ..Find::default()
     };
     let (query, corpus, found) = rank_documents(tx, &asked, latest.captured_at)?;
     let kind_of = |found: &RankedDocument| match found.document.kind {

@@ -2,22 +2,22 @@
 
 use std::collections::HashMap;
 
-use baton_core::observation::{Turn, TurnStatus, is_interruption, user_request};
+use baton_core::observation::{TurnStatus, is_interruption, user_request};
 use baton_core::recall::{ItemKind, MarkKind, Nearby};
 use baton_core::task::TaskStatus;
 use baton_core::{
-    Agent, Fault, Handoff, HandoffAuthor, HandoffFields, NoteKind, Repo, Session, SessionId, SessionTuple,
-    Track, Venture, estimate_tokens, one_line,
+    Agent, Fault, Handoff, HandoffAuthor, HandoffFields, NoteKind, Repo, Session, SessionId, Track,
+    Venture, estimate_tokens, one_line,
 };
-use baton_store::{MarkFilter, NoteFilter, ObservationFilter, Page, TaskFilter, Tx, WorkflowFilter};
+use baton_store::{MarkFilter, NoteFilter, Page, TaskFilter, Tx, WorkflowFilter};
 
 use super::files;
 use super::layout::{Bundle, BundleLimits, BundleLine, BundleParts, Section, lay_out};
 use crate::context::Context;
 use crate::memory::hidden_items;
-use crate::observation::automatic_content;
+use crate::observation::{automatic_content, workflow_of};
 use crate::recall::{Loader, kind_of};
-use crate::session::{latest_handoffs, other_sessions};
+use crate::session::{changed_files, latest_handoffs, other_sessions};
 
 /// Maximum number of recent sessions that are read.
 const MAX_SESSIONS: u32 = 12;
@@ -25,8 +25,6 @@ const MAX_SESSIONS: u32 = 12;
 const MAX_SUMMARIES: usize = 5;
 /// Maximum number of other agents.
 const MAX_AGENTS: usize = 5;
-/// Number of latest observations of another agent that are searched for its files.
-const OBSERVATIONS_OF_AGENT: u32 = 30;
 /// Maximum number of files that are listed for another agent.
 const FILES_OF_AGENT: usize = 3;
 /// Maximum number of notes.
@@ -332,15 +330,7 @@ fn add_agents(
     let mut others = other_sessions(context, tx, request.venture, request.repo, own)?;
     others.retain(|session| own.is_some() || request.agent.is_none_or(|agent| *agent != session.tuple.agent));
     for session in others.iter().take(MAX_AGENTS) {
-        let filter = ObservationFilter { session_id: Some(session.id), ..ObservationFilter::default() };
-        let mut files: Vec<String> = Vec::new();
-        for observation in tx.files_of_observations(&filter, Page::first(OBSERVATIONS_OF_AGENT))? {
-            for file in observation.files_touched {
-                if files.len() < FILES_OF_AGENT && !files.contains(&file) {
-                    files.push(file);
-                }
-            }
-        }
+        let files = changed_files(tx, session.id, FILES_OF_AGENT)?;
         let branch = session.facts.branch.as_ref().map_or_else(String::new, |branch| format!(" on {branch}"));
         let edits = if files.is_empty() { String::new() } else { format!(", edits {}", files.join(", ")) };
         let text = format!("{}{branch}{edits}", session.tuple.agent);
@@ -382,8 +372,7 @@ fn add_notes(
         ventures: Some(vec![request.venture.clone()]),
         repo: Some(request.repo.clone()),
         session_id: own.map(|session| session.id),
-        kind: None,
-        file: None,
+        ..NoteFilter::default()
     };
     let notes = tx.notes(&filter, Page::first(MAX_NOTES))?;
     let mut branches = HashMap::new();
@@ -419,9 +408,8 @@ fn unmerged_label(nearby: &Nearby, repo: &Repo, branch: Option<&str>) -> String 
 fn add_own_chat(tx: &mut dyn Tx, session: &Session, parts: &mut BundleParts) -> Result<(), Fault> {
     const MAX_TURNS: u32 = 200;
     let turns = tx.turns(session.id, None, MAX_TURNS)?;
-    let describe = |turn: &Turn| turn.prompt.clone();
     if let Some(first) = turns.last().filter(|turn| !turn.prompt.is_empty()) {
-        parts.lines.push(line(Section::Goal, first.id, describe(first)));
+        parts.lines.push(line(Section::Goal, first.id, first.prompt.as_str()));
     }
     for turn in turns.iter().take(3) {
         let text = match (&turn.closing, turn.status) {
@@ -434,9 +422,8 @@ fn add_own_chat(tx: &mut dyn Tx, session: &Session, parts: &mut BundleParts) -> 
         let decisions = stored.summary.key_decisions.into_iter();
         parts.lines.extend(decisions.map(|decision| line(Section::Decided, session.id, decision)));
     }
-    let SessionTuple { venture, .. } = &session.tuple;
-    let workflow = crate::observation::workflow_of(session)?;
-    if let Some(checkpoint) = tx.latest_checkpoint(venture, &workflow)? {
+    let workflow = workflow_of(session)?;
+    if let Some(checkpoint) = tx.latest_checkpoint(&session.tuple.venture, &workflow)? {
         let text = format!(
             "Checkpoint of this chat before compaction: workflow_checkpoint_load {workflow} ({} bytes)",
             checkpoint.context_bytes

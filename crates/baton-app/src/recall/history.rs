@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use baton_core::recall::{ItemKind, Nearby, terms};
+use baton_core::recall::{ItemKind, terms};
 use baton_core::{Fault, ObservationId, Repo, SessionId, Sha256Hash, Timestamp, Venture, one_line};
 use baton_store::{FileOf, NoteFilter, ObservationFilter, Page, RecallFilter, Tx};
 use schemars::JsonSchema;
@@ -227,9 +227,8 @@ pub(crate) fn command_history(
             kind: Some(ItemKind::Observation),
             ..RecallFilter::default()
         },
-        similar_to: None,
-        nearby: Nearby::default(),
         limit: MAX_MATCHES,
+        ..Find::default()
     };
     let (_, _, found) = rank_documents(tx, &asked, now)?;
     let matching = found.iter().map(|found| &found.document).filter(|document| {

@@ -17,6 +17,7 @@ pub use end::{EndSession, EndSessionOutput, EndSessionParams};
 pub use heartbeat::{Heartbeat, HeartbeatOutput, HeartbeatParams};
 pub use history::{SessionHistory, SessionHistoryOutput, SessionHistoryParams};
 pub use list::{ListSessions, ListSessionsOutput, ListSessionsParams};
+pub(crate) use overview::changed_files;
 pub use overview::{
     Attention, AttentionKind, LiveSession, SessionOverview, SessionOverviewOutput, SessionOverviewParams,
     SharedFile,

@@ -181,7 +181,7 @@ fn live_session(context: &Context<'_>, tx: &mut dyn Tx, session: Session) -> Res
         }
     });
     let is_stale = session.is_stale(context.now, &context.settings.liveness);
-    let files_changed = files_changed(tx, session.id)?;
+    let files_changed = changed_files(tx, session.id, MAX_FILES)?;
     let Session { id, tuple, facts, created_at, last_heartbeat_at, .. } = session;
     Ok(LiveSession {
         id,
@@ -200,12 +200,13 @@ fn live_session(context: &Context<'_>, tx: &mut dyn Tx, session: Session) -> Res
     })
 }
 
-fn files_changed(tx: &mut dyn Tx, session_id: SessionId) -> Result<Vec<String>, Fault> {
-    let filter = ObservationFilter { session_id: Some(session_id), ..ObservationFilter::default() };
+/// Returns the files that the latest tool uses of a session changed.
+pub(crate) fn changed_files(tx: &mut dyn Tx, id: SessionId, most: usize) -> Result<Vec<String>, Fault> {
+    let filter = ObservationFilter { session_id: Some(id), ..ObservationFilter::default() };
     let mut files: Vec<String> = Vec::new();
-    for observation in tx.observations(&filter, Page::first(OBSERVATIONS_OF_SESSION))? {
-        for file in observation.compressed.files_touched {
-            if files.len() < MAX_FILES && !files.contains(&file) {
+    for observation in tx.files_of_observations(&filter, Page::first(OBSERVATIONS_OF_SESSION))? {
+        for file in observation.files_touched {
+            if files.len() < most && !files.contains(&file) {
                 files.push(file);
             }
         }
