@@ -45,11 +45,11 @@ pub use outbox::{Outbox, OutboxEntry, Replay, ReplayLimits, ReplayResult, Spoole
 pub use page::Page;
 pub use raw::{MAX_RAW_BYTES, RawPacker, RawReader, pack_raw, place_raw, unpack_raw, unpacked_size};
 pub use rows::{
-    Acknowledgement, DailyUsage, FileOf, ForgetFilter, Frame, FrameBody, HandoffFilter,
-    MarkFilter, MatchPlan, NewQueueItem, NewSummary, NoteFilter, ObservationFiles, ObservationFilter,
-    PendingItem, PurgedItems, QueueClaim, QueueItem, QueueRelease, RawOutput, RecallFilter, RequestFilter,
-    RequestPage, SeriesMember, SessionCounts, SessionFilter, Spent, StoredFrame, StoredSummary, SummaryClaim,
-    TaskFilter, TimelinePosition, TurnEnd, TurnStarts, WorkflowFilter,
+    Acknowledgement, DailyUsage, FileOf, ForgetFilter, Frame, FrameBody, HandoffFilter, MarkFilter,
+    MatchPlan, NewQueueItem, NewSummary, NoteFilter, ObservationFiles, ObservationFilter, PendingItem,
+    PurgedItems, QueueClaim, QueueItem, QueueRelease, RawOutput, RecallFilter, RequestFilter, RequestPage,
+    SeriesMember, SessionCounts, SessionFilter, Spent, StoredFrame, StoredSummary, SummaryClaim, TaskFilter,
+    TimelinePosition, TurnEnd, TurnStarts, WorkflowFilter,
 };
 pub use seal::{
     KeyId, KeyIdError, KeyRing, NONCE_BYTES, NoRandomness, SEAL_OVERHEAD_BYTES, SealError, SecretKey,

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::sync::Arc;
 use std::time::Duration;
 
-use baton_app::id::{FindIds, FindIdsParams};
+use baton_app::id::FindIds;
 use baton_app::observation::{Hook, Intake, Report};
 use baton_app::{
     AnyOperation, App, Attachment, Call, Clock, Face, KeyUse, Operation, Reply, RequestLog, Settings,
@@ -242,7 +242,7 @@ impl Backend {
         if let Value::Object(map) = &mut params {
             map.retain(|_, value| !value.is_null());
             short_id::complete(map, |short| {
-                self.call::<FindIds>(&FindIdsParams { prefix: short.as_str().to_owned() }, None)
+                self.call::<FindIds>(&FindIds { prefix: short.as_str().to_owned() }, None)
                     .map(|(found, _)| found)
             })?;
         }

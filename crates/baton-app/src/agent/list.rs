@@ -8,14 +8,10 @@ use serde::{Deserialize, Serialize};
 use crate::context::Context;
 use crate::operation::{Effect, Operation, RequestFormat};
 
-/// Lists the connections of agents.
-#[derive(Debug)]
-pub struct ListAgents;
-
 /// What to check.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ListAgentsParams {
+pub struct ListAgents {
     /// Also start the MCP server as agents do, and ask Codex whether it trusts the hooks. Takes a few seconds.
     /// Defaults to false.
     pub probe: Option<bool>,
@@ -70,7 +66,7 @@ impl Operation for ListAgents {
         event and what is wrong with the connection.";
     const EFFECT: Effect = Effect::Read;
     const REQUEST: RequestFormat = RequestFormat { is_slow: true, ..RequestFormat::STRICT };
-    type Params = ListAgentsParams;
+    type Params = Self;
     type Input = ListAgentsOutput;
     type Output = ListAgentsOutput;
 

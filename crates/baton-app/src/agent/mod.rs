@@ -2,4 +2,4 @@
 
 mod list;
 
-pub use list::{AgentConnection, ListAgents, ListAgentsOutput, ListAgentsParams, McpServerState};
+pub use list::{AgentConnection, ListAgents, ListAgentsOutput, McpServerState};

@@ -6,8 +6,8 @@ use baton_core::observation::{TurnStatus, is_interruption, user_request};
 use baton_core::recall::{ItemKind, MarkKind, Nearby};
 use baton_core::task::TaskStatus;
 use baton_core::{
-    Agent, Fault, Handoff, HandoffAuthor, HandoffFields, NoteKind, Repo, Session, SessionId, Track,
-    Venture, estimate_tokens, one_line,
+    Agent, Fault, Handoff, HandoffAuthor, HandoffFields, NoteKind, Repo, Session, SessionId, Track, Venture,
+    estimate_tokens, one_line,
 };
 use baton_store::{MarkFilter, NoteFilter, Page, TaskFilter, Tx, WorkflowFilter};
 

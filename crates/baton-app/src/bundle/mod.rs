@@ -8,4 +8,4 @@ mod read;
 
 pub(crate) use gather::{BundleRequest, BundleScope, build};
 pub(crate) use layout::{Bundle, BundleLimits};
-pub use read::{ReadContext, ReadContextOutput, ReadContextParams};
+pub use read::{ReadContext, ReadContextOutput};

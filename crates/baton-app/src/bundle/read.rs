@@ -18,13 +18,9 @@ const MAX_PROMPT_BYTES: usize = 100 * 1024;
 const MAX_OMITTED: usize = 50;
 const MAX_OMITTED_CHARS: usize = 160;
 
-/// Returns the context for a new chat.
-#[derive(Debug)]
-pub struct ReadContext;
-
 /// Repository, request and budget.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct ReadContextParams {
+pub struct ReadContext {
     /// Repository as owner/name, for example acme/webshop.
     pub repo: Repo,
     /// Venture. Defaults to the configured venture.
@@ -71,8 +67,8 @@ impl Operation for ReadContext {
     const EFFECT: Effect = Effect::Read;
     // Waits for the store while it indexes new items.
     const REQUEST: RequestFormat = RequestFormat { is_slow: true, ..RequestFormat::STRICT };
-    type Params = ReadContextParams;
-    type Input = (ReadContextParams, BundleLimits);
+    type Params = Self;
+    type Input = (Self, BundleLimits);
     type Output = ReadContextOutput;
 
     fn prepare(context: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {

@@ -11,14 +11,10 @@ use super::retention::delete_checkpoints;
 use crate::context::Context;
 use crate::operation::{Effect, Operation, params_as_input};
 
-/// Deletes a checkpoint.
-#[derive(Debug)]
-pub struct DeleteCheckpoint;
-
 /// The checkpoint to delete.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct DeleteCheckpointParams {
+pub struct DeleteCheckpoint {
     /// Checkpoint id (`ckpt_…`).
     pub checkpoint_id: CheckpointRef,
 }
@@ -40,7 +36,7 @@ impl Operation for DeleteCheckpoint {
     const EFFECT: Effect = Effect::Delete;
     const AFTER_OUTBOX: bool = true;
     const FREES_SPACE: bool = true;
-    type Params = DeleteCheckpointParams;
+    type Params = Self;
     type Output = DeleteCheckpointOutput;
     params_as_input!();
 

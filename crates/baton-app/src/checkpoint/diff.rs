@@ -14,14 +14,10 @@ use crate::operation::{Effect, Operation};
 /// Number of recent checkpoints searched for two active ones.
 const RECENT: u32 = 50;
 
-/// Compares two checkpoints.
-#[derive(Debug)]
-pub struct DiffCheckpoints;
-
 /// The checkpoints to compare: `from` and `to`, or `sessionId` for the last two checkpoints of a workflow.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct DiffCheckpointsParams {
+pub struct DiffCheckpoints {
     /// Id of the earlier checkpoint (`ckpt_…`).
     pub from: Option<CheckpointRef>,
     /// Id of the later checkpoint (`ckpt_…`).
@@ -59,7 +55,7 @@ pub enum Pair {
     Last(WorkflowId),
 }
 
-impl DiffCheckpointsParams {
+impl DiffCheckpoints {
     fn pair(self) -> Result<Pair, Fault> {
         match (self.from, self.to, self.session_id) {
             (Some(from), Some(to), None) => Ok(Pair::Named(from, to)),
@@ -76,7 +72,7 @@ impl Operation for DiffCheckpoints {
         the added, removed and changed values.";
     const EFFECT: Effect = Effect::Read;
     const AFTER_OUTBOX: bool = true;
-    type Params = DiffCheckpointsParams;
+    type Params = Self;
     type Input = (Pair, Option<Venture>);
     type Output = DiffCheckpointsOutput;
 

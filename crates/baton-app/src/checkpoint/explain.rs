@@ -14,14 +14,10 @@ use crate::operation::{Effect, Operation};
 /// Maximum number of keys in a response.
 const MAX_KEYS: usize = 1_000;
 
-/// Explains a context.
-#[derive(Debug)]
-pub struct ExplainContext;
-
 /// The checkpoint and key to explain.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct ExplainContextParams {
+pub struct ExplainContext {
     /// Checkpoint id. Pass either this or `sessionId`.
     pub checkpoint_id: Option<CheckpointRef>,
     /// Workflow whose latest checkpoint to explain. Pass either this or `checkpointId`.
@@ -57,8 +53,8 @@ impl Operation for ExplainContext {
         (CRITICAL, IMPORTANT, USEFUL, EPHEMERAL), the rule and the reason.";
     const EFFECT: Effect = Effect::Read;
     const AFTER_OUTBOX: bool = true;
-    type Params = ExplainContextParams;
-    type Input = (ExplainContextParams, Wanted);
+    type Params = Self;
+    type Input = (Self, Wanted);
     type Output = ExplainContextOutput;
 
     fn prepare(_: &Context<'_>, mut params: Self::Params) -> Result<Self::Input, Fault> {

@@ -13,14 +13,10 @@ use crate::context::Context;
 use crate::operation::{Effect, Operation};
 use crate::page::Window;
 
-/// Lists checkpoints.
-#[derive(Debug)]
-pub struct ListCheckpoints;
-
 /// The workflow and the page to list.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct ListCheckpointsParams {
+pub struct ListCheckpoints {
     /// Workflow id, for example `auth-migration`.
     #[serde(alias = "workflowId")]
     pub session_id: WorkflowId,
@@ -47,7 +43,7 @@ impl Operation for ListCheckpoints {
         first. Call it to find a checkpoint to resume from.";
     const EFFECT: Effect = Effect::Read;
     const AFTER_OUTBOX: bool = true;
-    type Params = ListCheckpointsParams;
+    type Params = Self;
     type Input = Workflow;
     type Output = ListCheckpointsOutput;
 

@@ -18,14 +18,10 @@ use crate::operation::{Effect, Operation};
 /// Maximum number of notes, the newest.
 const MAX_NOTES: u32 = 50;
 
-/// Loads a checkpoint.
-#[derive(Debug)]
-pub struct LoadCheckpoint;
-
 /// The checkpoint to load and an optional size budget.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct LoadCheckpointParams {
+pub struct LoadCheckpoint {
     /// Checkpoint id. Pass either this or `sessionId`.
     pub checkpoint_id: Option<CheckpointRef>,
     /// Id of the workflow whose latest checkpoint to load. Pass either this or `checkpointId`.
@@ -105,7 +101,7 @@ pub struct Load {
     level: Level,
 }
 
-impl LoadCheckpointParams {
+impl LoadCheckpoint {
     fn budget(&self) -> Result<Option<Budget>, Fault> {
         let positive = |field: &str, number: i64| {
             usize::try_from(number)
@@ -131,7 +127,7 @@ impl Operation for LoadCheckpoint {
         important part of it if maxBytes or maxTokens is given. Call it to resume a workflow.";
     const EFFECT: Effect = Effect::Read;
     const AFTER_OUTBOX: bool = true;
-    type Params = LoadCheckpointParams;
+    type Params = Self;
     type Input = Load;
     type Output = LoadCheckpointOutput;
 

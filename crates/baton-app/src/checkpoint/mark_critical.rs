@@ -19,14 +19,11 @@ const MAX_MARKED: usize = 200;
 const NAMED_KEYS: usize = 20;
 const MAX_KEY_BYTES: usize = 1024;
 
-/// Marks a key as critical.
-#[derive(Debug)]
-pub struct MarkCritical;
-
 /// The key to mark as critical.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct MarkCriticalParams {
+#[schemars(rename = "MarkCriticalParams")]
+pub struct MarkCritical {
     /// Workflow id, for example `auth-migration`.
     #[serde(alias = "workflowId")]
     pub session_id: WorkflowId,
@@ -65,8 +62,8 @@ impl Operation for MarkCritical {
         goals or final answers.";
     const EFFECT: Effect = Effect::Write;
     const AFTER_OUTBOX: bool = true;
-    type Params = MarkCriticalParams;
-    type Input = MarkCriticalParams;
+    type Params = Self;
+    type Input = Self;
     type Output = MarkCriticalOutput;
 
     fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {

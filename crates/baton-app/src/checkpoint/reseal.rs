@@ -13,13 +13,9 @@ use crate::operation::{Effect, Operation, params_as_input};
 /// Maximum number of checkpoints encrypted in one run.
 const BATCH: u32 = 100;
 
-/// Encrypts checkpoints with the current key.
-#[derive(Debug)]
-pub struct ResealCheckpoints;
-
 /// Position to continue from.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
-pub struct ResealCheckpointsParams {
+pub struct ResealCheckpoints {
     /// `next` of the previous run.
     pub after: Option<CheckpointId>,
 }
@@ -41,7 +37,7 @@ impl Operation for ResealCheckpoints {
     const NAME: &'static str = "checkpoint.reseal";
     const SUMMARY: &'static str = "Encrypt stored checkpoints with the current key.";
     const EFFECT: Effect = Effect::Write;
-    type Params = ResealCheckpointsParams;
+    type Params = Self;
     type Output = ResealCheckpointsOutput;
     params_as_input!();
 

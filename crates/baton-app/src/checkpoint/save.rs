@@ -22,15 +22,12 @@ const CONTINUED_WITHIN: Duration = Duration::from_secs(24 * 3600);
 /// Maximum size of a request without the context.
 const ENVELOPE_BYTES: usize = 1024 * 1024;
 
-/// Saves a checkpoint.
-#[derive(Debug)]
-pub struct SaveCheckpoint;
-
 /// The context to save and its workflow.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(extend("required" = ["context"]))]
-pub struct SaveCheckpointParams {
+#[schemars(rename = "SaveCheckpointParams")]
+pub struct SaveCheckpoint {
     /// Workflow id that you choose, for example `auth-migration` (also accepted as `workflowId`); not a chat or agent
     /// session. If omitted, a workflow saved within the last day is found by the context's `workflowId` or the name in
     /// `metadata`; otherwise a new one is created.
@@ -62,7 +59,7 @@ fn read_context<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Arc
 /// Validated parameters of a save.
 #[derive(Debug)]
 pub struct Save {
-    params: SaveCheckpointParams,
+    params: SaveCheckpoint,
     venture: Venture,
     context: Arc<SavedContext>,
     /// Id of the new checkpoint, chosen before the transaction: if the outcome of a commit is unknown and the save is also
@@ -167,7 +164,7 @@ impl Operation for SaveCheckpoint {
     };
     const AFTER_OUTBOX: bool = true;
     const FREES_SPACE: bool = true;
-    type Params = SaveCheckpointParams;
+    type Params = Self;
     type Input = Save;
     type Output = SaveCheckpointOutput;
 

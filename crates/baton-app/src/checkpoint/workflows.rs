@@ -10,14 +10,10 @@ use crate::context::Context;
 use crate::operation::{Effect, Operation, params_and};
 use crate::page::Window;
 
-/// Lists workflows.
-#[derive(Debug)]
-pub struct ListWorkflows;
-
 /// Filters and page.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct ListWorkflowsParams {
+pub struct ListWorkflows {
     /// Filter by repository, as owner/name.
     pub repo: Option<Repo>,
     /// Filter by name: the `workflowId` of the context, or the name of the first checkpoint.
@@ -88,7 +84,7 @@ impl Operation for ListWorkflows {
         to find a workflow id at the start of a chat.";
     const EFFECT: Effect = Effect::Read;
     const AFTER_OUTBOX: bool = true;
-    type Params = ListWorkflowsParams;
+    type Params = Self;
     type Output = ListWorkflowsOutput;
     params_and!(Window, |params| Window::of(params.limit, params.offset));
 

@@ -9,13 +9,10 @@ use serde_json::json;
 use crate::context::Context;
 use crate::operation::{Effect, Operation, params_as_input};
 
-/// Acknowledges a handoff.
-#[derive(Debug)]
-pub struct AckHandoff;
-
 /// The handoff and the agent that acknowledges it.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct AckHandoffParams {
+#[schemars(rename = "AckHandoffParams")]
+pub struct AckHandoff {
     /// Request schema version. Defaults to `1.0`.
     pub schema_version: Option<String>,
     /// Handoff id (`ho_…`).
@@ -40,7 +37,7 @@ impl Operation for AckHandoff {
     const SUMMARY: &'static str =
         "Acknowledge a handoff before you continue its work. Fails if another agent acknowledged it first.";
     const EFFECT: Effect = Effect::Write;
-    type Params = AckHandoffParams;
+    type Params = Self;
     type Output = AckHandoffOutput;
     params_as_input!();
 

@@ -12,13 +12,10 @@ use crate::observation::add_automatic_content;
 use crate::operation::{Effect, Operation, RequestFormat};
 use crate::session::new_handoff;
 
-/// Stores a handoff and keeps the session active.
-#[derive(Debug)]
-pub struct CreateHandoff;
-
 /// The session and the handoff to store.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct CreateHandoffParams {
+#[schemars(rename = "CreateHandoffParams")]
+pub struct CreateHandoff {
     /// Request schema version. Defaults to `1.0`.
     pub schema_version: Option<String>,
     /// Id of your session, returned by `session_start`.
@@ -48,8 +45,8 @@ impl Operation for CreateHandoff {
     const EFFECT: Effect = Effect::Create;
     const REQUEST: RequestFormat =
         RequestFormat { redact_param: Some("redact_secrets"), ..RequestFormat::STRICT };
-    type Params = CreateHandoffParams;
-    type Input = (CreateHandoffParams, HandoffDraft);
+    type Params = Self;
+    type Input = (Self, HandoffDraft);
     type Output = CreateHandoffOutput;
 
     fn prepare(_: &Context<'_>, mut params: Self::Params) -> Result<Self::Input, Fault> {

@@ -1,4 +1,4 @@
-//! `handoff.leave`: stores the handoff of a person, who has no session.
+//! `handoff.leave`: stores the handoff of a person, who has no session, with an ended session of its own.
 
 use baton_core::{
     Agent, EndReason, Fault, Handoff, HandoffAuthor, HandoffDraft, HandoffId, Label, Repo, Session,
@@ -14,13 +14,10 @@ use crate::handoff::handoff_schema;
 use crate::operation::{Effect, Operation, RequestFormat};
 use crate::session::new_handoff;
 
-/// Stores the handoff of a person, with an ended session of its own.
-#[derive(Debug)]
-pub struct LeaveHandoff;
-
 /// The person, the repository and the handoff to store.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct LeaveHandoffParams {
+#[schemars(rename = "LeaveHandoffParams")]
+pub struct LeaveHandoff {
     /// Request schema version. Defaults to `1.0`.
     pub schema_version: Option<String>,
     /// Your name, for example `alice`. Use a name that no agent has.
@@ -58,8 +55,8 @@ impl Operation for LeaveHandoff {
     const EFFECT: Effect = Effect::Create;
     const REQUEST: RequestFormat =
         RequestFormat { redact_param: Some("redact_secrets"), ..RequestFormat::STRICT };
-    type Params = LeaveHandoffParams;
-    type Input = (LeaveHandoffParams, HandoffDraft);
+    type Params = Self;
+    type Input = (Self, HandoffDraft);
     type Output = LeaveHandoffOutput;
 
     fn prepare(_: &Context<'_>, mut params: Self::Params) -> Result<Self::Input, Fault> {
@@ -87,11 +84,7 @@ impl Operation for LeaveHandoff {
 }
 
 /// Creates the session that the handoff belongs to.
-fn ended_session(
-    context: &Context<'_>,
-    tx: &mut dyn Tx,
-    params: &LeaveHandoffParams,
-) -> Result<Session, Fault> {
+fn ended_session(context: &Context<'_>, tx: &mut dyn Tx, params: &LeaveHandoff) -> Result<Session, Fault> {
     Ok(Session {
         id: context.session_id(tx)?,
         tuple: SessionTuple {

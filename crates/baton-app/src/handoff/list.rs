@@ -11,17 +11,9 @@ use crate::handoff::HandoffView;
 use crate::operation::{Effect, Operation, params_and, params_as_input};
 use crate::page::{Pagination, RequestedPage};
 
-/// Lists handoffs.
-#[derive(Debug)]
-pub struct ListHandoffs;
-
-/// Finds the latest handoff.
-#[derive(Debug)]
-pub struct LatestHandoff;
-
 /// Filters and page.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct ListHandoffsParams {
+pub struct ListHandoffs {
     /// Venture to list, for example `acme`.
     pub venture: Venture,
     /// Filter by repository, as owner/name.
@@ -52,7 +44,7 @@ pub struct ListHandoffsOutput {
 
 /// Filters.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct LatestHandoffParams {
+pub struct LatestHandoff {
     /// Venture to search, for example `acme`.
     pub venture: Venture,
     /// Filter by repository, as owner/name.
@@ -78,7 +70,7 @@ impl Operation for ListHandoffs {
     const NAME: &'static str = "handoff.list";
     const SUMMARY: &'static str = "List the handoffs of a venture, newest first.";
     const EFFECT: Effect = Effect::Read;
-    type Params = ListHandoffsParams;
+    type Params = Self;
     type Output = ListHandoffsOutput;
     params_and!(RequestedPage, |params| {
         RequestedPage::of("handoffs", 50, params.limit, params.cursor.as_deref())
@@ -111,7 +103,7 @@ impl Operation for LatestHandoff {
     const SUMMARY: &'static str = "Read the latest handoff of a venture, with optional filters. Call it to \
         see what the previous agent left.";
     const EFFECT: Effect = Effect::Read;
-    type Params = LatestHandoffParams;
+    type Params = Self;
     type Output = LatestHandoffOutput;
     params_as_input!();
 

@@ -9,14 +9,11 @@ mod show;
 mod view;
 mod withdraw;
 
-pub use ack::{AckHandoff, AckHandoffOutput, AckHandoffParams};
-pub use create::{CreateHandoff, CreateHandoffOutput, CreateHandoffParams};
-pub use leave::{LeaveHandoff, LeaveHandoffOutput, LeaveHandoffParams};
-pub use list::{
-    LatestHandoff, LatestHandoffOutput, LatestHandoffParams, ListHandoffs, ListHandoffsOutput,
-    ListHandoffsParams,
-};
+pub use ack::{AckHandoff, AckHandoffOutput};
+pub use create::{CreateHandoff, CreateHandoffOutput};
+pub use leave::{LeaveHandoff, LeaveHandoffOutput};
+pub use list::{LatestHandoff, LatestHandoffOutput, ListHandoffs, ListHandoffsOutput};
 pub(crate) use schema::{handoff_schema, optional_handoff_schema};
-pub use show::{ShowHandoff, ShowHandoffOutput, ShowHandoffParams};
+pub use show::{ShowHandoff, ShowHandoffOutput};
 pub use view::{HandoffSummary, HandoffView};
-pub use withdraw::{WithdrawHandoff, WithdrawHandoffOutput, WithdrawHandoffParams};
+pub use withdraw::{WithdrawHandoff, WithdrawHandoffOutput};

@@ -9,13 +9,9 @@ use crate::context::Context;
 use crate::handoff::HandoffView;
 use crate::operation::{Effect, Operation, params_as_input};
 
-/// Shows a handoff.
-#[derive(Debug)]
-pub struct ShowHandoff;
-
 /// The handoff to show.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct ShowHandoffParams {
+pub struct ShowHandoff {
     /// Handoff id (`ho_…`).
     pub handoff_id: HandoffId,
 }
@@ -31,7 +27,7 @@ impl Operation for ShowHandoff {
     const NAME: &'static str = "handoff.show";
     const SUMMARY: &'static str = "Show one handoff with its full payload.";
     const EFFECT: Effect = Effect::Read;
-    type Params = ShowHandoffParams;
+    type Params = Self;
     type Output = ShowHandoffOutput;
     params_as_input!();
 

@@ -8,13 +8,10 @@ use serde::{Deserialize, Serialize};
 use crate::context::Context;
 use crate::operation::{Effect, Operation, params_as_input};
 
-/// Withdraws a handoff.
-#[derive(Debug)]
-pub struct WithdrawHandoff;
-
 /// The handoff to withdraw.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct WithdrawHandoffParams {
+#[schemars(rename = "WithdrawHandoffParams")]
+pub struct WithdrawHandoff {
     /// Request schema version. Defaults to `1.0`.
     pub schema_version: Option<String>,
     /// Handoff id (`ho_…`).
@@ -35,7 +32,7 @@ impl Operation for WithdrawHandoff {
     const SUMMARY: &'static str = "Withdraw a wrong or outdated handoff. It is no longer listed or given to new sessions; \
         handoff_show still shows it.";
     const EFFECT: Effect = Effect::Write;
-    type Params = WithdrawHandoffParams;
+    type Params = Self;
     type Output = WithdrawHandoffOutput;
     params_as_input!();
 

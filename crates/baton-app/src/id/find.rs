@@ -12,13 +12,9 @@ use crate::page::cut;
 /// Maximum number of ids in a response.
 const MAX_IDS: u32 = 10;
 
-/// Finds ids by their beginning.
-#[derive(Debug)]
-pub struct FindIds;
-
 /// Beginning of the ids.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct FindIdsParams {
+pub struct FindIds {
     /// Beginning of an id of a session, handoff, checkpoint, note or observation. Example: `sess_01M7H6`.
     pub prefix: String,
 }
@@ -36,7 +32,7 @@ impl Operation for FindIds {
     const NAME: &'static str = "id.find";
     const SUMMARY: &'static str = "Find the complete ids that start with a text.";
     const EFFECT: Effect = Effect::Read;
-    type Params = FindIdsParams;
+    type Params = Self;
     type Input = PartialId;
     type Output = FindIdsOutput;
 

@@ -2,4 +2,4 @@
 
 mod find;
 
-pub use find::{FindIds, FindIdsOutput, FindIdsParams};
+pub use find::{FindIds, FindIdsOutput};

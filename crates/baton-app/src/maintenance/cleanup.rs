@@ -16,13 +16,9 @@ use crate::operation::{Effect, Operation, params_as_input};
 const BATCH: u32 = 1_000;
 const TURN: &str = "cleanup";
 
-/// Removes stale sessions, old logs, expired keys and unused checkpoints.
-#[derive(Debug)]
-pub struct Cleanup;
-
 /// Minimum interval between two runs.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
-pub struct CleanupParams {
+pub struct Cleanup {
     /// Skip the run if any process cleaned up within this many seconds.
     #[schemars(range(min = 0, max = 86400))]
     pub unless_within_seconds: Option<u32>,
@@ -55,7 +51,7 @@ impl Operation for Cleanup {
         "Remove stale sessions, old request logs, expired keys, old raw output and unused checkpoints.";
     const EFFECT: Effect = Effect::Write;
     const FREES_SPACE: bool = true;
-    type Params = CleanupParams;
+    type Params = Self;
     type Output = CleanupOutput;
     params_as_input!();
 

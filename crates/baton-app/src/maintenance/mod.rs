@@ -4,4 +4,4 @@ mod check;
 mod cleanup;
 
 pub use check::{Damage, StoreCheck, check_store};
-pub use cleanup::{Cleanup, CleanupOutput, CleanupParams};
+pub use cleanup::{Cleanup, CleanupOutput};

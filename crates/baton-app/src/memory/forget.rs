@@ -31,13 +31,10 @@ const KINDS: [ItemKind; 6] = [
     ItemKind::Summary,
 ];
 
-/// Deletes items.
-#[derive(Debug)]
-pub struct Forget;
-
 /// What to delete: one item, or everything that matches all filters.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
-pub struct ForgetParams {
+#[schemars(rename = "ForgetParams")]
+pub struct Forget {
     /// Id of the item to delete, for example `turn_42`. Cannot be combined with filters.
     pub id: Option<String>,
     /// Delete everything recorded in this session (`sess_…`).
@@ -110,8 +107,8 @@ impl Operation for Forget {
         period. Summaries and automatic handoffs that quote it are made again. Cannot be undone.";
     const EFFECT: Effect = Effect::Delete;
     const FREES_SPACE: bool = true;
-    type Params = ForgetParams;
-    type Input = ForgetParams;
+    type Params = Self;
+    type Input = Self;
     type Output = ForgetOutput;
 
     fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {

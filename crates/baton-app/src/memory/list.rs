@@ -11,13 +11,9 @@ use crate::operation::{Effect, Operation, params_and};
 use crate::page::limit_of;
 use crate::recall::{Loader, MarkView, kind_of};
 
-/// Lists marked items.
-#[derive(Debug)]
-pub struct ListMarks;
-
 /// Filters.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
-pub struct ListMarksParams {
+pub struct ListMarks {
     /// Filter by venture. Defaults to all ventures you have access to.
     pub venture: Option<Venture>,
     /// Filter by repository, as owner/name.
@@ -55,7 +51,7 @@ impl Operation for ListMarks {
     const NAME: &'static str = "memory.list";
     const SUMMARY: &'static str = "List items that are rejected, superseded or pinned, last marked first.";
     const EFFECT: Effect = Effect::Read;
-    type Params = ListMarksParams;
+    type Params = Self;
     type Output = ListMarksOutput;
     params_and!(u32, |params| limit_of(params.limit, 50));
 

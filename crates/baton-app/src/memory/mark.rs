@@ -15,10 +15,6 @@ use crate::recall::{Item, Loader, MarkView, kind_of, no_item};
 #[derive(Debug)]
 pub struct RejectItem;
 
-/// Replaces an item by another one.
-#[derive(Debug)]
-pub struct SupersedeItem;
-
 /// Pins an item.
 #[derive(Debug)]
 pub struct PinItem;
@@ -36,7 +32,8 @@ pub struct MarkParams {
 
 /// The item to replace.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct SupersedeParams {
+#[schemars(rename = "SupersedeParams")]
+pub struct SupersedeItem {
     /// Id of the outdated item, for example `note_01J…`.
     pub id: String,
     /// Id of the item that replaces it.
@@ -100,8 +97,8 @@ impl Operation for SupersedeItem {
     const SUMMARY: &'static str = "Replace an outdated item with a newer one, for example a note: search, timeline, \
         lists and context no longer return the outdated item.";
     const EFFECT: Effect = Effect::Write;
-    type Params = SupersedeParams;
-    type Input = SupersedeParams;
+    type Params = Self;
+    type Input = Self;
     type Output = MarkOutput;
 
     fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {

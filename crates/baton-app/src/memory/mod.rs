@@ -12,9 +12,9 @@ use std::collections::HashSet;
 use baton_core::Fault;
 use baton_store::Tx;
 
-pub use forget::{Forget, ForgetOutput, ForgetParams, ForgottenItems};
-pub use list::{ListMarks, ListMarksOutput, ListMarksParams, MarkedItem};
-pub use mark::{MarkOutput, MarkParams, PinItem, RejectItem, RestoreItem, SupersedeItem, SupersedeParams};
+pub use forget::{Forget, ForgetOutput, ForgottenItems};
+pub use list::{ListMarks, ListMarksOutput, MarkedItem};
+pub use mark::{MarkOutput, MarkParams, PinItem, RejectItem, RestoreItem, SupersedeItem};
 
 /// Returns the rejected and superseded items among the given ids.
 pub(crate) fn hidden_items(

@@ -14,13 +14,10 @@ use crate::call::{Attachment, SpooledNote};
 use crate::context::Context;
 use crate::operation::{Effect, Operation, Privacy, RequestFormat};
 
-/// Records a note.
-#[derive(Debug)]
-pub struct CreateNote;
-
 /// The note to record.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct CreateNoteParams {
+#[schemars(rename = "CreateNoteParams")]
+pub struct CreateNote {
     /// Request schema version. Defaults to `1.0`.
     pub schema_version: Option<String>,
     /// One fact, with its reason, for example: Cookies instead of tokens, because the proxy drops headers. At most 2,000
@@ -56,7 +53,7 @@ pub struct CreateNoteOutput {
 #[derive(Debug, Clone)]
 pub struct NewNote {
     /// The parameters as the caller sent them.
-    pub(super) params: CreateNoteParams,
+    pub(super) params: CreateNote,
     text: String,
     file: Option<String>,
     /// Id and time of a note that is replayed from the outbox.
@@ -83,7 +80,7 @@ impl NewNote {
 
     /// Returns the place of a note in a repository.
     pub(super) fn repository(&self, context: &Context<'_>) -> Result<Place, Fault> {
-        let CreateNoteParams { venture, repo, agent, .. } = &self.params;
+        let CreateNote { venture, repo, agent, .. } = &self.params;
         let venture = context.venture(venture.as_ref())?;
         let repo = repo.clone().ok_or_else(needs_repository)?;
         Ok(Place { session_id: None, venture, repo, agent: agent.clone() })
@@ -126,7 +123,7 @@ impl Operation for CreateNote {
     const REQUEST: RequestFormat =
         RequestFormat { privacy: Privacy::Redact(make_private), ..RequestFormat::STRICT };
     const AFTER_OUTBOX: bool = true;
-    type Params = CreateNoteParams;
+    type Params = Self;
     type Input = NewNote;
     type Output = CreateNoteOutput;
 

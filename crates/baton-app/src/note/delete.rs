@@ -8,13 +8,9 @@ use serde::{Deserialize, Serialize};
 use crate::context::Context;
 use crate::operation::{Effect, Operation, params_as_input};
 
-/// Deletes a note.
-#[derive(Debug)]
-pub struct DeleteNote;
-
 /// The note to delete.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct DeleteNoteParams {
+pub struct DeleteNote {
     /// Note id (`note_…`).
     pub note_id: NoteId,
 }
@@ -31,7 +27,7 @@ impl Operation for DeleteNote {
     const SUMMARY: &'static str = "Delete a note that is wrong. To correct one, use note_update.";
     const EFFECT: Effect = Effect::Delete;
     const AFTER_OUTBOX: bool = true;
-    type Params = DeleteNoteParams;
+    type Params = Self;
     type Output = DeleteNoteOutput;
     params_as_input!();
 

@@ -10,13 +10,9 @@ use crate::context::Context;
 use crate::operation::{Effect, Operation, params_and};
 use crate::page::{Pagination, RequestedPage};
 
-/// Lists notes.
-#[derive(Debug)]
-pub struct ListNotes;
-
 /// Filters and page.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
-pub struct ListNotesParams {
+pub struct ListNotes {
     /// Filter by venture. Defaults to all ventures you have access to.
     pub venture: Option<Venture>,
     /// Filter by repository, as owner/name.
@@ -46,7 +42,7 @@ impl Operation for ListNotes {
     const SUMMARY: &'static str = "List notes of agents, newest first, by repository, session or kind: decisions, rejected approaches, gotchas.";
     const EFFECT: Effect = Effect::Read;
     const AFTER_OUTBOX: bool = true;
-    type Params = ListNotesParams;
+    type Params = Self;
     type Output = ListNotesOutput;
     params_and!(RequestedPage, |params| {
         RequestedPage::of("notes", 50, params.limit, params.cursor.as_deref())

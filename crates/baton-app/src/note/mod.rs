@@ -8,10 +8,10 @@ mod spooled;
 mod update;
 mod view;
 
-pub use create::{CreateNote, CreateNoteOutput, CreateNoteParams, NewNote};
-pub use delete::{DeleteNote, DeleteNoteOutput, DeleteNoteParams};
-pub use list::{ListNotes, ListNotesOutput, ListNotesParams};
-pub use show::{ShowNote, ShowNoteOutput, ShowNoteParams};
+pub use create::{CreateNote, CreateNoteOutput, NewNote};
+pub use delete::{DeleteNote, DeleteNoteOutput};
+pub use list::{ListNotes, ListNotesOutput};
+pub use show::{ShowNote, ShowNoteOutput};
 pub(crate) use spooled::spooled_note;
-pub use update::{UpdateNote, UpdateNoteOutput, UpdateNoteParams};
+pub use update::{UpdateNote, UpdateNoteOutput};
 pub use view::NoteView;

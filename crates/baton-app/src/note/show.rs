@@ -9,13 +9,9 @@ use super::view::NoteView;
 use crate::context::Context;
 use crate::operation::{Effect, Operation, params_as_input};
 
-/// Shows a note.
-#[derive(Debug)]
-pub struct ShowNote;
-
 /// The note to show.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct ShowNoteParams {
+pub struct ShowNote {
     /// Note id (`note_…`).
     pub note_id: NoteId,
 }
@@ -32,7 +28,7 @@ impl Operation for ShowNote {
     const SUMMARY: &'static str = "Show one note.";
     const EFFECT: Effect = Effect::Read;
     const AFTER_OUTBOX: bool = true;
-    type Params = ShowNoteParams;
+    type Params = Self;
     type Output = ShowNoteOutput;
     params_as_input!();
 

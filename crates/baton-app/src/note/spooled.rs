@@ -7,7 +7,7 @@ use baton_store::{Outbox, OutboxEntry, SpooledWrite};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::create::{CreateNote, CreateNoteParams, NewNote};
+use super::create::{CreateNote, NewNote};
 use crate::call::{Attachment, SpooledCall, SpooledNote};
 use crate::checkpoint::outbox_fault;
 use crate::context::Context;
@@ -18,7 +18,7 @@ use crate::operation::Operation;
 #[serde(deny_unknown_fields)]
 struct Spooled {
     note_id: NoteId,
-    request: CreateNoteParams,
+    request: CreateNote,
 }
 
 /// Records a note in the outbox. Returns `None` if that is not possible: without an outbox or a repository, and for a

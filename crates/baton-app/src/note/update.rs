@@ -10,13 +10,10 @@ use super::view::NoteView;
 use crate::context::Context;
 use crate::operation::{Effect, Operation, Privacy, RequestFormat};
 
-/// Corrects a note.
-#[derive(Debug)]
-pub struct UpdateNote;
-
 /// The corrected fields. Omitted fields keep their value.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct UpdateNoteParams {
+#[schemars(rename = "UpdateNoteParams")]
+pub struct UpdateNote {
     /// Request schema version. Defaults to `1.0`.
     pub schema_version: Option<String>,
     /// Note id (`note_…`).
@@ -44,8 +41,8 @@ impl Operation for UpdateNote {
     const AFTER_OUTBOX: bool = true;
     const REQUEST: RequestFormat =
         RequestFormat { privacy: Privacy::Redact(make_private), ..RequestFormat::STRICT };
-    type Params = UpdateNoteParams;
-    type Input = UpdateNoteParams;
+    type Params = Self;
+    type Input = Self;
     type Output = UpdateNoteOutput;
 
     fn prepare(_: &Context<'_>, mut params: Self::Params) -> Result<Self::Input, Fault> {

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::hook::HookParams;
 use super::material::read_summary_input;
-use crate::checkpoint::{SaveCheckpoint, SaveCheckpointParams};
+use crate::checkpoint::SaveCheckpoint;
 use crate::context::Context;
 use crate::operation::Operation;
 
@@ -58,7 +58,7 @@ pub(super) fn checkpoint(
     fields.retain(|_, value| !is_empty(value));
     let saved = SavedContext::of(fields)
         .map_err(|rounded| Fault::new(ErrorCode::InvalidRequest, rounded.to_string()))?;
-    let save = SaveCheckpointParams {
+    let save = SaveCheckpoint {
         redact_secrets: None,
         session_id: Some(workflow_of(session)?),
         context: Some(Arc::new(saved)),

@@ -18,13 +18,9 @@ const MAX_DAYS: usize = 7;
 const MAX_SESSIONS: u32 = 10;
 const MAX_USAGE_ROWS: u32 = 100;
 
-/// Reports the state of the server process and the queue.
-#[derive(Debug)]
-pub struct WorkerHealth;
-
 /// No parameters.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
-pub struct WorkerHealthParams {}
+pub struct WorkerHealth {}
 
 /// State of the server process and the queue.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -123,7 +119,7 @@ impl Operation for WorkerHealth {
     const NAME: &'static str = "worker.health";
     const SUMMARY: &'static str = "Show uptime, queue depth, model usage and model problems.";
     const EFFECT: Effect = Effect::Read;
-    type Params = WorkerHealthParams;
+    type Params = Self;
     type Output = WorkerHealthOutput;
     params_as_input!();
 

@@ -27,7 +27,7 @@ use crate::call::Attachment;
 use crate::context::Context;
 use crate::operation::{Effect, Operation, Privacy, RequestFormat, RequestLogging};
 use crate::recall::RankedDocument;
-use crate::session::{StartSessionParams, find_or_create, lock_active_sessions, start_bundle, tuple_of};
+use crate::session::{StartSession, find_or_create, lock_active_sessions, start_bundle, tuple_of};
 
 /// Maximum length of a stored prompt in characters.
 const MAX_PROMPT_CHARS: usize = 10_000;
@@ -315,7 +315,7 @@ impl HookParams {
 fn ended_session_of(
     context: &Context<'_>,
     tx: &mut dyn Tx,
-    start: &StartSessionParams,
+    start: &StartSession,
     event: HookEvent,
 ) -> Result<Option<Session>, Fault> {
     let is_last = matches!(
@@ -342,7 +342,7 @@ fn ended_session_of(
 
 /// Returns the session of an event. Creates one if there is none, because the start of the chat may not have been
 /// reported.
-fn session_of(context: &Context<'_>, tx: &mut dyn Tx, start: &StartSessionParams) -> Result<Session, Fault> {
+fn session_of(context: &Context<'_>, tx: &mut dyn Tx, start: &StartSession) -> Result<Session, Fault> {
     let tuple = tuple_of(context, start)?;
     find_or_create(context, tx, tuple, start).map(|(_, session)| session)
 }
@@ -350,7 +350,7 @@ fn session_of(context: &Context<'_>, tx: &mut dyn Tx, start: &StartSessionParams
 fn start_session(
     context: &Context<'_>,
     tx: &mut dyn Tx,
-    start: &StartSessionParams,
+    start: &StartSession,
     params: &HookParams,
 ) -> Result<HookOutput, Fault> {
     let session = session_of(context, tx, start)?;
@@ -422,14 +422,14 @@ fn is_repeated(latest: &Turn, prompt: &str, at: Timestamp) -> bool {
 }
 
 /// Derives the session parameters from a report.
-fn start_of(params: &HookParams) -> Result<StartSessionParams, Fault> {
+fn start_of(params: &HookParams) -> Result<StartSession, Fault> {
     let client = params.client.clone().or_else(|| guess_client(params).parse().ok());
     let agent = match (&params.agent, &client) {
         (Some(agent), _) => agent.clone(),
         (None, Some(client)) => agent_named(client.as_str())?,
         (None, None) => agent_named("agent")?,
     };
-    Ok(StartSessionParams {
+    Ok(StartSession {
         schema_version: None,
         agent,
         client,

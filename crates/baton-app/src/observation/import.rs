@@ -30,13 +30,10 @@ const MAX_FILES: usize = 1_000;
 /// Tool name, compressor and client of imported observations.
 const IMPORT: &str = "import";
 
-/// Imports observations.
-#[derive(Debug)]
-pub struct ImportObservations;
-
 /// Observations to import.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct ImportObservationsParams {
+#[schemars(rename = "ImportObservationsParams")]
+pub struct ImportObservations {
     /// Venture. Defaults to the configured venture.
     pub venture: Option<Venture>,
     /// Repository of observations without one, as owner/name.
@@ -143,8 +140,8 @@ impl Operation for ImportObservations {
         ..RequestFormat::STRICT
     };
     const REQUEST_LOGGING: RequestLogging = RequestLogging::OnFailure;
-    type Params = ImportObservationsParams;
-    type Input = ImportObservationsParams;
+    type Params = Self;
+    type Input = Self;
     type Output = ImportObservationsOutput;
 
     fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {

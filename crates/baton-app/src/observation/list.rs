@@ -10,13 +10,9 @@ use crate::context::Context;
 use crate::operation::{Effect, Operation, params_and};
 use crate::page::{Pagination, RequestedPage};
 
-/// Lists observations.
-#[derive(Debug)]
-pub struct ListObservations;
-
 /// Filters and page.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
-pub struct ListObservationsParams {
+pub struct ListObservations {
     /// Filter by venture. Defaults to all ventures you have access to.
     pub venture: Option<Venture>,
     /// Filter by repository, as owner/name.
@@ -48,7 +44,7 @@ impl Operation for ListObservations {
     const SUMMARY: &'static str = "List observations of tool uses, newest first, by session, repository, \
         file or tool. Call it to learn what was already done or found.";
     const EFFECT: Effect = Effect::Read;
-    type Params = ListObservationsParams;
+    type Params = Self;
     type Output = ListObservationsOutput;
     params_and!(RequestedPage, |params| {
         RequestedPage::of("observations", 50, params.limit, params.cursor.as_deref())

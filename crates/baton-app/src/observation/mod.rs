@@ -31,26 +31,22 @@ pub(crate) use automatic::{add_automatic_content, automatic_content};
 pub use closing::{Period, ReadClosing};
 pub(crate) use compact::workflow_of;
 pub use finishing::Finished;
-pub use health::{
-    DayCost, HourCount, ModelCost, SessionCost, WorkerHealth, WorkerHealthOutput, WorkerHealthParams,
-};
+pub use health::{DayCost, HourCount, ModelCost, SessionCost, WorkerHealth, WorkerHealthOutput};
 pub use hook::{Hook, HookOutput, HookParams, HookSpecificOutput};
 pub use import::{
-    ImportObservations, ImportObservationsOutput, ImportObservationsParams, ImportedObservation,
-    MAX_IMPORTED_OBSERVATIONS,
+    ImportObservations, ImportObservationsOutput, ImportedObservation, MAX_IMPORTED_OBSERVATIONS,
 };
 pub use intake::{Intake, LargeOutput, MAX_REPORT_BYTES, MAX_WHOLE_BYTES, Report};
-pub use list::{ListObservations, ListObservationsOutput, ListObservationsParams};
+pub use list::{ListObservations, ListObservationsOutput};
 pub use queue::{
-    ListQueue, ListQueueOutput, ListQueueParams, PurgeQueue, PurgeQueueOutput, PurgeQueueParams,
-    QueueItemView, ReadQueueStats, ReadQueueStatsParams, RetryQueue, RetryQueueOutput, RetryQueueParams,
+    ListQueue, ListQueueOutput, PurgeQueue, PurgeQueueOutput, QueueItemView, ReadQueueStats, RetryQueue,
+    RetryQueueOutput,
 };
 pub(crate) use renew::renew_session_texts;
-pub use show::{ShowObservation, ShowObservationOutput, ShowObservationParams};
-pub use summarize::{SummarizeSession, SummarizeSessionOutput, SummarizeSessionParams};
+pub use show::{ShowObservation, ShowObservationOutput};
+pub use summarize::{SummarizeSession, SummarizeSessionOutput};
 pub use transcript::{
-    ImportTranscript, ImportTranscriptOutput, ImportTranscriptParams, MAX_TRANSCRIPT_BYTES, PreparedReport,
-    TranscriptProgress,
+    ImportTranscript, ImportTranscriptOutput, MAX_TRANSCRIPT_BYTES, PreparedReport, TranscriptProgress,
 };
 pub use trouble::{ModelTrouble, ModelTroubles};
 pub use view::{ObservationView, SummaryView};

@@ -13,29 +13,13 @@ use crate::page::{cut, limit_of};
 /// Maximum number of items that one call deletes.
 const PURGE_BATCH: u32 = 10_000;
 
-/// Counts queue items by status.
-#[derive(Debug)]
-pub struct ReadQueueStats;
-
-/// Lists queue items.
-#[derive(Debug)]
-pub struct ListQueue;
-
-/// Returns failed items to the queue.
-#[derive(Debug)]
-pub struct RetryQueue;
-
-/// Deletes items with their raw output.
-#[derive(Debug)]
-pub struct PurgeQueue;
-
 /// No parameters.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
-pub struct ReadQueueStatsParams {}
+pub struct ReadQueueStats {}
 
 /// Filters and page.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
-pub struct ListQueueParams {
+pub struct ListQueue {
     /// Filter by status. Defaults to `error`.
     pub status: Option<QueueStatus>,
     /// Show items with an id lower than this: the `next_before` of the previous page.
@@ -105,7 +89,8 @@ impl From<QueueItem> for QueueItemView {
 
 /// The items to retry.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
-pub struct RetryQueueParams {
+#[schemars(rename = "RetryQueueParams")]
+pub struct RetryQueue {
     /// Id of the item. Defaults to all failed items.
     pub id: Option<i64>,
 }
@@ -120,7 +105,8 @@ pub struct RetryQueueOutput {
 
 /// The items to delete.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
-pub struct PurgeQueueParams {
+#[schemars(rename = "PurgeQueueParams")]
+pub struct PurgeQueue {
     /// `done` or `error`. Defaults to `done`.
     pub status: Option<QueueStatus>,
     /// Delete only items that completed or failed at least this many hours ago. Defaults to all.
@@ -142,7 +128,7 @@ impl Operation for ReadQueueStats {
     const NAME: &'static str = "queue.stats";
     const SUMMARY: &'static str = "Count queue items by status.";
     const EFFECT: Effect = Effect::Read;
-    type Params = ReadQueueStatsParams;
+    type Params = Self;
     type Output = QueueStats;
     params_as_input!();
 
@@ -157,7 +143,7 @@ impl Operation for ListQueue {
     const SUMMARY: &'static str =
         "List captured tool uses of one status, newest first, with their last error.";
     const EFFECT: Effect = Effect::Read;
-    type Params = ListQueueParams;
+    type Params = Self;
     type Output = ListQueueOutput;
     params_and!(u32, |params| limit_of(params.limit, 50));
 
@@ -175,7 +161,7 @@ impl Operation for RetryQueue {
     const NAME: &'static str = "queue.retry";
     const SUMMARY: &'static str = "Retry failed queue items.";
     const EFFECT: Effect = Effect::Write;
-    type Params = RetryQueueParams;
+    type Params = Self;
     type Output = RetryQueueOutput;
     params_as_input!();
 
@@ -199,8 +185,8 @@ impl Operation for PurgeQueue {
     const SUMMARY: &'static str = "Delete completed or failed queue items with their raw output.";
     const EFFECT: Effect = Effect::Delete;
     const FREES_SPACE: bool = true;
-    type Params = PurgeQueueParams;
-    type Input = PurgeQueueParams;
+    type Params = Self;
+    type Input = Self;
     type Output = PurgeQueueOutput;
 
     fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {

@@ -11,13 +11,9 @@ use super::view::ObservationView;
 use crate::context::Context;
 use crate::operation::{Effect, Operation, params_as_input};
 
-/// Shows an observation.
-#[derive(Debug)]
-pub struct ShowObservation;
-
 /// The observation to show.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct ShowObservationParams {
+pub struct ShowObservation {
     /// Observation id (`obs_…`).
     pub observation_id: ObservationId,
     /// Include the raw tool input and output. Defaults to false.
@@ -41,7 +37,7 @@ impl Operation for ShowObservation {
     const NAME: &'static str = "observation.show";
     const SUMMARY: &'static str = "Show one observation, optionally with the raw tool input and output.";
     const EFFECT: Effect = Effect::Read;
-    type Params = ShowObservationParams;
+    type Params = Self;
     type Output = ShowObservationOutput;
     params_as_input!();
 

@@ -16,13 +16,10 @@ use crate::operation::{Effect, Operation, RequestFormat};
 /// Summary of a session without content.
 const NO_OBSERVATIONS: &str = "No observations captured.";
 
-/// Summarizes a session.
-#[derive(Debug)]
-pub struct SummarizeSession;
-
 /// The session to summarize.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct SummarizeSessionParams {
+#[schemars(rename = "SummarizeSessionParams")]
+pub struct SummarizeSession {
     /// Session id (`sess_…`).
     pub session_id: SessionId,
     /// End the session after summarizing it. Defaults to true.
@@ -61,8 +58,8 @@ impl Operation for SummarizeSession {
         session. Set close to false to keep the session active.";
     const EFFECT: Effect = Effect::Write;
     const REQUEST: RequestFormat = RequestFormat { is_slow: true, ..RequestFormat::STRICT };
-    type Params = SummarizeSessionParams;
-    type Input = (SummarizeSessionParams, Option<PreparedSummary>);
+    type Params = Self;
+    type Input = (Self, Option<PreparedSummary>);
     type Output = SummarizeSessionOutput;
 
     fn prepare(context: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {

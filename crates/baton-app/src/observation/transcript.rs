@@ -29,13 +29,10 @@ pub const MAX_TRANSCRIPT_BYTES: usize = 48 * 1024 * 1024;
 /// Field of the state with the progress of each file.
 const FILES: &str = "files";
 
-/// Imports a part of a transcript.
-#[derive(Debug)]
-pub struct ImportTranscript;
-
 /// The chat and its reports, in order.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct ImportTranscriptParams {
+#[schemars(rename = "ImportTranscriptParams")]
+pub struct ImportTranscript {
     /// Chat id assigned by the client, for example `chat-7`.
     pub client_session_id: ClientSessionId,
     /// Program that recorded the chat, for example `claude-code` or `codex`.
@@ -107,8 +104,8 @@ impl Operation for ImportTranscript {
         ..RequestFormat::STRICT
     };
     const REQUEST_LOGGING: RequestLogging = RequestLogging::OnFailure;
-    type Params = ImportTranscriptParams;
-    type Input = (ImportTranscriptParams, Vec<PreparedReport>);
+    type Params = Self;
+    type Input = (Self, Vec<PreparedReport>);
     type Output = ImportTranscriptOutput;
 
     fn prepare(context: &Context<'_>, mut params: Self::Params) -> Result<Self::Input, Fault> {
@@ -171,7 +168,7 @@ fn progress_of(session: &Session) -> Vec<TranscriptProgress> {
     serde_json::from_value(files).unwrap_or_default()
 }
 
-fn tuple_of(params: &ImportTranscriptParams, venture: Venture) -> Result<SessionTuple, Fault> {
+fn tuple_of(params: &ImportTranscript, venture: Venture) -> Result<SessionTuple, Fault> {
     let agent = match &params.agent {
         Some(agent) => agent.clone(),
         None => agent_named(params.client.as_str())?,
@@ -181,7 +178,7 @@ fn tuple_of(params: &ImportTranscriptParams, venture: Venture) -> Result<Session
     Ok(SessionTuple { agent, venture, repo, track: None, client_session_id })
 }
 
-fn facts_of(params: &ImportTranscriptParams) -> SessionFacts {
+fn facts_of(params: &ImportTranscript) -> SessionFacts {
     let text = |label: &Label| String::from(label.clone());
     SessionFacts {
         client: Some(text(&params.client)),

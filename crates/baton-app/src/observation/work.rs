@@ -9,8 +9,7 @@ use baton_core::{Fault, ObservationId, SessionId, Timestamp, Ulid};
 use baton_llm::{Compression, Price, Summarization, TokenUsage};
 use baton_observation::{ToolUse, redact_observation};
 use baton_store::{
-    DailyUsage, Durability, QueueClaim, QueueItem, QueueRelease, RawOutput, StoreError,
-    SummaryClaim, Tx,
+    DailyUsage, Durability, QueueClaim, QueueItem, QueueRelease, RawOutput, StoreError, SummaryClaim, Tx,
 };
 
 use super::automatic::refresh_handoff;

@@ -22,13 +22,9 @@ use crate::operation::{Effect, Operation, RequestFormat};
 /// Maximum number of items per call.
 const MAX_IDS: usize = 50;
 
-/// Reads full items.
-#[derive(Debug)]
-pub struct GetItems;
-
 /// What to read: items, or what is recorded about a file or a command.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
-pub struct GetItemsParams {
+pub struct GetItems {
     /// Item ids from search or timeline, separated by commas, at most 50. Example: `obs_01J…,turn_42`.
     pub ids: Option<String>,
     /// Instead of ids: path of a file. Returns who worked on it and what was decided about it.
@@ -53,7 +49,7 @@ pub enum GetItemsInput {
     /// Items with these ids.
     Items(Vec<String>),
     /// A file or a command.
-    History(Box<GetItemsParams>, usize),
+    History(Box<GetItems>, usize),
 }
 
 /// Full items.
@@ -130,7 +126,7 @@ impl Operation for GetItems {
     const EFFECT: Effect = Effect::Read;
     // Waits for the store while it indexes new items.
     const REQUEST: RequestFormat = RequestFormat { is_slow: true, ..RequestFormat::STRICT };
-    type Params = GetItemsParams;
+    type Params = Self;
     type Input = GetItemsInput;
     type Output = GetItemsOutput;
 
@@ -197,7 +193,7 @@ impl Operation for GetItems {
 }
 
 /// Checks a question about a file or a command.
-fn prepare_history(context: &Context<'_>, params: GetItemsParams) -> Result<GetItemsInput, Fault> {
+fn prepare_history(context: &Context<'_>, params: GetItems) -> Result<GetItemsInput, Fault> {
     if params.file.is_some() && params.command.is_some() {
         return Err(Fault::invalid("command", "cannot be given together with file"));
     }
@@ -216,7 +212,7 @@ fn prepare_history(context: &Context<'_>, params: GetItemsParams) -> Result<GetI
 fn history(
     context: &Context<'_>,
     tx: &mut dyn Tx,
-    params: &GetItemsParams,
+    params: &GetItems,
     limit: usize,
 ) -> Result<GetItemsOutput, Fault> {
     let ventures = ventures(context, tx, params.venture.as_ref())?;

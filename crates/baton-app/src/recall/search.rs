@@ -19,13 +19,9 @@ use crate::page::limit_within;
 const DEFAULT_LIMIT: u32 = 10;
 const MAX_LIMIT: u32 = 100;
 
-/// Searches turns, observations, handoffs, summaries, checkpoints and tasks.
-#[derive(Debug)]
-pub struct Search;
-
 /// The query and its filters.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
-pub struct SearchParams {
+pub struct Search {
     /// What to look for, in plain words, for example "why did the queue lease expire". Identifiers, file names, quoted
     /// phrases, names of agents and times such as "last week" are understood.
     #[serde(rename = "q", alias = "query")]
@@ -115,7 +111,7 @@ impl From<Found> for SearchResult {
 /// Checked parameters.
 #[derive(Debug)]
 pub struct SearchInput {
-    params: SearchParams,
+    params: Search,
     limit: usize,
     started: Instant,
     similar_to: Result<Option<Embedding>, &'static str>,
@@ -129,7 +125,7 @@ impl Operation for Search {
     const EFFECT: Effect = Effect::Read;
     // Waits for the store while it indexes new items.
     const REQUEST: RequestFormat = RequestFormat { is_slow: true, ..RequestFormat::STRICT };
-    type Params = SearchParams;
+    type Params = Self;
     type Input = SearchInput;
     type Output = SearchOutput;
 

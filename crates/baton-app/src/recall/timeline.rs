@@ -16,13 +16,9 @@ use crate::page::limit_of;
 
 const DEFAULT_LIMIT: u32 = 10;
 
-/// Lists items in chronological order.
-#[derive(Debug)]
-pub struct Timeline;
-
 /// The item to start from, and filters.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
-pub struct TimelineParams {
+pub struct Timeline {
     /// Item id, for example `turn_42`. Lists the items before and after it in its session.
     pub id: String,
     /// Id of a later item. If given, lists the items from `id` to this one instead.
@@ -73,8 +69,8 @@ impl Operation for Timeline {
     const EFFECT: Effect = Effect::Read;
     // Waits for the store while it indexes new items.
     const REQUEST: RequestFormat = RequestFormat { is_slow: true, ..RequestFormat::STRICT };
-    type Params = TimelineParams;
-    type Input = (TimelineParams, u32);
+    type Params = Self;
+    type Input = (Self, u32);
     type Output = TimelineOutput;
 
     fn prepare(context: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {

@@ -9,13 +9,9 @@ use crate::context::Context;
 use crate::operation::{Effect, Operation, RequestLogging, params_and};
 use crate::page::limit_of;
 
-/// Lists the request log.
-#[derive(Debug)]
-pub struct ListRequests;
-
 /// Filters of the request log. All of them must match.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
-pub struct ListRequestsParams {
+pub struct ListRequests {
     /// Status code (`404`), class (`4xx`), or `error` for every status from 400.
     pub status: Option<StatusFilter>,
     /// Credential, as the 16 hex digits of `actor_key_id`.
@@ -54,7 +50,7 @@ impl Operation for ListRequests {
     const EFFECT: Effect = Effect::Read;
     // A client that follows the log would otherwise mostly read its own requests.
     const REQUEST_LOGGING: RequestLogging = RequestLogging::Counted;
-    type Params = ListRequestsParams;
+    type Params = Self;
     type Output = ListRequestsOutput;
     params_and!(u32, |params| {
         let fits = params.endpoint.as_ref().is_none_or(|path| (1..=255).contains(&path.chars().count()));

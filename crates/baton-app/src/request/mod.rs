@@ -2,4 +2,4 @@
 
 mod list;
 
-pub use list::{ListRequests, ListRequestsOutput, ListRequestsParams};
+pub use list::{ListRequests, ListRequestsOutput};

@@ -15,13 +15,9 @@ const DAY_MILLIS: i64 = 86_400_000;
 const DEFAULT_DAYS: u32 = 371;
 const MAX_DAYS: u32 = 1_000;
 
-/// Counts sessions and turns per day.
-#[derive(Debug)]
-pub struct SessionActivity;
-
 /// The period and venture.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
-pub struct SessionActivityParams {
+pub struct SessionActivity {
     /// Venture. Defaults to all ventures you have access to.
     pub venture: Option<Venture>,
     /// Number of days up to today (UTC), 1 to 1,000. Defaults to 371, which is 53 weeks.
@@ -53,7 +49,7 @@ impl Operation for SessionActivity {
     const NAME: &'static str = "session.activity";
     const SUMMARY: &'static str = "Count the sessions and turns of each day.";
     const EFFECT: Effect = Effect::Read;
-    type Params = SessionActivityParams;
+    type Params = Self;
     type Output = SessionActivityOutput;
     params_and!(u32, |params| limit_within("days", params.days, DEFAULT_DAYS, MAX_DAYS));
 

@@ -14,14 +14,11 @@ use crate::handoff::optional_handoff_schema;
 use crate::observation::add_automatic_content;
 use crate::operation::{Effect, Operation, RequestFormat};
 
-/// Ends a session, with or without a handoff.
-#[derive(Debug)]
-pub struct EndSession;
-
 /// The session to end and its handoff. Pass the handoff as `handoff`, or as `summary`, `status_label`, `to_agent` and
 /// `payload`. Without any of them the session ends without a handoff.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct EndSessionParams {
+#[schemars(rename = "EndSessionParams")]
+pub struct EndSession {
     /// Request schema version. Defaults to `1.0`.
     pub schema_version: Option<String>,
     /// Session id returned by `session_start`.
@@ -68,8 +65,8 @@ impl Operation for EndSession {
     const EFFECT: Effect = Effect::Write;
     const REQUEST: RequestFormat =
         RequestFormat { redact_param: Some("redact_secrets"), ..RequestFormat::STRICT };
-    type Params = EndSessionParams;
-    type Input = (EndSessionParams, Option<HandoffDraft>);
+    type Params = Self;
+    type Input = (Self, Option<HandoffDraft>);
     type Output = EndSessionOutput;
 
     fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
@@ -187,8 +184,8 @@ fn repeat_response(
 }
 
 /// Reads the handoff from `handoff` or from the flat fields; sending both is an error. Returns `None` if none is given.
-fn draft_of(params: &EndSessionParams) -> Result<Option<HandoffDraft>, Fault> {
-    let EndSessionParams { handoff, summary, status_label, to_agent, payload, .. } = params;
+fn draft_of(params: &EndSession) -> Result<Option<HandoffDraft>, Fault> {
+    let EndSession { handoff, summary, status_label, to_agent, payload, .. } = params;
     let flat = summary.is_some() || status_label.is_some() || to_agent.is_some() || payload.is_some();
     match handoff {
         Some(_) if flat => Err(Fault::invalid(

@@ -10,13 +10,10 @@ use serde::{Deserialize, Serialize};
 use crate::context::Context;
 use crate::operation::{Effect, Operation, params_as_input};
 
-/// Keeps a session active.
-#[derive(Debug)]
-pub struct Heartbeat;
-
 /// The session to keep active.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct HeartbeatParams {
+#[schemars(rename = "HeartbeatParams")]
+pub struct Heartbeat {
     /// Request schema version. Defaults to `1.0`.
     pub schema_version: Option<String>,
     /// Session id returned by `session_start`.
@@ -41,7 +38,7 @@ impl Operation for Heartbeat {
     const SUMMARY: &'static str =
         "Keep your session active while you work. Call it again before the returned next_heartbeat_at.";
     const EFFECT: Effect = Effect::Write;
-    type Params = HeartbeatParams;
+    type Params = Self;
     type Output = HeartbeatOutput;
     params_as_input!();
 

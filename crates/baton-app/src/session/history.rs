@@ -11,13 +11,9 @@ use crate::operation::{Effect, Operation, params_and};
 use crate::page::{Pagination, RequestedPage};
 use crate::session::SessionView;
 
-/// Lists sessions in any status.
-#[derive(Debug)]
-pub struct SessionHistory;
-
 /// Filters and page.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
-pub struct SessionHistoryParams {
+pub struct SessionHistory {
     /// Filter by venture. Defaults to all ventures you have access to.
     pub venture: Option<Venture>,
     /// Filter by repository, as owner/name.
@@ -47,7 +43,7 @@ impl Operation for SessionHistory {
     const SUMMARY: &'static str = "List active and ended sessions, newest first. Call it to find an earlier session; \
         turn.list shows what happened in it.";
     const EFFECT: Effect = Effect::Read;
-    type Params = SessionHistoryParams;
+    type Params = Self;
     type Output = SessionHistoryOutput;
     params_and!(RequestedPage, |params| {
         RequestedPage::of("session history", 50, params.limit, params.cursor.as_deref())

@@ -1,4 +1,4 @@
-//! `session.list`: lists active sessions.
+//! `session.list`: lists active sessions that are not stale.
 
 use baton_core::{Agent, Fault, Repo, Session, TrackFilter, Venture};
 use baton_store::{SessionFilter, Tx};
@@ -10,13 +10,9 @@ use crate::operation::{Effect, Operation, params_and};
 use crate::page::{Pagination, RequestedPage};
 use crate::session::SessionView;
 
-/// Lists the active sessions that are not stale.
-#[derive(Debug)]
-pub struct ListSessions;
-
 /// Filters. At least one of `venture`, `repo` and `agent` is required.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
-pub struct ListSessionsParams {
+pub struct ListSessions {
     /// Filter by venture, for example `acme`.
     pub venture: Option<Venture>,
     /// Filter by repository, as owner/name.
@@ -46,7 +42,7 @@ impl Operation for ListSessions {
     const SUMMARY: &'static str = "List active sessions, newest first. Call it to see who else works in a \
         repository. Requires venture, repo or agent.";
     const EFFECT: Effect = Effect::Read;
-    type Params = ListSessionsParams;
+    type Params = Self;
     type Output = ListSessionsOutput;
     params_and!(RequestedPage, |params| {
         let is_named = params.venture.is_some() || params.repo.is_some() || params.agent.is_some();

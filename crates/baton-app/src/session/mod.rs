@@ -11,21 +11,20 @@ mod start;
 mod update;
 mod view;
 
-pub use activity::{ActiveDay, SessionActivity, SessionActivityOutput, SessionActivityParams};
+pub use activity::{ActiveDay, SessionActivity, SessionActivityOutput};
 pub(crate) use end::new_handoff;
-pub use end::{EndSession, EndSessionOutput, EndSessionParams};
-pub use heartbeat::{Heartbeat, HeartbeatOutput, HeartbeatParams};
-pub use history::{SessionHistory, SessionHistoryOutput, SessionHistoryParams};
-pub use list::{ListSessions, ListSessionsOutput, ListSessionsParams};
+pub use end::{EndSession, EndSessionOutput};
+pub use heartbeat::{Heartbeat, HeartbeatOutput};
+pub use history::{SessionHistory, SessionHistoryOutput};
+pub use list::{ListSessions, ListSessionsOutput};
 pub(crate) use overview::changed_files;
 pub use overview::{
-    Attention, AttentionKind, LiveSession, SessionOverview, SessionOverviewOutput, SessionOverviewParams,
-    SharedFile,
+    Attention, AttentionKind, LiveSession, SessionOverview, SessionOverviewOutput, SharedFile,
 };
-pub use show::{ShowSession, ShowSessionOutput, ShowSessionParams};
-pub use start::{StartSession, StartSessionOutput, StartSessionParams, StartStatus};
+pub use show::{ShowSession, ShowSessionOutput};
+pub use start::{StartSession, StartSessionOutput, StartStatus};
 pub(crate) use start::{
     find_or_create, latest_handoffs, lock_active_sessions, other_sessions, start_bundle, tuple_of,
 };
-pub use update::{UpdateSession, UpdateSessionOutput, UpdateSessionParams};
+pub use update::{UpdateSession, UpdateSessionOutput};
 pub use view::{ActiveSession, SessionView, session_of_client};

@@ -26,13 +26,9 @@ const MAX_VENTURES: usize = 20;
 /// Maximum length of a prompt or closing message in characters.
 const MAX_TEXT_CHARS: usize = 600;
 
-/// Shows the current work and what needs attention.
-#[derive(Debug)]
-pub struct SessionOverview;
-
 /// The venture to show.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
-pub struct SessionOverviewParams {
+pub struct SessionOverview {
     /// Venture. Defaults to all ventures you have access to.
     pub venture: Option<Venture>,
 }
@@ -131,7 +127,7 @@ impl Operation for SessionOverview {
     const EFFECT: Effect = Effect::Read;
     // A dashboard calls it every second.
     const REQUEST_LOGGING: RequestLogging = RequestLogging::Counted;
-    type Params = SessionOverviewParams;
+    type Params = Self;
     type Output = SessionOverviewOutput;
     params_as_input!();
 

@@ -11,13 +11,9 @@ use crate::observation::SummaryView;
 use crate::operation::{Effect, Operation, params_as_input};
 use crate::session::SessionView;
 
-/// Shows a session.
-#[derive(Debug)]
-pub struct ShowSession;
-
 /// The session to show.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct ShowSessionParams {
+pub struct ShowSession {
     /// Session id (`sess_…`).
     pub session_id: SessionId,
 }
@@ -38,7 +34,7 @@ impl Operation for ShowSession {
     const SUMMARY: &'static str =
         "Show a session in any status, with the handoff that ended it and its summary.";
     const EFFECT: Effect = Effect::Read;
-    type Params = ShowSessionParams;
+    type Params = Self;
     type Output = ShowSessionOutput;
     params_as_input!();
 

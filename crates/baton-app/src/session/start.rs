@@ -22,13 +22,10 @@ use crate::session::{ActiveSession, SessionView};
 /// Maximum number of other sessions in the response; `session.list` returns all of them.
 const MAX_OTHERS: u32 = 50;
 
-/// Starts or resumes a session.
-#[derive(Debug)]
-pub struct StartSession;
-
 /// Agent, repository and checkout state of the session.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct StartSessionParams {
+#[schemars(rename = "StartSessionParams")]
+pub struct StartSession {
     /// Request schema version. Defaults to `1.0`.
     pub schema_version: Option<String>,
     /// Your agent name, for example `claude-1`. Use the same name in later sessions.
@@ -108,8 +105,8 @@ impl Operation for StartSession {
     const SUMMARY: &'static str = "Start or resume your session. Returns the latest handoff and the other \
         active sessions in the repository. Call it once per chat, unless your context already has a section from Baton.";
     const EFFECT: Effect = Effect::Write;
-    type Params = StartSessionParams;
-    type Input = StartSessionParams;
+    type Params = Self;
+    type Input = Self;
     type Output = StartSessionOutput;
 
     fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
@@ -155,7 +152,7 @@ impl Operation for StartSession {
 
 /// Returns a warning if the repository differs from the repository of the checkout. There is no warning for a
 /// checkout without a remote, because its name is only the name of its folder.
-fn question_repo(params: &StartSessionParams) -> Option<String> {
+fn question_repo(params: &StartSession) -> Option<String> {
     let is_questionable = |here: &&Repo| **here != params.repo && !here.as_str().starts_with("local/");
     let here = params.checkout_repo.as_ref().filter(is_questionable)?;
     Some(format!(
@@ -166,7 +163,7 @@ fn question_repo(params: &StartSessionParams) -> Option<String> {
 }
 
 /// Returns the identity of a session. Fails if the caller may not access its venture.
-pub(crate) fn tuple_of(context: &Context<'_>, params: &StartSessionParams) -> Result<SessionTuple, Fault> {
+pub(crate) fn tuple_of(context: &Context<'_>, params: &StartSession) -> Result<SessionTuple, Fault> {
     Ok(SessionTuple {
         agent: params.agent.clone(),
         venture: context.venture(params.venture.as_ref())?,
@@ -176,7 +173,7 @@ pub(crate) fn tuple_of(context: &Context<'_>, params: &StartSessionParams) -> Re
     })
 }
 
-fn facts_of(params: &StartSessionParams) -> SessionFacts {
+fn facts_of(params: &StartSession) -> SessionFacts {
     let text = |label: &Option<Label>| label.clone().map(Into::into);
     SessionFacts {
         client: text(&params.client),
@@ -192,7 +189,7 @@ pub(crate) fn find_or_create(
     context: &Context<'_>,
     tx: &mut dyn Tx,
     tuple: SessionTuple,
-    params: &StartSessionParams,
+    params: &StartSession,
 ) -> Result<(StartStatus, Session), Fault> {
     let (tuple, active) = lock_active_sessions(tx, tuple)?;
     let decision = StartDecision::over(&active, context.now, &context.settings.liveness);

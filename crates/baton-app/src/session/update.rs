@@ -12,13 +12,10 @@ use serde_json::{Map, Value};
 use crate::context::Context;
 use crate::operation::{Effect, KeyUse, Operation};
 
-/// Updates an active session.
-#[derive(Debug)]
-pub struct UpdateSession;
-
 /// Fields to change. Omitted fields keep their value.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct UpdateSessionParams {
+#[schemars(rename = "UpdateSessionParams")]
+pub struct UpdateSession {
     /// Request schema version. Defaults to `1.0`.
     pub schema_version: Option<String>,
     /// Session id returned by `session_start`.
@@ -50,8 +47,8 @@ impl Operation for UpdateSession {
     const SUMMARY: &'static str = "Update the branch, commit, issue, repository or meta of your session. It also counts as a heartbeat.";
     const EFFECT: Effect = Effect::Write;
     const KEY: KeyUse = KeyUse::Required;
-    type Params = UpdateSessionParams;
-    type Input = UpdateSessionParams;
+    type Params = Self;
+    type Input = Self;
     type Output = UpdateSessionOutput;
 
     fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {

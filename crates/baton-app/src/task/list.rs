@@ -10,14 +10,10 @@ use crate::context::Context;
 use crate::operation::{Effect, Operation, params_and};
 use crate::page::Window;
 
-/// Lists tasks.
-#[derive(Debug)]
-pub struct ListTasks;
-
 /// Filters and page.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ListTasksParams {
+pub struct ListTasks {
     /// Filter by repository, as owner/name.
     pub repo: Option<Repo>,
     /// Filter by status.
@@ -44,7 +40,7 @@ impl Operation for ListTasks {
     const SUMMARY: &'static str = "List the tasks of all checkouts, most recently updated first, with \
         status, current role and open drifts.";
     const EFFECT: Effect = Effect::Read;
-    type Params = ListTasksParams;
+    type Params = Self;
     type Output = ListTasksOutput;
     params_and!(Window, |params| Window::of(params.limit, params.offset));
 

@@ -5,6 +5,6 @@ mod list;
 mod record;
 mod show;
 
-pub use list::{ListTasks, ListTasksOutput, ListTasksParams};
-pub use record::{RecordTask, RecordTaskOutput, RecordTaskParams};
-pub use show::{ShowTask, ShowTaskOutput, ShowTaskParams, TaskDiff, TaskFiles};
+pub use list::{ListTasks, ListTasksOutput};
+pub use record::{RecordTask, RecordTaskOutput};
+pub use show::{ShowTask, ShowTaskOutput, TaskDiff, TaskFiles};

@@ -11,14 +11,11 @@ use crate::operation::{Effect, Operation};
 
 const MAX_NAME_BYTES: usize = 4_096;
 
-/// Adds, updates or removes a task in the index.
-#[derive(Debug)]
-pub struct RecordTask;
-
 /// State of a task.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct RecordTaskParams {
+#[schemars(rename = "RecordTaskParams")]
+pub struct RecordTask {
     /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
     /// Host name of the machine with the checkout, for example `build-3`.
@@ -60,8 +57,8 @@ impl Operation for RecordTask {
     const SUMMARY: &'static str =
         "Record the state of a task in the index, so that other machines can list it.";
     const EFFECT: Effect = Effect::Write;
-    type Params = RecordTaskParams;
-    type Input = RecordTaskParams;
+    type Params = Self;
+    type Input = Self;
     type Output = RecordTaskOutput;
 
     fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {

@@ -12,14 +12,10 @@ use serde_json::{Map, Value};
 use crate::context::Context;
 use crate::operation::{Effect, Operation, RequestFormat};
 
-/// Shows a task.
-#[derive(Debug)]
-pub struct ShowTask;
-
 /// The task to show.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ShowTaskParams {
+pub struct ShowTask {
     /// Task id with venture, host and checkout, as search returns it, for example
     /// `local/TASK-0824@build-3:/srv/webshop`.
     pub id: String,
@@ -83,7 +79,7 @@ impl Operation for ShowTask {
         the roles, drifts, QA results and diffs are included.";
     const EFFECT: Effect = Effect::Read;
     const REQUEST: RequestFormat = RequestFormat { is_slow: true, ..RequestFormat::STRICT };
-    type Params = ShowTaskParams;
+    type Params = Self;
     type Input = TaskToShow;
     type Output = ShowTaskOutput;
 

@@ -13,13 +13,9 @@ use crate::token::TokenView;
 
 const MAX_DAYS: u32 = 3_650;
 
-/// Creates a token.
-#[derive(Debug)]
-pub struct CreateToken;
-
 /// Description and access of the token.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct CreateTokenParams {
+pub struct CreateToken {
     /// Purpose of the token, in your own words.
     pub name: Label,
     /// Allowed access.
@@ -45,8 +41,8 @@ impl Operation for CreateToken {
     const NAME: &'static str = "token.create";
     const SUMMARY: &'static str = "Create a token for one agent.";
     const EFFECT: Effect = Effect::Create;
-    type Params = CreateTokenParams;
-    type Input = CreateTokenParams;
+    type Params = Self;
+    type Input = Self;
     type Output = CreateTokenOutput;
 
     fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {

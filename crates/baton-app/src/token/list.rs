@@ -9,13 +9,9 @@ use crate::context::Context;
 use crate::operation::{Effect, Operation, params_as_input};
 use crate::token::TokenView;
 
-/// Lists tokens.
-#[derive(Debug)]
-pub struct ListTokens;
-
 /// No parameters.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
-pub struct ListTokensParams {}
+pub struct ListTokens {}
 
 /// All tokens, newest first.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -28,7 +24,7 @@ impl Operation for ListTokens {
     const NAME: &'static str = "token.list";
     const SUMMARY: &'static str = "List tokens.";
     const EFFECT: Effect = Effect::Read;
-    type Params = ListTokensParams;
+    type Params = Self;
     type Output = ListTokensOutput;
     params_as_input!();
 

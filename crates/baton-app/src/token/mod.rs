@@ -8,7 +8,7 @@ mod revoke;
 mod view;
 
 pub use authenticate::Authenticator;
-pub use create::{CreateToken, CreateTokenOutput, CreateTokenParams};
-pub use list::{ListTokens, ListTokensOutput, ListTokensParams};
-pub use revoke::{RevokeToken, RevokeTokenOutput, RevokeTokenParams};
+pub use create::{CreateToken, CreateTokenOutput};
+pub use list::{ListTokens, ListTokensOutput};
+pub use revoke::{RevokeToken, RevokeTokenOutput};
 pub use view::TokenView;

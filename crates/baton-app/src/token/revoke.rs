@@ -9,13 +9,9 @@ use crate::context::Context;
 use crate::operation::{Effect, Operation, params_as_input};
 use crate::token::TokenView;
 
-/// Revokes a token.
-#[derive(Debug)]
-pub struct RevokeToken;
-
 /// The token to revoke.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct RevokeTokenParams {
+pub struct RevokeToken {
     /// Public id of the token: the 16 hex digits after `bt_`.
     pub token_id: String,
 }
@@ -31,7 +27,7 @@ impl Operation for RevokeToken {
     const NAME: &'static str = "token.revoke";
     const SUMMARY: &'static str = "Revoke a token.";
     const EFFECT: Effect = Effect::Write;
-    type Params = RevokeTokenParams;
+    type Params = Self;
     type Output = RevokeTokenOutput;
     params_as_input!();
 

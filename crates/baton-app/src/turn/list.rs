@@ -10,13 +10,9 @@ use crate::context::Context;
 use crate::operation::{Effect, Operation, params_and};
 use crate::page::{cut, limit_of};
 
-/// Lists turns.
-#[derive(Debug)]
-pub struct ListTurns;
-
 /// The session and the page to list.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct ListTurnsParams {
+pub struct ListTurns {
     /// Session id (`sess_…`).
     pub session_id: SessionId,
     /// Maximum number of turns, 1 to 200. Defaults to 20.
@@ -40,7 +36,7 @@ impl Operation for ListTurns {
     const SUMMARY: &'static str = "List the turns of a session, newest first: what the user asked for and how the agent \
         closed it, in its own words. Call it to learn what happened in a session.";
     const EFFECT: Effect = Effect::Read;
-    type Params = ListTurnsParams;
+    type Params = Self;
     type Output = ListTurnsOutput;
     params_and!(u32, |params| limit_of(params.limit, 20));
 

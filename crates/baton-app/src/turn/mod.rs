@@ -3,5 +3,5 @@
 mod list;
 mod show;
 
-pub use list::{ListTurns, ListTurnsOutput, ListTurnsParams};
-pub use show::{ShowTurn, ShowTurnOutput, ShowTurnParams, ToolCount, TurnAction};
+pub use list::{ListTurns, ListTurnsOutput};
+pub use show::{ShowTurn, ShowTurnOutput, ToolCount, TurnAction};

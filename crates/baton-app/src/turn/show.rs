@@ -15,13 +15,9 @@ use crate::operation::{Effect, Operation, params_as_input};
 /// Maximum number of tool uses that are read, and listed.
 const MAX_ACTIONS: u32 = 500;
 
-/// Shows a turn.
-#[derive(Debug)]
-pub struct ShowTurn;
-
 /// The turn to show.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct ShowTurnParams {
+pub struct ShowTurn {
     /// Turn id, for example `turn_42`.
     pub turn_id: TurnId,
 }
@@ -70,7 +66,7 @@ impl Operation for ShowTurn {
     const SUMMARY: &'static str = "Show one turn of a chat: the request, the closing message of the agent, the tools it \
         used, the files it changed, checks with results, commits and failures.";
     const EFFECT: Effect = Effect::Read;
-    type Params = ShowTurnParams;
+    type Params = Self;
     type Output = ShowTurnOutput;
     params_as_input!();
 

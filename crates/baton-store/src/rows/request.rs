@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use baton_core::{
-    ActorKeyId, CorrelationId, LoggedRequest, RequestRecord, SessionId, StatusFilter, Timestamp, Ulid, Venture,
+    ActorKeyId, CorrelationId, LoggedRequest, RequestRecord, SessionId, StatusFilter, Timestamp, Ulid,
+    Venture,
 };
 
 use crate::error::StoreError;

@@ -117,17 +117,18 @@ pub(crate) fn run(args: &RequestsArgs, format: Format, backend: &Backend) -> Res
         Text("ERROR"),
     ];
     let line = |request: &(LoggedRequest, Value)| args.line(Format::Human, request);
-    let mut lines = list_items(&found.requests, line, columns, |(LoggedRequest { record: request, .. }, _)| {
-        [
-            when(request.timestamp),
-            request.status_code.to_string(),
-            format!("{} {}", request.method, request.endpoint),
-            request.duration_ms.to_string(),
-            request.agent.clone().unwrap_or_default(),
-            request.repo.clone().unwrap_or_default(),
-            request.error_message.clone().unwrap_or_default(),
-        ]
-    });
+    let mut lines =
+        list_items(&found.requests, line, columns, |(LoggedRequest { record: request, .. }, _)| {
+            [
+                when(request.timestamp),
+                request.status_code.to_string(),
+                format!("{} {}", request.method, request.endpoint),
+                request.duration_ms.to_string(),
+                request.agent.clone().unwrap_or_default(),
+                request.repo.clone().unwrap_or_default(),
+                request.error_message.clone().unwrap_or_default(),
+            ]
+        });
     if lines.is_empty() {
         lines.push("no requests match".into());
     }
