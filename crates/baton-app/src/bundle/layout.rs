@@ -4,7 +4,7 @@
 //! omitted. The same lines always give the same text. A blocker is never dropped: if the budget is tight,
 //! blockers are shortened.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use baton_core::{estimate_tokens, shorten};
@@ -61,23 +61,6 @@ pub(crate) enum Section {
 }
 
 impl Section {
-    const ALL: [Self; 14] = [
-        Self::Pinned,
-        Self::Goal,
-        Self::Constraints,
-        Self::State,
-        Self::Decided,
-        Self::Rejected,
-        Self::Gotchas,
-        Self::Blocked,
-        Self::Next,
-        Self::Open,
-        Self::Agents,
-        Self::Files,
-        Self::Related,
-        Self::Recent,
-    ];
-
     /// Returns the heading in the text.
     pub(crate) const fn heading(self) -> &'static str {
         match self {
@@ -189,6 +172,7 @@ pub(crate) fn lay_out(parts: &BundleParts, limits: BundleLimits) -> Bundle {
         if parts.more.is_empty() { String::new() } else { format!("More: {}\n", parts.more.join("; ")) };
     // The list of omissions is at most as long as the list of everything.
     let everything: Vec<Section> = parts.lines.iter().map(|line| line.section).collect();
+    let sections: BTreeSet<Section> = everything.iter().copied().collect();
     let left_out_line = if budget.take(&left_out_by_section(&everything)) {
         left_out_by_section
     } else {
@@ -198,7 +182,7 @@ pub(crate) fn lay_out(parts: &BundleParts, limits: BundleLimits) -> Bundle {
     let has_more = budget.take(&more);
     place_blockers(parts, &mut budget, &mut chosen);
     for round in 0..3 {
-        for section in Section::ALL {
+        for &section in &sections {
             let (from, until) = match round {
                 0 => (0, section.shares()[0]),
                 1 => (section.shares()[0], section.shares()[1]),
@@ -226,7 +210,7 @@ pub(crate) fn lay_out(parts: &BundleParts, limits: BundleLimits) -> Bundle {
     }
     let omitted = omitted_lines(parts, &chosen);
     let mut text = introduction;
-    for section in Section::ALL {
+    for section in sections {
         let lines: Vec<&String> =
             chosen.iter().filter(|((of, _), _)| *of == section).map(|(_, line)| line).collect();
         if !lines.is_empty() {
@@ -234,8 +218,8 @@ pub(crate) fn lay_out(parts: &BundleParts, limits: BundleLimits) -> Bundle {
             lines.into_iter().for_each(|line| text.push_str(line));
         }
     }
-    let sections: Vec<Section> = omitted.iter().map(|line| line.section).collect();
-    text.push_str(&left_out_line(&sections));
+    let left_out: Vec<Section> = omitted.iter().map(|line| line.section).collect();
+    text.push_str(&left_out_line(&left_out));
     if has_more {
         text.push_str(&more);
     }
@@ -283,13 +267,10 @@ fn left_out_in_total(omitted: &[Section]) -> String {
 
 /// Returns the line that states what was omitted; empty if nothing was omitted.
 fn left_out_by_section(omitted: &[Section]) -> String {
-    let counts: Vec<String> = Section::ALL
-        .into_iter()
-        .filter_map(|section| {
-            let count = omitted.iter().filter(|of| **of == section).count();
-            (count > 0).then(|| format!("{} {count}", section.heading()))
-        })
-        .collect();
+    let mut counts: BTreeMap<Section, usize> = BTreeMap::new();
+    omitted.iter().for_each(|section| *counts.entry(*section).or_default() += 1);
+    let counts: Vec<String> =
+        counts.iter().map(|(section, count)| format!("{} {count}", section.heading())).collect();
     if counts.is_empty() { String::new() } else { format!("Left out: {}.\n", counts.join(", ")) }
 }
 
@@ -322,6 +303,23 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    const SECTIONS: [Section; 14] = [
+        Section::Pinned,
+        Section::Goal,
+        Section::Constraints,
+        Section::State,
+        Section::Decided,
+        Section::Rejected,
+        Section::Gotchas,
+        Section::Blocked,
+        Section::Next,
+        Section::Open,
+        Section::Agents,
+        Section::Files,
+        Section::Related,
+        Section::Recent,
+    ];
 
     fn line(section: Section, id: usize, text: &str) -> BundleLine {
         BundleLine { section, id: format!("turn_{id}"), text: text.to_owned() }
@@ -376,7 +374,7 @@ mod tests {
     }
 
     fn any_line() -> impl Strategy<Value = BundleLine> {
-        let section = prop::sample::select(Section::ALL.to_vec());
+        let section = prop::sample::select(SECTIONS.to_vec());
         (section, 0_usize..1_000, "[ -~éж日🙂\n]{0,600}")
             .prop_map(|(section, id, text)| line(section, id, &text))
     }
