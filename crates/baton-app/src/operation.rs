@@ -149,22 +149,28 @@ pub trait Operation: Send + Sync + 'static {
     }
 }
 
-/// Declares that an operation needs no preparation: it runs on its parameters.
+/// Declares that an operation runs on its parameters. If a function is given, it checks them first.
 macro_rules! params_as_input {
     () => {
+        $crate::operation::params_as_input!(|_| Ok(()));
+    };
+    ($check:expr) => {
         type Input = Self::Params;
 
         fn prepare(
             _: &$crate::context::Context<'_>,
             params: Self::Params,
         ) -> Result<Self::Input, baton_core::Fault> {
+            let check: fn(&Self::Params) -> Result<(), baton_core::Fault> = $check;
+            check(&params)?;
             Ok(params)
         }
     };
 }
 pub(crate) use params_as_input;
 
-/// Declares that an operation runs on its parameters and on a value that a function checks and makes of them.
+/// Declares that an operation runs on its parameters and on a value that a function computes from them. The function fails
+/// if they are invalid.
 macro_rules! params_and {
     ($value:ty, $check:expr) => {
         type Input = (Self::Params, $value);

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::find::{Wanted, find, read, workflow};
 use crate::context::Context;
-use crate::operation::{Effect, Operation};
+use crate::operation::{Effect, Operation, params_and};
 
 /// Number of recent checkpoints searched for two active ones.
 const RECENT: u32 = 50;
@@ -56,10 +56,10 @@ pub enum Pair {
 }
 
 impl DiffCheckpoints {
-    fn pair(self) -> Result<Pair, Fault> {
-        match (self.from, self.to, self.session_id) {
-            (Some(from), Some(to), None) => Ok(Pair::Named(from, to)),
-            (None, None, Some(id)) => Ok(Pair::Last(id)),
+    fn pair(&self) -> Result<Pair, Fault> {
+        match (&self.from, &self.to, &self.session_id) {
+            (Some(from), Some(to), None) => Ok(Pair::Named(from.clone(), to.clone())),
+            (None, None, Some(id)) => Ok(Pair::Last(id.clone())),
             _ => Err(Fault::invalid("from", "is required together with `to`, unless sessionId is given")
                 .hint("give two checkpoint ids, or a sessionId for its last two checkpoints")),
         }
@@ -73,22 +73,17 @@ impl Operation for DiffCheckpoints {
     const EFFECT: Effect = Effect::Read;
     const AFTER_OUTBOX: bool = true;
     type Params = Self;
-    type Input = (Pair, Option<Venture>);
     type Output = DiffCheckpointsOutput;
-
-    fn prepare(_: &Context<'_>, mut params: Self::Params) -> Result<Self::Input, Fault> {
-        let venture = params.venture.take();
-        Ok((params.pair()?, venture))
-    }
+    params_and!(Pair, Self::pair);
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, input: &Self::Input) -> Result<Self::Output, Fault> {
-        let (pair, venture) = input;
+        let (params, pair) = input;
         let pair = match pair {
             Pair::Named(from, to) => [
                 find(context, tx, None, &Wanted::Checkpoint(from.clone()))?,
                 find(context, tx, None, &Wanted::Checkpoint(to.clone()))?,
             ],
-            Pair::Last(id) => last_two(context, tx, venture.as_ref(), id)?,
+            Pair::Last(id) => last_two(context, tx, params.venture.as_ref(), id)?,
         };
         let [from, to] = &pair;
         let (old, new) = (read(context, tx, from)?, read(context, tx, to)?);

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::find::{Wanted, find, read, workflow};
 use crate::context::Context;
-use crate::operation::{Effect, Operation};
+use crate::operation::{Effect, Operation, params_and};
 
 /// Maximum number of keys in a response.
 const MAX_KEYS: usize = 1_000;
@@ -54,13 +54,8 @@ impl Operation for ExplainContext {
     const EFFECT: Effect = Effect::Read;
     const AFTER_OUTBOX: bool = true;
     type Params = Self;
-    type Input = (Self, Wanted);
     type Output = ExplainContextOutput;
-
-    fn prepare(_: &Context<'_>, mut params: Self::Params) -> Result<Self::Input, Fault> {
-        let wanted = Wanted::of(params.checkpoint_id.take(), params.session_id.take())?;
-        Ok((params, wanted))
-    }
+    params_and!(Wanted, |params| Wanted::of(params.checkpoint_id.clone(), params.session_id.clone()));
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, input: &Self::Input) -> Result<Self::Output, Fault> {
         let (params, wanted) = input;

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::find::{Wanted, find, read, workflow_not_found};
 use crate::context::Context;
-use crate::operation::{Effect, Operation};
+use crate::operation::{Effect, Operation, params_as_input};
 
 /// Maximum number of marked keys of a workflow.
 const MAX_MARKED: usize = 200;
@@ -63,15 +63,11 @@ impl Operation for MarkCritical {
     const EFFECT: Effect = Effect::Write;
     const AFTER_OUTBOX: bool = true;
     type Params = Self;
-    type Input = Self;
     type Output = MarkCriticalOutput;
-
-    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
-        if params.context_key.is_empty() || params.context_key.len() > MAX_KEY_BYTES {
-            return Err(Fault::invalid("contextKey", format!("must be 1 to {MAX_KEY_BYTES} bytes")));
-        }
-        Ok(params)
-    }
+    params_as_input!(|params| {
+        let fits = (1..=MAX_KEY_BYTES).contains(&params.context_key.len());
+        Fault::require(fits, "contextKey", format!("must be 1 to {MAX_KEY_BYTES} bytes"))
+    });
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
         let venture = context.venture(params.venture.as_ref())?;

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::context::Context;
 use crate::handoff::handoff_schema;
 use crate::observation::add_automatic_content;
-use crate::operation::{Effect, Operation, RequestFormat};
+use crate::operation::{Effect, Operation, RequestFormat, params_and};
 use crate::session::new_handoff;
 
 /// The session and the handoff to store.
@@ -46,13 +46,8 @@ impl Operation for CreateHandoff {
     const REQUEST: RequestFormat =
         RequestFormat { redact_param: Some("redact_secrets"), ..RequestFormat::STRICT };
     type Params = Self;
-    type Input = (Self, HandoffDraft);
     type Output = CreateHandoffOutput;
-
-    fn prepare(_: &Context<'_>, mut params: Self::Params) -> Result<Self::Input, Fault> {
-        let draft = HandoffDraft::read(std::mem::take(&mut params.handoff), "handoff")?;
-        Ok((params, draft))
-    }
+    params_and!(HandoffDraft, |params| HandoffDraft::read(params.handoff.clone(), "handoff"));
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, input: &Self::Input) -> Result<Self::Output, Fault> {
         let (params, draft) = input;

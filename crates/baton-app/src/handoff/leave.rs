@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::context::Context;
 use crate::handoff::handoff_schema;
-use crate::operation::{Effect, Operation, RequestFormat};
+use crate::operation::{Effect, Operation, RequestFormat, params_and};
 use crate::session::new_handoff;
 
 /// The person, the repository and the handoff to store.
@@ -56,13 +56,8 @@ impl Operation for LeaveHandoff {
     const REQUEST: RequestFormat =
         RequestFormat { redact_param: Some("redact_secrets"), ..RequestFormat::STRICT };
     type Params = Self;
-    type Input = (Self, HandoffDraft);
     type Output = LeaveHandoffOutput;
-
-    fn prepare(_: &Context<'_>, mut params: Self::Params) -> Result<Self::Input, Fault> {
-        let draft = HandoffDraft::read(std::mem::take(&mut params.handoff), "handoff")?;
-        Ok((params, draft))
-    }
+    params_and!(HandoffDraft, |params| HandoffDraft::read(params.handoff.clone(), "handoff"));
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, input: &Self::Input) -> Result<Self::Output, Fault> {
         let (params, draft) = input;

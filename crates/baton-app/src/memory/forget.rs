@@ -13,7 +13,7 @@ use super::mark::{is_quoted, readable_item};
 use crate::checkpoint::delete_checkpoint;
 use crate::context::Context;
 use crate::observation::renew_session_texts;
-use crate::operation::{Effect, Operation};
+use crate::operation::{Effect, Operation, params_as_input};
 use crate::recall::{Item, Loader, no_item};
 
 /// Maximum number of items per call, which keeps transactions short.
@@ -108,20 +108,15 @@ impl Operation for Forget {
     const EFFECT: Effect = Effect::Delete;
     const FREES_SPACE: bool = true;
     type Params = Self;
-    type Input = Self;
     type Output = ForgetOutput;
-
-    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+    params_as_input!(|params| {
         let has_filter = params.session.is_some() || params.repo.is_some() || params.before.is_some();
-        if params.id.is_some() == has_filter {
-            return Err(Fault::new(
-                ErrorCode::InvalidRequest,
-                "cannot forget: give either an id, or a session, a repo or a time (before)",
-            )
-            .hint("add dry_run to see what would be deleted"));
+        if params.id.is_some() != has_filter {
+            return Ok(());
         }
-        Ok(params)
-    }
+        let message = "cannot forget: give either an id, or a session, a repo or a time (before)";
+        Err(Fault::new(ErrorCode::InvalidRequest, message).hint("add dry_run to see what would be deleted"))
+    });
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
         let mut forgetting =

@@ -98,16 +98,11 @@ impl Operation for SupersedeItem {
         lists and context no longer return the outdated item.";
     const EFFECT: Effect = Effect::Write;
     type Params = Self;
-    type Input = Self;
     type Output = MarkOutput;
-
-    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
-        if params.id == params.by {
-            return Err(Fault::invalid("by", "must not be the item itself")
-                .hint("give the id of the item that replaces it, or reject the item"));
-        }
-        Ok(params)
-    }
+    params_as_input!(|params| {
+        Fault::require(params.id != params.by, "by", "must not be the item itself")
+            .map_err(|fault| fault.hint("give the id of the item that replaces it, or reject the item"))
+    });
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
         let item = readable_item(context, tx, &params.id)?;

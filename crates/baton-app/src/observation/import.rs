@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 
 use super::imported::{self, NewSession, Period, redact_items};
 use crate::context::Context;
-use crate::operation::{Effect, Operation, Privacy, RequestFormat, RequestLogging};
+use crate::operation::{Effect, Operation, Privacy, RequestFormat, RequestLogging, params_as_input};
 use crate::recall::index_stored;
 
 /// Maximum number of observations in one request.
@@ -141,21 +141,17 @@ impl Operation for ImportObservations {
     };
     const REQUEST_LOGGING: RequestLogging = RequestLogging::OnFailure;
     type Params = Self;
-    type Input = Self;
     type Output = ImportObservationsOutput;
-
-    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
-        if params.observations.len() > MAX_IMPORTED_OBSERVATIONS {
-            let message = format!("must have at most {MAX_IMPORTED_OBSERVATIONS} observations");
-            return Err(Fault::invalid("observations", message));
-        }
-        for (place, one) in params.observations.iter().enumerate() {
+    params_as_input!(|params| {
+        let fits = params.observations.len() <= MAX_IMPORTED_OBSERVATIONS;
+        let message = format!("must have at most {MAX_IMPORTED_OBSERVATIONS} observations");
+        Fault::require(fits, "observations", message)?;
+        params.observations.iter().enumerate().try_for_each(|(place, one)| {
             one.check().map_err(|fault| {
                 Fault::new(ErrorCode::InvalidRequest, format!("observations[{place}]: {}", fault.message))
-            })?;
-        }
-        Ok(params)
-    }
+            })
+        })
+    });
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
         let venture = context.venture(params.venture.as_ref())?;

@@ -186,17 +186,11 @@ impl Operation for PurgeQueue {
     const EFFECT: Effect = Effect::Delete;
     const FREES_SPACE: bool = true;
     type Params = Self;
-    type Input = Self;
     type Output = PurgeQueueOutput;
-
-    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
-        match params.status {
-            Some(QueueStatus::Raw | QueueStatus::Processing) => {
-                Err(Fault::invalid("status", "must be `done` or `error`; pending items cannot be purged"))
-            }
-            _ => Ok(params),
-        }
-    }
+    params_as_input!(|params| {
+        let is_pending = matches!(params.status, Some(QueueStatus::Raw | QueueStatus::Processing));
+        Fault::require(!is_pending, "status", "must be `done` or `error`; pending items cannot be purged")
+    });
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
         context.actor.require_every_venture()?;

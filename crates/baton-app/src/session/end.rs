@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::context::Context;
 use crate::handoff::optional_handoff_schema;
 use crate::observation::add_automatic_content;
-use crate::operation::{Effect, Operation, RequestFormat};
+use crate::operation::{Effect, Operation, RequestFormat, params_and};
 
 /// The session to end and its handoff. Pass the handoff as `handoff`, or as `summary`, `status_label`, `to_agent` and
 /// `payload`. Without any of them the session ends without a handoff.
@@ -66,16 +66,13 @@ impl Operation for EndSession {
     const REQUEST: RequestFormat =
         RequestFormat { redact_param: Some("redact_secrets"), ..RequestFormat::STRICT };
     type Params = Self;
-    type Input = (Self, Option<HandoffDraft>);
     type Output = EndSessionOutput;
-
-    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
-        let draft = draft_of(&params)?;
-        if draft.is_none() && params.keep_session_open == Some(true) {
-            return Err(Fault::invalid("handoff", "is required to keep the session active"));
-        }
-        Ok((params, draft))
-    }
+    params_and!(Option<HandoffDraft>, |params| {
+        let draft = draft_of(params)?;
+        let is_enough = draft.is_some() || params.keep_session_open != Some(true);
+        Fault::require(is_enough, "handoff", "is required to keep the session active")?;
+        Ok(draft)
+    });
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, input: &Self::Input) -> Result<Self::Output, Fault> {
         let (params, draft) = input;

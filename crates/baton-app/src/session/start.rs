@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use crate::bundle::{Bundle, BundleLimits, BundleRequest, BundleScope, build};
 use crate::context::Context;
 use crate::handoff::HandoffSummary;
-use crate::operation::{Effect, Operation};
+use crate::operation::{Effect, Operation, params_as_input};
 use crate::session::{ActiveSession, SessionView};
 
 /// Maximum number of other sessions in the response; `session.list` returns all of them.
@@ -106,13 +106,8 @@ impl Operation for StartSession {
         active sessions in the repository. Call it once per chat, unless your context already has a section from Baton.";
     const EFFECT: Effect = Effect::Write;
     type Params = Self;
-    type Input = Self;
     type Output = StartSessionOutput;
-
-    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
-        params.meta.as_ref().map_or(Ok(()), require_valid_meta)?;
-        Ok(params)
-    }
+    params_as_input!(|params| params.meta.as_ref().map_or(Ok(()), require_valid_meta));
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
         let tuple = tuple_of(context, params)?;

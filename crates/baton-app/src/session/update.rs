@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::context::Context;
-use crate::operation::{Effect, KeyUse, Operation};
+use crate::operation::{Effect, KeyUse, Operation, params_as_input};
 
 /// Fields to change. Omitted fields keep their value.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -48,13 +48,8 @@ impl Operation for UpdateSession {
     const EFFECT: Effect = Effect::Write;
     const KEY: KeyUse = KeyUse::Required;
     type Params = Self;
-    type Input = Self;
     type Output = UpdateSessionOutput;
-
-    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
-        params.meta.as_ref().map_or(Ok(()), require_valid_meta)?;
-        Ok(params)
-    }
+    params_as_input!(|params| params.meta.as_ref().map_or(Ok(()), require_valid_meta));
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
         let mut session = context.lock_session(tx, params.session_id)?;

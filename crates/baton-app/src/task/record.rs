@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::context::Context;
-use crate::operation::{Effect, Operation};
+use crate::operation::{Effect, Operation, params_as_input};
 
 const MAX_NAME_BYTES: usize = 4_096;
 
@@ -58,18 +58,15 @@ impl Operation for RecordTask {
         "Record the state of a task in the index, so that other machines can list it.";
     const EFFECT: Effect = Effect::Write;
     type Params = Self;
-    type Input = Self;
     type Output = RecordTaskOutput;
-
-    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+    params_as_input!(|params| {
         let names =
             [("host", &params.host, 1), ("checkout", &params.checkout, 1), ("title", &params.title, 0)];
         Fault::all(names.map(|(field, text, least)| {
             let fits = (least..=MAX_NAME_BYTES).contains(&text.len());
             Fault::require(fits, field, format!("must have {least} to {MAX_NAME_BYTES} bytes"))
-        }))?;
-        Ok(params)
-    }
+        }))
+    });
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
         let venture = context.venture(params.venture.as_ref())?;

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::context::Context;
-use crate::operation::{Effect, Operation};
+use crate::operation::{Effect, Operation, params_as_input};
 use crate::token::TokenView;
 
 const MAX_DAYS: u32 = 3_650;
@@ -42,10 +42,8 @@ impl Operation for CreateToken {
     const SUMMARY: &'static str = "Create a token for one agent.";
     const EFFECT: Effect = Effect::Create;
     type Params = Self;
-    type Input = Self;
     type Output = CreateTokenOutput;
-
-    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+    params_as_input!(|params| {
         let no_venture = params.ventures.as_ref().is_some_and(Vec::is_empty);
         let wrong_days = params.expires_in_days.is_some_and(|days| days == 0 || days > MAX_DAYS);
         Fault::all([
@@ -55,9 +53,8 @@ impl Operation for CreateToken {
                 "must contain at least one venture; omit it for all ventures",
             ),
             Fault::require(!wrong_days, "expires_in_days", format!("must be from 1 to {MAX_DAYS}")),
-        ])?;
-        Ok(params)
-    }
+        ])
+    });
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
         let id = TokenId::new(context.random()?);
