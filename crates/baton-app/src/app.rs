@@ -17,7 +17,6 @@ use crate::call_record::{PageRequest, blank_record};
 use crate::checkpoint::{SaveCheckpoint, spooled_save};
 use crate::clock::{Clock, Entropy};
 use crate::context::{Attempt, Environment};
-use crate::effects::report_removal;
 use crate::execution::Execution;
 use crate::note::{CreateNote, spooled_note};
 use crate::observation::Intake;
@@ -213,13 +212,12 @@ impl App {
         execution: &Execution,
     ) -> Result<Stored, Fault> {
         let mut answer = execution.enqueue(Attempt::First).await;
-        if let Some(retry) = self.retry(operation, &answer) {
+        let retry = self.retry(operation, &answer);
+        if let Some(retry) = &retry {
             self.remove_unused_blobs(open, false).await;
             answer = execution.enqueue(retry.attempt).await;
-            self.remove_unused_blobs(open, is_stored(&answer)).await;
-        } else {
-            self.remove_unused_blobs(open, is_stored(&answer)).await;
         }
+        self.remove_unused_blobs(open, is_stored(&answer)).await;
         answer.or_else(|fault| or_without_store(execution, fault))
     }
 
@@ -242,8 +240,10 @@ impl App {
 
     async fn remove_unused_blobs(&self, open: &OpenCall, is_committed: bool) {
         let blobs = self.settings().checkpoints.vault.blobs();
-        if let Some(removal) = open.effects.finish(is_committed, &self.shared.store, blobs) {
-            report_removal(removal.await);
+        if let Some(removal) = open.effects.finish(is_committed, &self.shared.store, blobs)
+            && let Err(error) = removal.await
+        {
+            tracing::warn!(%error, "cannot look for unused blobs; the next cleanup removes them");
         }
     }
 

@@ -142,10 +142,3 @@ impl CallEffects {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
-
-/// Logs that unused blobs could not be looked for.
-pub(crate) fn report_removal(removed: Result<(), StoreError>) {
-    if let Err(error) = removed {
-        tracing::warn!(%error, "cannot look for unused blobs; the next cleanup removes them");
-    }
-}

@@ -1,5 +1,7 @@
 //! Pagination of lists: limits, offsets and cursors.
 
+use std::ops::RangeInclusive;
+
 use baton_core::{Cursor, Fault, Ulid};
 use baton_store::Page;
 use schemars::JsonSchema;
@@ -19,14 +21,19 @@ pub struct Pagination {
 
 /// Validates a `limit`.
 pub(crate) fn limit_of(limit: Option<i64>, default: u32) -> Result<u32, Fault> {
-    limit_within("limit", limit, default, MAX_LIMIT)
+    number_within("limit", limit, default, 1..=MAX_LIMIT)
 }
 
-/// Validates a number with its own name and maximum.
-pub(crate) fn limit_within(name: &str, limit: Option<i64>, default: u32, max: u32) -> Result<u32, Fault> {
-    let Some(limit) = limit else { return Ok(default) };
-    let limit = u32::try_from(limit).ok().filter(|limit| (1..=max).contains(limit));
-    limit.ok_or_else(|| Fault::invalid(name, format!("must be from 1 to {max}")))
+/// Validates an optional number.
+pub(crate) fn number_within(
+    name: &str,
+    number: Option<i64>,
+    default: u32,
+    range: RangeInclusive<u32>,
+) -> Result<u32, Fault> {
+    let Some(number) = number else { return Ok(default) };
+    let number = u32::try_from(number).ok().filter(|number| range.contains(number));
+    number.ok_or_else(|| Fault::invalid(name, format!("must be from {} to {}", range.start(), range.end())))
 }
 
 /// Page of a list by offset.
@@ -43,7 +50,7 @@ impl Window {
     /// Validates `limit` and `offset`.
     pub(crate) fn of(limit: Option<i64>, offset: Option<i64>) -> Result<Self, Fault> {
         let (limit, offset) = Fault::both(
-            limit_within("limit", limit, Self::DEFAULT_LIMIT, Self::MAX_LIMIT),
+            number_within("limit", limit, Self::DEFAULT_LIMIT, 1..=Self::MAX_LIMIT),
             u32::try_from(offset.unwrap_or(0))
                 .map_err(|_| Fault::invalid("offset", "must be a whole number from 0")),
         )?;

@@ -11,11 +11,11 @@ use baton_core::{estimate_tokens, shorten};
 use baton_observation::{Client, ContextLimit};
 
 /// Default budget in tokens.
-pub(crate) const DEFAULT_BUNDLE_TOKENS: usize = 2_000;
+pub(crate) const DEFAULT_BUNDLE_TOKENS: u32 = 2_000;
 /// Smallest budget in tokens.
-pub(crate) const MIN_BUNDLE_TOKENS: usize = 200;
+pub(crate) const MIN_BUNDLE_TOKENS: u32 = 200;
 /// Largest budget in tokens.
-pub(crate) const MAX_BUNDLE_TOKENS: usize = 100_000;
+pub(crate) const MAX_BUNDLE_TOKENS: u32 = 100_000;
 /// Maximum length of a line's text in characters.
 const MAX_TEXT_CHARS: usize = 400;
 /// Maximum length of the first line about the state, and of the first about a recent session. They contain the outcome of
@@ -125,8 +125,9 @@ pub struct BundleLimits {
 
 impl BundleLimits {
     /// Returns the limits for a budget and a client program. Some programs cut longer texts or move them to a file.
-    pub(crate) fn of(max_tokens: Option<usize>, client: Option<&str>) -> Self {
-        let asked = max_tokens.unwrap_or(DEFAULT_BUNDLE_TOKENS).clamp(MIN_BUNDLE_TOKENS, MAX_BUNDLE_TOKENS);
+    pub(crate) fn of(max_tokens: Option<u32>, client: Option<&str>) -> Self {
+        let asked = max_tokens.unwrap_or(DEFAULT_BUNDLE_TOKENS);
+        let asked = asked.clamp(MIN_BUNDLE_TOKENS, MAX_BUNDLE_TOKENS) as usize;
         let limit = client.and_then(Client::named).and_then(|client| client.context_limit);
         // A hook may add a warning, so a part of the limit stays free.
         let without_reserve = |most: usize| most - most / 10;
@@ -383,7 +384,7 @@ mod tests {
         #[test]
         fn the_budget_is_never_exceeded_and_no_blocker_is_dropped(
             lines in prop::collection::vec(any_line(), 0..80),
-            max_tokens in MIN_BUNDLE_TOKENS..4_000_usize,
+            max_tokens in MIN_BUNDLE_TOKENS..4_000_u32,
             client in prop::sample::select(vec![None, Some("claude-code"), Some("codex")]),
         ) {
             let limits = BundleLimits::of(Some(max_tokens), client);

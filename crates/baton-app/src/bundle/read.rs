@@ -6,9 +6,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::gather::{BundleRequest, BundleScope, build};
-use super::layout::{BundleLimits, BundleLine, MAX_BUNDLE_TOKENS, MIN_BUNDLE_TOKENS};
+use super::layout::{BundleLimits, BundleLine, DEFAULT_BUNDLE_TOKENS, MAX_BUNDLE_TOKENS, MIN_BUNDLE_TOKENS};
 use crate::context::Context;
 use crate::operation::{Effect, Operation, RequestFormat};
+use crate::page::number_within;
 use crate::recall::index_before_reading;
 
 /// Maximum length of the request in bytes.
@@ -73,10 +74,12 @@ impl Operation for ReadContext {
 
     fn prepare(context: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
         let fits = params.prompt.as_ref().is_none_or(|prompt| prompt.len() <= MAX_PROMPT_BYTES);
-        let ((), limits) = Fault::both(
+        let tokens = MIN_BUNDLE_TOKENS..=MAX_BUNDLE_TOKENS;
+        let ((), max_tokens) = Fault::both(
             Fault::require(fits, "prompt", format!("must have at most {MAX_PROMPT_BYTES} bytes")),
-            limits_of(params.max_tokens, params.client.as_ref()),
+            number_within("max_tokens", params.max_tokens, DEFAULT_BUNDLE_TOKENS, tokens),
         )?;
+        let limits = BundleLimits::of(Some(max_tokens), params.client.as_ref().map(Label::as_str));
         if params.prompt.is_some() {
             index_before_reading(context);
         }
@@ -113,15 +116,4 @@ impl Operation for ReadContext {
 /// Describes a line that was left out.
 fn describe(line: &BundleLine) -> String {
     format!("{}: {} [{}]", line.section.heading(), one_line(&line.text, MAX_OMITTED_CHARS), line.id)
-}
-
-/// Checks a token budget and applies the limits of the client.
-fn limits_of(max_tokens: Option<i64>, client: Option<&Label>) -> Result<BundleLimits, Fault> {
-    let wrong =
-        || Fault::invalid("max_tokens", format!("must be from {MIN_BUNDLE_TOKENS} to {MAX_BUNDLE_TOKENS}"));
-    let is_valid = |tokens: &usize| (MIN_BUNDLE_TOKENS..=MAX_BUNDLE_TOKENS).contains(tokens);
-    let asked = max_tokens
-        .map(|tokens| usize::try_from(tokens).ok().filter(is_valid).ok_or_else(wrong))
-        .transpose()?;
-    Ok(BundleLimits::of(asked, client.map(Label::as_str)))
 }

@@ -14,7 +14,7 @@ use super::indexing::index_before_reading;
 use super::scope::ventures;
 use crate::context::Context;
 use crate::operation::{Effect, Operation, RequestFormat};
-use crate::page::limit_within;
+use crate::page::number_within;
 
 const DEFAULT_LIMIT: u32 = 10;
 const MAX_LIMIT: u32 = 100;
@@ -164,5 +164,5 @@ impl Operation for Search {
 }
 
 pub(super) fn checked_limit(limit: Option<i64>) -> Result<usize, Fault> {
-    limit_within("limit", limit, DEFAULT_LIMIT, MAX_LIMIT).map(|limit| limit as usize)
+    number_within("limit", limit, DEFAULT_LIMIT, 1..=MAX_LIMIT).map(|limit| limit as usize)
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::context::Context;
 use crate::operation::{Effect, Operation, params_and};
-use crate::page::limit_within;
+use crate::page::number_within;
 
 const DAY_MILLIS: i64 = 86_400_000;
 const DEFAULT_DAYS: u32 = 371;
@@ -51,7 +51,7 @@ impl Operation for SessionActivity {
     const EFFECT: Effect = Effect::Read;
     type Params = Self;
     type Output = SessionActivityOutput;
-    params_and!(u32, |params| limit_within("days", params.days, DEFAULT_DAYS, MAX_DAYS));
+    params_and!(u32, |params| number_within("days", params.days, DEFAULT_DAYS, 1..=MAX_DAYS));
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, input: &Self::Input) -> Result<Self::Output, Fault> {
         let (params, days) = input;

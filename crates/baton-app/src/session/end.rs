@@ -193,20 +193,17 @@ fn draft_of(params: &EndSession) -> Result<Option<HandoffDraft>, Fault> {
         None if !flat => Ok(None),
         None => {
             let mut document = payload.clone().unwrap_or_default();
-            for head in ["summary", "status_label", "to_agent"] {
+            let heads = [
+                ("summary", summary.as_deref()),
+                ("status_label", status_label.as_ref().map(Label::as_str)),
+                ("to_agent", to_agent.as_ref().map(Agent::as_str)),
+            ];
+            for (head, text) in heads {
                 if document.contains_key(head) {
                     let problem = format!("`{head}` must be next to the payload, not inside it");
                     return Err(Fault::invalid(&format!("payload.{head}"), problem));
                 }
-            }
-            if let Some(summary) = summary {
-                document.insert("summary".into(), summary.as_str().into());
-            }
-            if let Some(label) = status_label {
-                document.insert("status_label".into(), label.as_str().into());
-            }
-            if let Some(agent) = to_agent {
-                document.insert("to_agent".into(), agent.as_str().into());
+                document.extend(text.map(|text| (head.to_owned(), text.into())));
             }
             HandoffDraft::read(document, "").map(Some)
         }
