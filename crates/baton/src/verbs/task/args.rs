@@ -50,63 +50,63 @@ Examples:
 pub(crate) enum TaskCommand {
     /// Create the context of a task: description, standards, QA commands and scope
     #[command(after_help = INIT_EXAMPLES)]
-    InitContext(InitArgs),
+    InitContext(Recording<InitArgs>),
     /// Show the context of a task, or the part that one role needs
     #[command(after_help = "Example:\n  $ baton task get-context TASK-0824 --role reviewer")]
-    GetContext(GetArgs),
+    GetContext(ForTask<GetArgs>),
     /// Set the status of a role: acquire a task, finish it or release it
     #[command(
         after_help = "Example:\n  $ baton task update-agent TASK-0824 --agent reviewer --status in_progress"
     )]
-    UpdateAgent(UpdateArgs),
+    UpdateAgent(Recording<UpdateArgs>),
     /// Run the QA commands and record their results
     #[command(after_help = RUN_QA_EXAMPLES)]
-    RunQa(RunQaArgs),
+    RunQa(Recording<RunQaArgs>),
     /// Record the log of QA commands that ran elsewhere
     #[command(after_help = "Example:\n  $ baton task record-qa TASK-0824 --agent implementer --from qa.log")]
-    RecordQa(QaArgs),
+    RecordQa(Recording<QaArgs>),
     /// Write a handover note for the next role, or a review note
     #[command(
         after_help = "Example:\n  $ baton task note TASK-0824 --agent implementer 'The proxy drops headers'"
     )]
-    Note(NoteArgs),
+    Note(Recording<NoteArgs>),
     /// Record a snapshot of the working tree
     #[command(after_help = "Example:\n  $ baton task snapshot-worktree TASK-0824 --agent implementer")]
-    SnapshotWorktree(SnapshotArgs),
+    SnapshotWorktree(Recording<SnapshotArgs>),
     /// Record a finding that blocks the task until it is fixed
     #[command(
         after_help = "Example:\n  $ baton task mark-blocked TASK-0824 --agent reviewer --finding 'No test covers logout'"
     )]
-    MarkBlocked(BlockArgs),
+    MarkBlocked(Recording<BlockArgs>),
     /// Verify that the working tree equals the last snapshot of a role
     #[command(after_help = VERIFY_EXAMPLES)]
-    VerifyWorktree(VerifyArgs),
+    VerifyWorktree(ForTask<VerifyArgs>),
     /// Show the diff of a role's work or of a drift
     #[command(after_help = "Example:\n  $ baton task get-diff TASK-0824 --type drift --content")]
-    GetDiff(DiffArgs),
+    GetDiff(ForTask<DiffArgs>),
     /// Resolve a drift: accept the edits or restore files
     #[command(
         after_help = "Example:\n  $ baton task resolve-drift TASK-0824 --note 'The edit of the README is intended'"
     )]
-    ResolveDrift(ResolveArgs),
+    ResolveDrift(Recording<ResolveArgs>),
     /// Print environment variables for agents, as shell commands
     #[command(after_help = "Example:\n  $ eval \"$(baton task env TASK-0824)\"")]
     Env(EnvArgs),
     /// Attach a file, or some of its lines, as evidence
     #[command(after_help = "Example:\n  $ baton task attach-evidence TASK-0824 --type plan --path plan.md")]
-    AttachEvidence(EvidenceArgs),
+    AttachEvidence(Recording<EvidenceArgs>),
     /// Update the context after a change of the task file or a standard
     #[command(after_help = "Example:\n  $ baton task rebuild-context TASK-0824")]
-    RebuildContext(RebuildArgs),
+    RebuildContext(Recording<RebuildArgs>),
     /// Complete a task and archive its files for 30 days
     #[command(after_help = "Example:\n  $ baton task complete TASK-0824")]
-    Complete(CompleteArgs),
+    Complete(ForTask<CompleteArgs>),
     /// List the tasks of this checkout, or of all checkouts
     #[command(after_help = "Example:\n  $ baton task list --everywhere --status in_progress")]
     List(ListArgs),
     /// Delete the files of a task
     #[command(after_help = "Example:\n  $ baton task purge-context TASK-0824")]
-    PurgeContext(PurgeArgs),
+    PurgeContext(ForTask<ActorArgs>),
     /// Archive unused task contexts and delete old archives
     #[command(after_help = "Example:\n  $ baton task sweep-contexts")]
     SweepContexts(SweepArgs),
@@ -120,9 +120,26 @@ pub(crate) struct ActorArgs {
     pub(super) actor: Option<String>,
 }
 
-/// Actor of a call that stores text, and override of the secret scan.
+/// Arguments of a verb for one task.
 #[derive(Debug, Args, Serialize)]
-pub(crate) struct RecordingArgs {
+pub(crate) struct ForTask<V: Args> {
+    /// Task id, for example TASK-0824
+    #[serde(rename = "task_id")]
+    pub(super) task: String,
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub(super) verb: V,
+}
+
+/// Arguments of a verb that stores text of a task, with an override of the secret scan.
+#[derive(Debug, Args, Serialize)]
+pub(crate) struct Recording<V: Args> {
+    /// Task id, for example TASK-0824
+    #[serde(rename = "task_id")]
+    pub(super) task: String,
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub(super) verb: V,
     #[command(flatten)]
     #[serde(flatten)]
     pub(super) actor: ActorArgs,
@@ -133,25 +150,16 @@ pub(crate) struct RecordingArgs {
 
 #[derive(Debug, Args, Serialize)]
 pub(crate) struct InitArgs {
-    /// Task id, for example TASK-0824
-    #[serde(rename = "task_id")]
-    pub(super) task: String,
     /// Commit that diffs start from [default: HEAD]
     #[arg(long, value_name = "SHA")]
     pub(super) base_commit: Option<String>,
     /// Truncate text above 2 KiB and refer to the task file
     #[arg(long)]
     pub(super) truncate: bool,
-    #[command(flatten)]
-    #[serde(flatten)]
-    pub(super) recording: RecordingArgs,
 }
 
 #[derive(Debug, Args, Serialize)]
 pub(crate) struct GetArgs {
-    /// Task id, for example TASK-0824
-    #[serde(rename = "task_id")]
-    pub(super) task: String,
     /// Show only the part that this role needs, for example reviewer
     #[arg(long, alias = "agent")]
     pub(super) role: Option<String>,
@@ -159,9 +167,6 @@ pub(crate) struct GetArgs {
 
 #[derive(Debug, Args, Serialize)]
 pub(crate) struct UpdateArgs {
-    /// Task id, for example TASK-0824
-    #[serde(rename = "task_id")]
-    pub(super) task: String,
     /// Role, for example reviewer
     #[arg(long, value_name = "ROLE", alias = "role")]
     pub(super) agent: String,
@@ -180,48 +185,30 @@ pub(crate) struct UpdateArgs {
     /// With done: let the validator finish without a QA result
     #[arg(long)]
     pub(super) without_qa: bool,
-    #[command(flatten)]
-    #[serde(flatten)]
-    pub(super) recording: RecordingArgs,
 }
 
 #[derive(Debug, Args, Serialize)]
 pub(crate) struct BlockArgs {
-    /// Task id, for example TASK-0824
-    #[serde(rename = "task_id")]
-    pub(super) task: String,
     /// Role that reports the finding
     #[arg(long, value_name = "ROLE", alias = "role")]
     pub(super) agent: String,
     /// Problem that must be fixed
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(super) finding: String,
-    #[command(flatten)]
-    #[serde(flatten)]
-    pub(super) recording: RecordingArgs,
 }
 
 #[derive(Debug, Args, Serialize)]
 pub(crate) struct SnapshotArgs {
-    /// Task id, for example TASK-0824
-    #[serde(rename = "task_id")]
-    pub(super) task: String,
     /// Role that holds the task
     #[arg(long, value_name = "ROLE", alias = "role")]
     pub(super) agent: String,
     /// Record a snapshot even if nothing differs from the base commit
     #[arg(long)]
     pub(super) allow_clean: bool,
-    #[command(flatten)]
-    #[serde(flatten)]
-    pub(super) recording: RecordingArgs,
 }
 
 #[derive(Debug, Args, Serialize)]
 pub(crate) struct VerifyArgs {
-    /// Task id, for example TASK-0824
-    #[serde(rename = "task_id")]
-    pub(super) task: String,
     /// Role whose last snapshot must equal the working tree
     #[arg(long, value_name = "ROLE", aliases = ["agent", "role"])]
     pub(super) expected_agent: String,
@@ -235,9 +222,6 @@ pub(crate) struct VerifyArgs {
 
 #[derive(Debug, Args, Serialize)]
 pub(crate) struct DiffArgs {
-    /// Task id, for example TASK-0824
-    #[serde(rename = "task_id")]
-    pub(super) task: String,
     /// Role whose last snapshot is shown [default: role of the newest snapshot]
     #[arg(long, value_name = "ROLE", alias = "role")]
     pub(super) agent: Option<String>,
@@ -259,9 +243,6 @@ pub(crate) struct EnvArgs {
 
 #[derive(Debug, Args, Serialize)]
 pub(crate) struct QaArgs {
-    /// Task id, for example TASK-0824
-    #[serde(rename = "task_id")]
-    pub(super) task: String,
     /// Role that ran the QA commands and holds the task
     #[arg(long, value_name = "ROLE", alias = "role")]
     pub(super) agent: String,
@@ -277,16 +258,10 @@ pub(crate) struct QaArgs {
     /// Record the result as the baseline before the first role's work
     #[arg(long)]
     pub(super) baseline: bool,
-    #[command(flatten)]
-    #[serde(flatten)]
-    pub(super) recording: RecordingArgs,
 }
 
 #[derive(Debug, Args, Serialize)]
 pub(crate) struct RunQaArgs {
-    /// Task id, for example TASK-0824
-    #[serde(rename = "task_id")]
-    pub(super) task: String,
     /// Role that runs the QA commands and holds the task
     #[arg(long, value_name = "ROLE", alias = "role")]
     pub(super) agent: String,
@@ -296,16 +271,10 @@ pub(crate) struct RunQaArgs {
     /// Command to run instead of the task's QA commands; a single argument is run by the shell
     #[arg(last = true, value_name = "COMMAND")]
     pub(super) command: Vec<String>,
-    #[command(flatten)]
-    #[serde(flatten)]
-    pub(super) recording: RecordingArgs,
 }
 
 #[derive(Debug, Args, Serialize)]
 pub(crate) struct NoteArgs {
-    /// Task id, for example TASK-0824
-    #[serde(rename = "task_id")]
-    pub(super) task: String,
     /// Role that writes the note
     #[arg(long, value_name = "ROLE", alias = "role")]
     pub(super) agent: String,
@@ -315,16 +284,10 @@ pub(crate) struct NoteArgs {
     /// handover (for the next role, one per role) or review (does not block the task)
     #[arg(long, default_value = "handover")]
     pub(super) kind: String,
-    #[command(flatten)]
-    #[serde(flatten)]
-    pub(super) recording: RecordingArgs,
 }
 
 #[derive(Debug, Args, Serialize)]
 pub(crate) struct EvidenceArgs {
-    /// Task id, for example TASK-0824
-    #[serde(rename = "task_id")]
-    pub(super) task: String,
     /// Kind of evidence, for example plan, design or excerpt
     #[serde(rename = "type")]
     #[arg(long = "type", value_name = "TYPE")]
@@ -335,29 +298,17 @@ pub(crate) struct EvidenceArgs {
     /// Lines to attach, for example 10-24 [default: the whole file]
     #[arg(long, value_name = "A-B")]
     pub(super) lines: Option<String>,
-    #[command(flatten)]
-    #[serde(flatten)]
-    pub(super) recording: RecordingArgs,
 }
 
 #[derive(Debug, Args, Serialize)]
 pub(crate) struct RebuildArgs {
-    /// Task id, for example TASK-0824
-    #[serde(rename = "task_id")]
-    pub(super) task: String,
     /// Truncate text above 2 KiB and refer to the task file
     #[arg(long)]
     pub(super) truncate: bool,
-    #[command(flatten)]
-    #[serde(flatten)]
-    pub(super) recording: RecordingArgs,
 }
 
 #[derive(Debug, Args, Serialize)]
 pub(crate) struct ResolveArgs {
-    /// Task id, for example TASK-0824
-    #[serde(rename = "task_id")]
-    pub(super) task: String,
     /// Reason for accepting the resulting working tree
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(super) note: String,
@@ -367,29 +318,13 @@ pub(crate) struct ResolveArgs {
     /// Restore every file that differs from the last snapshot
     #[arg(long, visible_alias = "all")]
     pub(super) restore_all: bool,
-    #[command(flatten)]
-    #[serde(flatten)]
-    pub(super) recording: RecordingArgs,
 }
 
 #[derive(Debug, Args, Serialize)]
 pub(crate) struct CompleteArgs {
-    /// Task id, for example TASK-0824
-    #[serde(rename = "task_id")]
-    pub(super) task: String,
     /// Complete the task even if a role is not done, a drift is open, or the tree changed
     #[arg(long)]
     pub(super) force: bool,
-    #[command(flatten)]
-    #[serde(flatten)]
-    pub(super) actor: ActorArgs,
-}
-
-#[derive(Debug, Args, Serialize)]
-pub(crate) struct PurgeArgs {
-    /// Task id, for example TASK-0824
-    #[serde(rename = "task_id")]
-    pub(super) task: String,
     #[command(flatten)]
     #[serde(flatten)]
     pub(super) actor: ActorArgs,

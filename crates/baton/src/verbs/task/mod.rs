@@ -46,8 +46,8 @@ pub(crate) fn run(command: TaskCommand, config: &Config) -> Result<Answer, Failu
         TaskCommand::InitContext(args) => verb.answer::<InitContext>(&args, describe::initialized),
         TaskCommand::GetContext(args) => verb.answer::<GetContext>(&args, describe::context),
         TaskCommand::UpdateAgent(mut args) => {
-            args.status = args.status.replace('-', "_");
-            args.qa_log = args.qa_log.map(|path| checkout.path(&path));
+            args.verb.status = args.verb.status.replace('-', "_");
+            args.verb.qa_log = args.verb.qa_log.map(|path| checkout.path(&path));
             verb.answer::<UpdateAgent>(&args, describe::updated)
         }
         TaskCommand::MarkBlocked(args) => verb.answer::<MarkBlocked>(&args, |output| {
@@ -62,7 +62,7 @@ pub(crate) fn run(command: TaskCommand, config: &Config) -> Result<Answer, Failu
             describe::then(text, &output.next)
         }),
         TaskCommand::GetDiff(mut args) => {
-            args.kind = args.kind.replace('-', "_");
+            args.verb.kind = args.verb.kind.replace('-', "_");
             let answer = verb.answer::<GetDiff>(&args, |output| {
                 output.content.clone().unwrap_or_else(|| output.artifact.path.clone())
             });
@@ -70,9 +70,9 @@ pub(crate) fn run(command: TaskCommand, config: &Config) -> Result<Answer, Failu
         }
         TaskCommand::Env(args) => environment(&verb, &args),
         TaskCommand::RecordQa(mut args) => {
-            match args.from.take().as_deref() {
-                Some("-") | None => args.content = Some(standard_input()?),
-                Some(path) => args.from = Some(checkout.path(path)),
+            match args.verb.from.take().as_deref() {
+                Some("-") | None => args.verb.content = Some(standard_input()?),
+                Some(path) => args.verb.from = Some(checkout.path(path)),
             }
             verb.answer::<RecordQa>(&args, describe::quality)
         }
@@ -89,12 +89,12 @@ pub(crate) fn run(command: TaskCommand, config: &Config) -> Result<Answer, Failu
             describe::then(text, &output.next)
         }),
         TaskCommand::AttachEvidence(mut args) => {
-            args.path = checkout.path(&args.path);
+            args.verb.path = checkout.path(&args.verb.path);
             verb.answer::<AttachEvidence>(&args, describe::evidence)
         }
         TaskCommand::RebuildContext(args) => verb.answer::<RebuildContext>(&args, describe::rebuilt),
         TaskCommand::ResolveDrift(mut args) => {
-            args.restore = args.restore.iter().map(|path| checkout.path(path)).collect();
+            args.verb.restore = args.verb.restore.iter().map(|path| checkout.path(path)).collect();
             verb.answer::<ResolveDrift>(&args, describe::resolved)
         }
         TaskCommand::Complete(args) => verb.answer::<CompleteTask>(&args, |output| {
