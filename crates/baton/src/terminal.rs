@@ -3,10 +3,11 @@
 
 use std::fmt::Display;
 use std::io::{IsTerminal, stdout};
+use std::iter;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use baton_app::{Clock, Pagination, SystemClock};
+use baton_app::{Clock, SystemClock};
 use baton_core::{Timestamp, one_line};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -85,19 +86,22 @@ fn relative(time: Timestamp, now: Timestamp) -> String {
     if millis >= 0 { format!("{text} ago") } else { format!("in {text}") }
 }
 
-/// Column of a table, with its header.
+/// Column of a table: its header, and the cell of an item.
+pub(crate) type Column<T> = (Header, fn(&T) -> String);
+
+/// Header of a column.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Column {
+pub(crate) enum Header {
     /// Ids, times and numbers, which are never shortened.
     Whole(&'static str),
     /// Names and texts.
     Text(&'static str),
 }
 
-impl Column {
-    const fn header(self) -> &'static str {
+impl Header {
+    fn text(self) -> String {
         match self {
-            Self::Whole(header) | Self::Text(header) => header,
+            Self::Whole(header) | Self::Text(header) => header.to_owned(),
         }
     }
 
@@ -106,36 +110,36 @@ impl Column {
     }
 }
 
-/// Lists items: as a table with a header on a terminal, otherwise one text per item.
+/// Lists items: as a table with a header on a terminal, otherwise one text per item. Without items, the list is the text
+/// `empty`.
 pub(crate) fn list_items<T, const N: usize>(
     items: &[T],
+    empty: &str,
     line: impl Fn(&T) -> String,
-    columns: [Column; N],
-    cells: impl Fn(&T) -> [String; N],
+    columns: [Column<T>; N],
 ) -> Vec<String> {
     match terminal().width {
-        Some(width) if !items.is_empty() => {
+        _ if items.is_empty() => vec![empty.to_owned()],
+        Some(width) => {
             // One character more than fits, so that a shortened text ends with `…`.
-            let limits = columns.map(|column| if column.is_whole() { usize::MAX } else { width + 1 });
-            let rows = items.iter().map(|item| {
-                let cells = cells(item);
-                std::array::from_fn(|column| one_line(&cells[column], limits[column]))
-            });
-            let header = columns.map(|column| column.header().to_owned());
-            table(columns, &[vec![header], rows.collect()].concat(), width)
+            let limit = |header: Header| if header.is_whole() { usize::MAX } else { width + 1 };
+            let row = |item: &T| columns.map(|(header, cell)| one_line(&cell(item), limit(header)));
+            let headers = columns.map(|(header, _)| header);
+            let rows: Vec<_> = iter::once(headers.map(Header::text)).chain(items.iter().map(row)).collect();
+            table(headers, &rows, width)
         }
-        _ => items.iter().map(line).collect(),
+        None => items.iter().map(line).collect(),
     }
 }
 
-/// Joins the lines of a list and says how to continue it.
-pub(crate) fn page_text(mut lines: Vec<String>, pagination: &Pagination) -> String {
-    lines.extend(pagination.next_cursor.as_ref().map(|cursor| more("--cursor", cursor)));
+/// Joins the lines of a list and says how to continue it with an option, whose value is `next`.
+pub(crate) fn page_text(mut lines: Vec<String>, option: &str, next: Option<impl Display>) -> String {
+    lines.extend(next.map(|next| more(option, next)));
     lines.join("\n")
 }
 
 /// Says how to continue a list: on a terminal with the next command on a line of its own, otherwise with its option.
-pub(crate) fn more(option: &str, value: impl Display) -> String {
+fn more(option: &str, value: impl Display) -> String {
     if terminal().width.is_none() {
         return format!("more: {option} {value}");
     }
@@ -221,7 +225,7 @@ fn parts(line: &str) -> Vec<(usize, String)> {
 
 /// Aligns the columns of rows and shortens texts to a width. On a terminal that is too narrow for that, each row is
 /// wrapped instead.
-fn table<const N: usize>(columns: [Column; N], rows: &[[String; N]], width: usize) -> Vec<String> {
+fn table<const N: usize>(columns: [Header; N], rows: &[[String; N]], width: usize) -> Vec<String> {
     let mut widths: Vec<usize> =
         (0..N).map(|column| rows.iter().map(|row| row[column].width()).max().unwrap_or(0)).collect();
     let mut excess = (widths.iter().sum::<usize>() + 2 * N.saturating_sub(1)).saturating_sub(width);
@@ -250,7 +254,7 @@ fn table<const N: usize>(columns: [Column; N], rows: &[[String; N]], width: usiz
 }
 
 /// Distributes the cells of a row over lines; all but the first line are indented.
-fn wrapped_row<const N: usize>(columns: [Column; N], row: &[String; N], width: usize) -> Vec<String> {
+fn wrapped_row<const N: usize>(columns: [Header; N], row: &[String; N], width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for (column, cell) in columns.iter().zip(row).filter(|(_, cell)| !cell.is_empty()) {
         let fitted = |width| if column.is_whole() { cell.clone() } else { shortened(cell, width) };
@@ -284,7 +288,7 @@ fn fitting(text: &str, width: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::Column::{Text, Whole};
+    use super::Header::{Text, Whole};
     use super::*;
 
     const NOW: Timestamp = Timestamp::from_millis(1_768_644_000_000);
@@ -384,9 +388,10 @@ mod tests {
     #[test]
     fn pipes_get_the_lines_unchanged() {
         let items = ["a long line that is never cut", "b"];
-        assert_eq!(
-            list_items(&items, |item| (*item).to_owned(), [Whole("ITEM")], |_| [String::new()]),
-            items
-        );
+        let list = |items: &[&str]| {
+            list_items(items, "no items", |item| (*item).to_owned(), [(Whole("ITEM"), |_| String::new())])
+        };
+        assert_eq!(list(&items), items);
+        assert_eq!(list(&[]), ["no items"]);
     }
 }

@@ -20,8 +20,8 @@ use crate::config::Config;
 use crate::exit::Exit;
 use crate::live_session::live_session;
 use crate::output::{Answer, Failure, note, warn};
-use crate::terminal::Column::{Text, Whole};
-use crate::terminal::{list_items, when};
+use crate::terminal::Header::{Text, Whole};
+use crate::terminal::{Column, list_items, when};
 use crate::verbs::session::KeyArgs;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -244,23 +244,14 @@ pub(crate) fn run(
                 "venture": args.venture.chosen(config),
             });
             backend.answer::<ListCheckpoints>(&params, None, |output| {
-                let columns = [
-                    Whole("CHECKPOINT"),
-                    Whole("SAVED"),
-                    Whole("BYTES"),
-                    Whole("STORED"),
-                    Text("NAME AND TAGS"),
+                let columns: [Column<CheckpointView>; _] = [
+                    (Whole("CHECKPOINT"), |checkpoint| checkpoint.checkpoint_id.to_string()),
+                    (Whole("SAVED"), |checkpoint| when(checkpoint.created_at)),
+                    (Whole("BYTES"), |checkpoint| checkpoint.size_bytes.to_string()),
+                    (Whole("STORED"), |checkpoint| checkpoint.metadata.stored_bytes.to_string()),
+                    (Text("NAME AND TAGS"), labels),
                 ];
-                let rows = list_items(&output.checkpoints, line, columns, |checkpoint| {
-                    [
-                        checkpoint.checkpoint_id.to_string(),
-                        when(checkpoint.created_at),
-                        checkpoint.size_bytes.to_string(),
-                        checkpoint.metadata.stored_bytes.to_string(),
-                        labels(checkpoint),
-                    ]
-                });
-                lines(rows.into_iter(), "no checkpoints")
+                list_items(&output.checkpoints, "no checkpoints", line, columns).join("\n")
             })
         }
         CheckpointCommand::MarkCritical(args) => {
@@ -294,25 +285,17 @@ pub(crate) fn run(
                 "venture": args.venture.chosen(config),
             });
             backend.answer::<ListWorkflows>(&params, None, |output| {
-                let columns = [
-                    Whole("WORKFLOW"),
-                    Text("NAME"),
-                    Text("REPOSITORY"),
-                    Whole("CHECKPOINTS"),
-                    Whole("BYTES"),
-                    Whole("SAVED"),
+                let columns: [Column<WorkflowView>; _] = [
+                    (Whole("WORKFLOW"), |workflow| workflow.session_id.to_string()),
+                    (Text("NAME"), |workflow| workflow.name.clone().unwrap_or_default()),
+                    (Text("REPOSITORY"), |workflow| {
+                        workflow.repo.as_ref().map(ToString::to_string).unwrap_or_default()
+                    }),
+                    (Whole("CHECKPOINTS"), |workflow| workflow.checkpoint_count.to_string()),
+                    (Whole("BYTES"), |workflow| workflow.stored_bytes.to_string()),
+                    (Whole("SAVED"), |workflow| when(workflow.last_saved_at)),
                 ];
-                let rows = list_items(&output.workflows, workflow_line, columns, |workflow| {
-                    [
-                        workflow.session_id.to_string(),
-                        workflow.name.clone().unwrap_or_default(),
-                        workflow.repo.as_ref().map(ToString::to_string).unwrap_or_default(),
-                        workflow.checkpoint_count.to_string(),
-                        workflow.stored_bytes.to_string(),
-                        when(workflow.last_saved_at),
-                    ]
-                });
-                lines(rows.into_iter(), "no workflows")
+                list_items(&output.workflows, "no workflows", workflow_line, columns).join("\n")
             })
         }
     }
@@ -429,11 +412,6 @@ fn describe_save(output: &SaveCheckpointOutput) -> String {
     )
 }
 
-fn lines(lines: impl Iterator<Item = String>, empty: &str) -> String {
-    let lines: Vec<String> = lines.collect();
-    if lines.is_empty() { empty.to_owned() } else { lines.join("\n") }
-}
-
 fn line(checkpoint: &CheckpointView) -> String {
     format!(
         "{}  {}  {} bytes, {} stored{}",
@@ -499,5 +477,6 @@ fn describe_layers(output: &ExplainContextOutput) -> String {
         )
     });
     let more = (output.unlisted > 0).then(|| format!("and {} more", output.unlisted));
-    lines(keys.chain(more), "the context is empty")
+    let lines: Vec<String> = keys.chain(more).collect();
+    if lines.is_empty() { "the context is empty".to_owned() } else { lines.join("\n") }
 }

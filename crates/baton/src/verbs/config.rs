@@ -5,8 +5,8 @@ use serde_json::json;
 
 use crate::config::{Config, Entry};
 use crate::output::{Answer, Failure};
-use crate::terminal::Column::{Text, Whole};
-use crate::terminal::{list_items, wrap};
+use crate::terminal::Header::{Text, Whole};
+use crate::terminal::{Column, list_items, wrap};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
@@ -26,10 +26,12 @@ pub(crate) fn run(command: &ConfigCommand, config: &Config) -> Result<Answer, Fa
                 format!("{:key_width$}  {:value_width$}  {}", entry.key, value_of(entry), entry.origin)
             };
             // A part of a path or an address is useless, so only a value longer than a line is broken.
-            let columns = [Whole("SETTING"), Whole("VALUE"), Text("SOURCE")];
-            let lines = list_items(&entries, line, columns, |entry| {
-                [entry.key.to_owned(), value_of(entry).to_owned(), entry.origin.to_string()]
-            });
+            let columns: [Column<Entry>; _] = [
+                (Whole("SETTING"), |entry| entry.key.to_owned()),
+                (Whole("VALUE"), |entry| value_of(entry).to_owned()),
+                (Text("SOURCE"), |entry| entry.origin.to_string()),
+            ];
+            let lines = list_items(&entries, "", line, columns);
             Ok(Answer::new(json!({ "settings": entries }), wrap(&lines.join("\n"), 4)))
         }
     }

@@ -14,8 +14,8 @@ use crate::config::Config;
 use crate::exit::Exit;
 use crate::live_session::session_id;
 use crate::output::{Answer, Failure};
-use crate::terminal::Column::{Text, Whole};
-use crate::terminal::{at, list_items, page_text, when};
+use crate::terminal::Header::{Text, Whole};
+use crate::terminal::{Column, at, list_items, page_text, when};
 use crate::verbs::handoff_args::HandoffArgs;
 use crate::verbs::session::{KeyArgs, repository_or_here};
 
@@ -203,28 +203,16 @@ fn list(args: &ListArgs, config: &Config, backend: &Backend) -> Result<Answer, F
     params["limit"] = args.limit.into();
     params["cursor"] = args.cursor.clone().into();
     backend.answer::<ListHandoffs>(&params, None, |output| {
-        if output.handoffs.is_empty() {
-            return "no handoffs".into();
-        }
-        let columns = [
-            Whole("HANDOFF"),
-            Text("AGENT"),
-            Text("REPOSITORY"),
-            Whole("WRITTEN"),
-            Text("STATUS"),
-            Text("SUMMARY"),
+        let columns: [Column<HandoffView>; _] = [
+            (Whole("HANDOFF"), |handoff| handoff.id.to_string()),
+            (Text("AGENT"), |handoff| handoff.from_agent.to_string()),
+            (Text("REPOSITORY"), |handoff| handoff.repo.to_string()),
+            (Whole("WRITTEN"), |handoff| when(handoff.created_at)),
+            (Text("STATUS"), |handoff| handoff.status_label.clone().unwrap_or_default()),
+            (Text("SUMMARY"), |handoff| handoff.summary.clone()),
         ];
-        let lines = list_items(&output.handoffs, line, columns, |handoff| {
-            [
-                handoff.id.to_string(),
-                handoff.from_agent.to_string(),
-                handoff.repo.to_string(),
-                when(handoff.created_at),
-                handoff.status_label.clone().unwrap_or_default(),
-                handoff.summary.clone(),
-            ]
-        });
-        page_text(lines, &output.pagination)
+        let lines = list_items(&output.handoffs, "no handoffs", line, columns);
+        page_text(lines, "--cursor", output.pagination.next_cursor.as_ref())
     })
 }
 

@@ -13,8 +13,8 @@ use serde_json::json;
 
 use crate::backend::Backend;
 use crate::output::{Answer, Failure};
-use crate::terminal::Column::{Text, Whole};
-use crate::terminal::{list_items, when};
+use crate::terminal::Header::{Text, Whole};
+use crate::terminal::{Column, list_items, when};
 use crate::verbs::session::KeyArgs;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -123,18 +123,16 @@ pub(crate) fn run(command: &MemoryCommand, backend: &Backend) -> Result<Answer, 
 
 fn list(args: &ListArgs, backend: &Backend) -> Result<Answer, Failure> {
     backend.answer::<ListMarks>(args, None, |output| {
-        if output.items.is_empty() {
-            return "no marked items".into();
-        }
         let line = |item: &MarkedItem| {
             format!("{}  {}  {}", item.id, describe_mark(&item.mark), visible(&item.title))
         };
-        let columns = [Whole("ITEM"), Whole("MARK"), Whole("MARKED"), Text("TITLE")];
-        let lines = list_items(&output.items, line, columns, |item| {
-            let title = visible(&item.title).into_owned();
-            [item.id.clone(), describe_mark(&item.mark), when(item.mark.created_at), title]
-        });
-        lines.join("\n")
+        let columns: [Column<MarkedItem>; _] = [
+            (Whole("ITEM"), |item| item.id.clone()),
+            (Whole("MARK"), |item| describe_mark(&item.mark)),
+            (Whole("MARKED"), |item| when(item.mark.created_at)),
+            (Text("TITLE"), |item| visible(&item.title).into_owned()),
+        ];
+        list_items(&output.items, "no marked items", line, columns).join("\n")
     })
 }
 

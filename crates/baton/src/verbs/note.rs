@@ -13,8 +13,8 @@ use crate::config::Config;
 use crate::exit::Exit;
 use crate::live_session::live_session;
 use crate::output::{Answer, Failure};
-use crate::terminal::Column::{Text, Whole};
-use crate::terminal::{list_items, page_text, when};
+use crate::terminal::Header::{Text, Whole};
+use crate::terminal::{Column, list_items, page_text, when};
 use crate::verbs::session::KeyArgs;
 
 pub(crate) const NOTE_EXAMPLES: &str = "\
@@ -196,20 +196,15 @@ fn live_session_if_available(
 
 fn list(args: &ListArgs, backend: &Backend) -> Result<Answer, Failure> {
     backend.answer::<ListNotes>(args, None, |output| {
-        if output.notes.is_empty() {
-            return "no notes".into();
-        }
-        let columns = [Whole("NOTE"), Text("REPOSITORY"), Whole("KIND"), Whole("RECORDED"), Text("TEXT")];
-        let lines = list_items(&output.notes, line, columns, |note| {
-            [
-                note.id.to_string(),
-                note.repo.to_string(),
-                note.kind.as_str().to_owned(),
-                when(note.created_at),
-                note.text.clone(),
-            ]
-        });
-        page_text(lines, &output.pagination)
+        let columns: [Column<NoteView>; _] = [
+            (Whole("NOTE"), |note| note.id.to_string()),
+            (Text("REPOSITORY"), |note| note.repo.to_string()),
+            (Whole("KIND"), |note| note.kind.as_str().to_owned()),
+            (Whole("RECORDED"), |note| when(note.created_at)),
+            (Text("TEXT"), |note| note.text.clone()),
+        ];
+        let lines = list_items(&output.notes, "no notes", line, columns);
+        page_text(lines, "--cursor", output.pagination.next_cursor.as_ref())
     })
 }
 

@@ -14,8 +14,8 @@ use serde_json::json;
 use crate::backend::Backend;
 use crate::checkout::find_root;
 use crate::output::{Answer, Failure};
-use crate::terminal::Column::{Text, Whole};
-use crate::terminal::{list_items, page_text, when};
+use crate::terminal::Header::{Text, Whole};
+use crate::terminal::{Column, list_items, page_text, when};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -78,19 +78,15 @@ pub(crate) struct SummarizeArgs {
 pub(crate) fn run(command: &ObservationCommand, backend: &Backend) -> Result<Answer, Failure> {
     match command {
         ObservationCommand::List(args) => backend.answer::<ListObservations>(args, None, |found| {
-            let columns = [Whole("OBSERVATION"), Whole("CAPTURED"), Text("TOOL"), Text("TITLE")];
-            let mut lines = list_items(&found.observations, line, columns, |observation| {
-                [
-                    observation.id.to_string(),
-                    when(observation.captured_at),
-                    observation.tool_name.clone(),
-                    observation.title.clone(),
-                ]
-            });
-            if lines.is_empty() {
-                lines.push("no observations; baton queue stats shows pending items".into());
-            }
-            page_text(lines, &found.pagination)
+            let columns: [Column<ObservationView>; _] = [
+                (Whole("OBSERVATION"), |observation| observation.id.to_string()),
+                (Whole("CAPTURED"), |observation| when(observation.captured_at)),
+                (Text("TOOL"), |observation| observation.tool_name.clone()),
+                (Text("TITLE"), |observation| observation.title.clone()),
+            ];
+            let empty = "no observations; baton queue stats shows pending items";
+            let lines = list_items(&found.observations, empty, line, columns);
+            page_text(lines, "--cursor", found.pagination.next_cursor.as_ref())
         }),
         ObservationCommand::Show(args) => backend.answer::<ShowObservation>(args, None, |shown| {
             let mut text = describe(&shown.observation);

@@ -10,8 +10,8 @@ use serde_json::json;
 
 use crate::backend::Backend;
 use crate::output::{Answer, Failure};
-use crate::terminal::Column::{Text, Whole};
-use crate::terminal::{list_items, more, when};
+use crate::terminal::Header::{Text, Whole};
+use crate::terminal::{Column, list_items, page_text, when};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -84,32 +84,18 @@ pub(crate) fn run(command: &QueueCommand, backend: &Backend) -> Result<Answer, F
             let status = if args.errors { "error" } else { args.status.as_deref().unwrap_or("raw") };
             let params = json!({ "status": status, "limit": args.limit, "before": args.before });
             backend.answer::<ListQueue>(&params, None, |found| {
-                let columns = [
-                    Whole("ITEM"),
-                    Whole("CAPTURED"),
-                    Text("TOOL"),
-                    Whole("BYTES"),
-                    Whole("ATTEMPTS"),
-                    Text("ERROR OR FILES"),
+                let columns: [Column<QueueItemView>; _] = [
+                    (Whole("ITEM"), |item| item.id.to_string()),
+                    (Whole("CAPTURED"), |item| when(item.created_at)),
+                    (Text("TOOL"), |item| item.tool_name.clone()),
+                    (Whole("BYTES"), |item| item.raw_bytes.to_string()),
+                    (Whole("ATTEMPTS"), |item| item.attempts.to_string()),
+                    (Text("ERROR OR FILES"), |item| {
+                        item.last_error.clone().unwrap_or_else(|| item.files_touched.join(" "))
+                    }),
                 ];
-                let mut lines = list_items(&found.items, describe, columns, |item| {
-                    let detail = item.last_error.clone().unwrap_or_else(|| item.files_touched.join(" "));
-                    [
-                        item.id.to_string(),
-                        when(item.created_at),
-                        item.tool_name.clone(),
-                        item.raw_bytes.to_string(),
-                        item.attempts.to_string(),
-                        detail,
-                    ]
-                });
-                if lines.is_empty() {
-                    lines.push(format!("no items with status {status}"));
-                }
-                if let Some(before) = found.next_before {
-                    lines.push(more("--before", before));
-                }
-                lines.join("\n")
+                let empty = format!("no items with status {status}");
+                page_text(list_items(&found.items, &empty, describe, columns), "--before", found.next_before)
             })
         }
         QueueCommand::Retry(args) => {

@@ -16,8 +16,8 @@ use crate::checkout::{find_root, repository_at};
 use crate::exit::Exit;
 use crate::hooks::hash_inside;
 use crate::output::{Answer, Failure};
-use crate::terminal::Column::{Text, Whole};
-use crate::terminal::{list_items, when, wrap};
+use crate::terminal::Header::{Text, Whole};
+use crate::terminal::{Column, list_items, when, wrap};
 use crate::verbs::memory::describe_mark;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -149,16 +149,13 @@ pub(crate) fn search(args: &SearchArgs, backend: &Backend) -> Result<Answer, Fai
 
 pub(crate) fn timeline(args: &TimelineArgs, backend: &Backend) -> Result<Answer, Failure> {
     backend.answer::<Timeline>(args, None, |found| {
-        let columns = [Whole("ITEM"), Whole("TIME"), Whole("TOKENS"), Text("TITLE")];
-        let lines = list_items(&found.items, entry_line, columns, |entry| {
-            [
-                entry.id.to_string(),
-                when(entry.created_at),
-                entry.tokens.to_string(),
-                visible(&entry.title).into_owned(),
-            ]
-        });
-        lines.join("\n")
+        let columns: [Column<TimelineEntry>; _] = [
+            (Whole("ITEM"), |entry| entry.id.to_string()),
+            (Whole("TIME"), |entry| when(entry.created_at)),
+            (Whole("TOKENS"), |entry| entry.tokens.to_string()),
+            (Text("TITLE"), |entry| visible(&entry.title).into_owned()),
+        ];
+        list_items(&found.items, "", entry_line, columns).join("\n")
     })
 }
 

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use crate::backend::Backend;
 use crate::output::{Answer, Failure, Format, Printed, print_line};
-use crate::terminal::Column::{Text, Whole};
-use crate::terminal::{list_items, more, when};
+use crate::terminal::Header::{Text, Whole};
+use crate::terminal::{Column, list_items, page_text, when};
 
 /// Maximum page size of the operation.
 const MAX_PAGE: usize = 200;
@@ -107,36 +107,20 @@ pub(crate) fn run(args: &RequestsArgs, format: Format, backend: &Backend) -> Res
         }
         return Ok(Answer::silent());
     }
-    let columns = [
-        Whole("TIME"),
-        Whole("STATUS"),
-        Text("REQUEST"),
-        Whole("MS"),
-        Text("AGENT"),
-        Text("REPOSITORY"),
-        Text("ERROR"),
+    let columns: [Column<(LoggedRequest, Value)>; _] = [
+        (Whole("TIME"), |(request, _)| when(request.record.timestamp)),
+        (Whole("STATUS"), |(request, _)| request.record.status_code.to_string()),
+        (Text("REQUEST"), |(request, _)| format!("{} {}", request.record.method, request.record.endpoint)),
+        (Whole("MS"), |(request, _)| request.record.duration_ms.to_string()),
+        (Text("AGENT"), |(request, _)| request.record.agent.clone().unwrap_or_default()),
+        (Text("REPOSITORY"), |(request, _)| request.record.repo.clone().unwrap_or_default()),
+        (Text("ERROR"), |(request, _)| request.record.error_message.clone().unwrap_or_default()),
     ];
-    let line = |request: &(LoggedRequest, Value)| args.line(Format::Human, request);
-    let mut lines =
-        list_items(&found.requests, line, columns, |(LoggedRequest { record: request, .. }, _)| {
-            [
-                when(request.timestamp),
-                request.status_code.to_string(),
-                format!("{} {}", request.method, request.endpoint),
-                request.duration_ms.to_string(),
-                request.agent.clone().unwrap_or_default(),
-                request.repo.clone().unwrap_or_default(),
-                request.error_message.clone().unwrap_or_default(),
-            ]
-        });
-    if lines.is_empty() {
-        lines.push("no requests match".into());
-    }
-    if let Some(before) = found.next_before {
-        lines.push(more("--before", before));
-    }
+    let lines =
+        list_items(&found.requests, "no requests match", |(request, _)| describe(&request.record), columns);
+    let text = page_text(lines, "--before", found.next_before);
     let requests: Vec<Value> = found.requests.into_iter().map(|(_, value)| value).collect();
-    Ok(Answer::new(json!({ "requests": requests, "next_before": found.next_before }), lines.join("\n")))
+    Ok(Answer::new(json!({ "requests": requests, "next_before": found.next_before }), text))
 }
 
 /// Prints records as they are written, until the reader of the output is gone or the process is ended.

@@ -16,8 +16,8 @@ use crate::config::Config;
 use crate::exit::Exit;
 use crate::live_session::{client_here, live_session, session_id};
 use crate::output::{Answer, Failure};
-use crate::terminal::Column::{Text, Whole};
-use crate::terminal::{at, before, list_items, page_text, when, wrap};
+use crate::terminal::Header::{Text, Whole};
+use crate::terminal::{Column, at, before, list_items, page_text, when, wrap};
 use crate::verbs::handoff_args::HandoffArgs;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -453,21 +453,15 @@ fn list(args: &ListArgs, config: &Config, backend: &Backend) -> Result<Answer, F
         params = config.with_venture(None, params);
     }
     backend.answer::<ListSessions>(&params, None, |output| {
-        if output.sessions.is_empty() {
-            return "no active sessions".into();
-        }
-        let columns =
-            [Whole("SESSION"), Text("AGENT"), Text("REPOSITORY"), Text("BRANCH"), Whole("HEARTBEAT")];
-        let lines = list_items(&output.sessions, describe_session, columns, |session| {
-            [
-                session.id.to_string(),
-                session.agent.to_string(),
-                session.repo.to_string(),
-                session.branch.clone().unwrap_or_default(),
-                when(session.last_heartbeat_at),
-            ]
-        });
-        page_text(lines, &output.pagination)
+        let columns: [Column<SessionView>; _] = [
+            (Whole("SESSION"), |session| session.id.to_string()),
+            (Text("AGENT"), |session| session.agent.to_string()),
+            (Text("REPOSITORY"), |session| session.repo.to_string()),
+            (Text("BRANCH"), |session| session.branch.clone().unwrap_or_default()),
+            (Whole("HEARTBEAT"), |session| when(session.last_heartbeat_at)),
+        ];
+        let lines = list_items(&output.sessions, "no active sessions", describe_session, columns);
+        page_text(lines, "--cursor", output.pagination.next_cursor.as_ref())
     })
 }
 
@@ -486,23 +480,17 @@ fn describe_session(session: &SessionView) -> String {
 
 fn history(args: &HistoryArgs, backend: &Backend) -> Result<Answer, Failure> {
     backend.answer::<SessionHistory>(args, None, |output| {
-        if output.sessions.is_empty() {
-            return "no sessions".into();
-        }
         let describe =
             |session: &SessionView| format!("{}  {}", describe_session(session), session.status.as_str());
-        let columns =
-            [Whole("SESSION"), Text("AGENT"), Text("REPOSITORY"), Whole("STATUS"), Whole("STARTED")];
-        let lines = list_items(&output.sessions, describe, columns, |session| {
-            [
-                session.id.to_string(),
-                session.agent.to_string(),
-                session.repo.to_string(),
-                session.status.as_str().to_owned(),
-                when(session.created_at),
-            ]
-        });
-        page_text(lines, &output.pagination)
+        let columns: [Column<SessionView>; _] = [
+            (Whole("SESSION"), |session| session.id.to_string()),
+            (Text("AGENT"), |session| session.agent.to_string()),
+            (Text("REPOSITORY"), |session| session.repo.to_string()),
+            (Whole("STATUS"), |session| session.status.as_str().to_owned()),
+            (Whole("STARTED"), |session| when(session.created_at)),
+        ];
+        let lines = list_items(&output.sessions, "no sessions", describe, columns);
+        page_text(lines, "--cursor", output.pagination.next_cursor.as_ref())
     })
 }
 

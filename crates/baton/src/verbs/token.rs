@@ -9,8 +9,8 @@ use crate::backend::Backend;
 use crate::config::Config;
 use crate::exit::Exit;
 use crate::output::{Answer, Failure, note};
-use crate::terminal::Column::{Text, Whole};
-use crate::terminal::{at, list_items};
+use crate::terminal::Header::{Text, Whole};
+use crate::terminal::{Column, at, list_items};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -70,20 +70,15 @@ pub(crate) fn run(command: &TokenCommand, config: &Config) -> Result<Answer, Fai
             output.token.clone()
         }),
         TokenCommand::List => backend.answer::<ListTokens>(&json!({}), None, |output| {
-            if output.tokens.is_empty() {
-                return "no tokens; create one with baton token create --name NAME".into();
-            }
-            let columns = [Whole("TOKEN"), Text("NAME"), Whole("ACCESS"), Text("VENTURES"), Whole("STATE")];
-            let lines = list_items(&output.tokens, describe, columns, |token| {
-                [
-                    token.id.to_string(),
-                    token.name.clone(),
-                    token.access.as_str().to_owned(),
-                    ventures(token),
-                    state(token).unwrap_or_else(|| "active".into()),
-                ]
-            });
-            lines.join("\n")
+            let columns: [Column<TokenView>; _] = [
+                (Whole("TOKEN"), |token| token.id.to_string()),
+                (Text("NAME"), |token| token.name.clone()),
+                (Whole("ACCESS"), |token| token.access.as_str().to_owned()),
+                (Text("VENTURES"), ventures),
+                (Whole("STATE"), |token| state(token).unwrap_or_else(|| "active".into())),
+            ];
+            let empty = "no tokens; create one with baton token create --name NAME";
+            list_items(&output.tokens, empty, describe, columns).join("\n")
         }),
         TokenCommand::Revoke(args) => {
             let params = json!({ "token_id": whole_id(&args.token_id, &backend)? });

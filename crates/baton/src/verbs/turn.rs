@@ -11,8 +11,8 @@ use crate::backend::Backend;
 use crate::config::Config;
 use crate::live_session::session_id;
 use crate::output::{Answer, Failure};
-use crate::terminal::Column::{Text, Whole};
-use crate::terminal::{list_items, more, when};
+use crate::terminal::Header::{Text, Whole};
+use crate::terminal::{Column, list_items, page_text, when};
 
 /// Width of a request or closing message in a list.
 const LINE_CHARS: usize = 160;
@@ -51,22 +51,14 @@ pub(crate) fn run(command: &TurnCommand, config: &Config, backend: &Backend) -> 
             let session_id = session_id(args.session_id.as_deref(), config, backend)?;
             let params = json!({ "session_id": session_id, "limit": args.limit, "before": args.before });
             backend.answer::<ListTurns>(&params, None, |found| {
-                let columns = [Whole("TURN"), Whole("STARTED"), Whole("STATUS"), Text("REQUEST")];
-                let mut lines = list_items(&found.turns, line, columns, |turn| {
-                    [
-                        turn.id.to_string(),
-                        when(turn.started_at),
-                        turn.status.as_str().to_owned(),
-                        turn.prompt.clone(),
-                    ]
-                });
-                if lines.is_empty() {
-                    lines.push("no turns were reported for this session".into());
-                }
-                if let Some(before) = found.next_before {
-                    lines.push(more("--before", before));
-                }
-                lines.join("\n")
+                let columns: [Column<Turn>; _] = [
+                    (Whole("TURN"), |turn| turn.id.to_string()),
+                    (Whole("STARTED"), |turn| when(turn.started_at)),
+                    (Whole("STATUS"), |turn| turn.status.as_str().to_owned()),
+                    (Text("REQUEST"), |turn| turn.prompt.clone()),
+                ];
+                let empty = "no turns were reported for this session";
+                page_text(list_items(&found.turns, empty, line, columns), "--before", found.next_before)
             })
         }
         TurnCommand::Show(args) => backend.answer::<ShowTurn>(args, None, describe),

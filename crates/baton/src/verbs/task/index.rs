@@ -14,8 +14,8 @@ use crate::backend::Backend;
 use crate::config::Config;
 use crate::machine::host;
 use crate::output::{Answer, Failure};
-use crate::terminal::Column::{Text, Whole};
-use crate::terminal::{list_items, when};
+use crate::terminal::Header::{Text, Whole};
+use crate::terminal::{Column, list_items, when};
 
 /// Records the tasks that an operation changed in the index.
 pub(super) fn record(
@@ -103,9 +103,6 @@ fn is_gone(task: &TaskRecord) -> bool {
 }
 
 fn describe(output: &ListTasksOutput) -> String {
-    if output.tasks.is_empty() {
-        return "no tasks in the store\nnext: baton task init-context TASK, in a checkout".into();
-    }
     let line = |task: &TaskRecord| {
         let holder = task.holder.as_ref().map(|role| format!(" by {role}")).unwrap_or_default();
         let drift = match task.open_drifts {
@@ -127,18 +124,16 @@ fn describe(output: &ListTasksOutput) -> String {
         let folder = task.checkout.replace('\'', r"'\''");
         format!("next: cd '{folder}' && baton task get-context {}", task.task_id)
     });
-    let columns =
-        [Whole("TASK"), Text("TITLE"), Whole("STATUS"), Text("HOLDER"), Text("CHECKOUT"), Whole("UPDATED")];
-    let mut lines = list_items(&output.tasks, line, columns, |task| {
-        [
-            task.task_id.to_string(),
-            task.title.clone(),
-            task.status.to_string(),
-            task.holder.as_ref().map(ToString::to_string).unwrap_or_default(),
-            format!("{}:{}", task.host, task.checkout),
-            when(task.updated_at),
-        ]
-    });
+    let columns: [Column<TaskRecord>; _] = [
+        (Whole("TASK"), |task| task.task_id.to_string()),
+        (Text("TITLE"), |task| task.title.clone()),
+        (Whole("STATUS"), |task| task.status.to_string()),
+        (Text("HOLDER"), |task| task.holder.as_ref().map(ToString::to_string).unwrap_or_default()),
+        (Text("CHECKOUT"), |task| format!("{}:{}", task.host, task.checkout)),
+        (Whole("UPDATED"), |task| when(task.updated_at)),
+    ];
+    let empty = "no tasks in the store\nnext: baton task init-context TASK, in a checkout";
+    let mut lines = list_items(&output.tasks, empty, line, columns);
     lines.extend(next);
     lines.join("\n")
 }
