@@ -13,7 +13,7 @@ use baton_app::{
 use baton_checkpoint::SavedContext;
 use baton_core::{Actor, ErrorCode, HeartbeatPolicy, IdempotencyKey, Liveness};
 use baton_server::{Route, Verb, routes};
-use baton_store::{LockTimeout, PostgresTimeouts, Store, StoreConfig, StoreError, Threads};
+use baton_store::{LockTimeout, PostgresTimeouts, Store, StoreConfig, StoreError, Target, Threads};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -83,6 +83,14 @@ pub(crate) fn store_config(config: &Config, threads: Threads) -> StoreConfig {
             timeouts: config.postgres_timeouts(),
         },
         None => StoreConfig::Sqlite { path: DataDir::at(&config.data_dir).database(), threads },
+    }
+}
+
+/// Returns the store that hook reports are for: the configured server, or else the local store.
+pub(crate) fn target(config: &Config) -> Target {
+    match &config.server {
+        Some(url) => Target::server(url),
+        None => store_config(config, Threads::Caller).target(),
     }
 }
 

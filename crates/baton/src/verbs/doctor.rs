@@ -9,12 +9,12 @@ use baton_app::maintenance::{Damage, StoreCheck, check_store};
 use baton_app::observation::ReadQueueStats;
 use baton_app::recall::{check_index, rebuild_index};
 use baton_core::counted;
-use baton_store::{Health, Inspection, LATEST_VERSION, Store, StoreConfig, Target, Threads};
+use baton_store::{Health, Inspection, LATEST_VERSION, Store, StoreConfig, Threads};
 use clap::Args;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::backend::{Backend, open_app, store_config, store_failure};
+use crate::backend::{Backend, open_app, store_config, store_failure, target};
 use crate::checkpoints;
 use crate::config::Config;
 use crate::data_dir::DataDir;
@@ -48,13 +48,35 @@ struct Finding {
     fix: Option<String>,
 }
 
-impl Finding {
-    fn ok(check: &'static str, message: impl Into<String>) -> Self {
-        Self { check, level: Level::Ok, message: message.into(), fix: None }
+/// A check with its name.
+#[derive(Debug, Clone, Copy)]
+struct Check(&'static str);
+
+impl Check {
+    fn ok(self, message: impl Into<String>) -> Finding {
+        Finding { check: self.0, level: Level::Ok, message: message.into(), fix: None }
     }
 
-    fn bad(check: &'static str, level: Level, message: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self { check, level, message: message.into(), fix: Some(fix.into()) }
+    fn warning(self, message: impl Into<String>, fix: impl Into<String>) -> Finding {
+        Finding { check: self.0, level: Level::Warning, message: message.into(), fix: Some(fix.into()) }
+    }
+
+    fn error(self, message: impl Into<String>, fix: impl Into<String>) -> Finding {
+        Finding { level: Level::Error, ..self.warning(message, fix) }
+    }
+
+    /// Reports a failure as an error, with its hint or else `fix`.
+    fn failed(self, failure: Failure, fix: &str) -> Finding {
+        self.error(failure.message, failure.hint.unwrap_or_else(|| fix.to_owned()))
+    }
+
+    /// Reports several problems with their fixes as one warning, or `ok` if there are none.
+    fn problems(self, problems: Vec<(String, String)>, ok: impl Into<String>) -> Finding {
+        if problems.is_empty() {
+            return self.ok(ok);
+        }
+        let (messages, fixes): (Vec<_>, Vec<_>) = problems.into_iter().unzip();
+        self.warning(messages.join("; "), fixes.join("; "))
     }
 }
 
@@ -100,41 +122,32 @@ fn describe(finding: &Finding) -> String {
     wrap(&format!("{mark}  {}: {}{fix}", finding.check, finding.message), mark.len() + 2)
 }
 
+const FOLDER: Check = Check("data folder");
+
 /// Checks that only the owner can access the data folder and its files.
 fn folder(path: &Path) -> Vec<Finding> {
-    const CHECK: &str = "data folder";
+    let name = path.display();
     let metadata = match std::fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => metadata,
         Ok(_) => {
-            let fix = format!("move {} away, or point BATON_DATA_DIR at a folder", path.display());
-            return vec![Finding::bad(
-                CHECK,
-                Level::Error,
-                format!("{} is not a folder", path.display()),
-                fix,
-            )];
+            let fix = format!("move {name} away, or point BATON_DATA_DIR at a folder");
+            return vec![FOLDER.error(format!("{name} is not a folder"), fix)];
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return vec![Finding::ok(CHECK, format!("{} will be created on first use", path.display()))];
+            return vec![FOLDER.ok(format!("{name} will be created on first use"))];
         }
         Err(error) => {
             let fix = "make it readable for you, or point BATON_DATA_DIR at a folder that is";
-            return vec![Finding::bad(CHECK, Level::Error, format!("{}: {error}", path.display()), fix)];
+            return vec![FOLDER.error(format!("{name}: {error}"), fix)];
         }
     };
     let mut findings: Vec<Finding> = access_for_others(path, &metadata, 0o700).into_iter().collect();
     if rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_err() {
-        let fix = format!("chmod u+w {}", path.display());
-        findings.push(Finding::bad(
-            CHECK,
-            Level::Error,
-            format!("{} cannot be written", path.display()),
-            fix,
-        ));
+        findings.push(FOLDER.error(format!("{name} cannot be written"), format!("chmod u+w {name}")));
     }
     findings.extend(files_with_access_for_others(path));
     if findings.is_empty() {
-        findings.push(Finding::ok(CHECK, format!("{}, accessible only to you", path.display())));
+        findings.push(FOLDER.ok(format!("{name}, accessible only to you")));
     }
     findings
 }
@@ -152,40 +165,30 @@ fn files_with_access_for_others(folder: &Path) -> Vec<Finding> {
 }
 
 fn access_for_others(path: &Path, metadata: &Metadata, wanted: u32) -> Option<Finding> {
-    const CHECK: &str = "data folder";
-    let mode = metadata.permissions().mode() & 0o777;
+    let (mode, name) = (metadata.permissions().mode() & 0o777, path.display());
     if metadata.uid() != rustix::process::geteuid().as_raw() {
-        let fix = format!("chown -R \"$(id -u)\" {}", path.display());
-        return Some(Finding::bad(
-            CHECK,
-            Level::Error,
-            format!("{} belongs to another user", path.display()),
-            fix,
-        ));
+        let fix = format!("chown -R \"$(id -u)\" {name}");
+        return Some(FOLDER.error(format!("{name} belongs to another user"), fix));
     }
     (mode & !wanted != 0).then(|| {
-        let message = format!("{} has mode {mode:04o}; other users can access it", path.display());
-        Finding::bad(CHECK, Level::Warning, message, format!("chmod {wanted:o} {}", path.display()))
+        let message = format!("{name} has mode {mode:04o}; other users can access it");
+        FOLDER.warning(message, format!("chmod {wanted:o} {name}"))
     })
 }
 
 /// Checks the connections of agents that were set up.
 fn agents(config: &Config) -> Vec<Finding> {
-    const CHECK: &str = "agents";
+    const CHECK: Check = Check("agents");
     let ListAgentsOutput { connections, mcp_server, .. } = match connections(config, Probe::Programs) {
         Ok(found) => found,
-        Err(failure) => {
-            return vec![Finding::bad(CHECK, Level::Warning, failure.message, "set HOME, then try again")];
-        }
+        Err(failure) => return vec![CHECK.warning(failure.message, "set HOME, then try again")],
     };
     if connections.is_empty() {
-        return vec![Finding::ok(CHECK, "none is set up; run `baton setup` to connect one")];
+        return vec![CHECK.ok("none is set up; run `baton setup` to connect one")];
     }
     let finding = |message: String, problem: Option<String>, fix: Option<String>| match problem {
-        None => Finding::ok(CHECK, message),
-        Some(problem) => {
-            Finding::bad(CHECK, Level::Warning, format!("{message}: {problem}"), fix.unwrap_or_default())
-        }
+        None => CHECK.ok(message),
+        Some(problem) => CHECK.warning(format!("{message}: {problem}"), fix.unwrap_or_default()),
     };
     let agent = |AgentConnection { name, scope, last_event_at, problem, fix, .. }| {
         let last =
@@ -201,112 +204,101 @@ fn agents(config: &Config) -> Vec<Finding> {
 }
 
 fn free_space(data_dir: &Path) -> Finding {
-    const CHECK: &str = "free space";
+    const CHECK: Check = Check("free space");
     let there = data_dir.ancestors().find(|path| path.exists()).map(PathBuf::from).unwrap_or_default();
     match rustix::fs::statvfs(&there) {
         Ok(stats) => {
             let free = stats.f_bavail.saturating_mul(stats.f_frsize);
             let text = format!("{} MiB at {}", free / (1024 * 1024), there.display());
             if free < LOW_SPACE_BYTES {
-                Finding::bad(
-                    CHECK,
-                    Level::Warning,
-                    format!("only {text}"),
-                    "free some space, or run baton cleanup",
-                )
+                CHECK.warning(format!("only {text}"), "free some space, or run baton cleanup")
             } else {
-                Finding::ok(CHECK, text)
+                CHECK.ok(text)
             }
         }
-        Err(error) => {
-            Finding::bad(CHECK, Level::Warning, error.to_string(), "check that the disk is mounted")
-        }
+        Err(error) => CHECK.warning(error.to_string(), "check that the disk is mounted"),
     }
 }
 
 /// Checks the database without creating one.
 fn database(config: &Config, inspection: Inspection) -> Finding {
-    const CHECK: &str = "database";
-    let place = store_config(config, Threads::Caller);
-    if let StoreConfig::Sqlite { path, .. } = &place
-        && !path.exists()
-    {
-        return Finding::ok(CHECK, "none yet; created on first use");
+    const CHECK: Check = Check("database");
+    if !has_database(config) {
+        return CHECK.ok("none yet; created on first use");
     }
-    let health = Store::inspect(&place, inspection).map_err(|error| store_failure(&error));
-    match health {
+    match Store::inspect(&store_config(config, Threads::Caller), inspection) {
         Ok(health) if health.problems.is_empty() => {
             let age = if health.schema_version < LATEST_VERSION { ", migrated on next use" } else { "" };
             let Health { engine, engine_version, schema_version, .. } = health;
-            Finding::ok(CHECK, format!("{engine} {engine_version}, schema version {schema_version}{age}"))
+            CHECK.ok(format!("{engine} {engine_version}, schema version {schema_version}{age}"))
         }
-        Ok(health) => Finding::bad(
-            CHECK,
-            Level::Error,
+        Ok(health) => CHECK.error(
             health.problems.join("; "),
             "stop baton, then restore a backup: baton restore FILE --force keeps the damaged file",
         ),
-        Err(failure) => Finding::bad(
-            CHECK,
-            Level::Error,
-            failure.message,
-            failure.hint.unwrap_or_else(|| "check the configuration with baton config show".into()),
-        ),
+        Err(error) => CHECK.failed(store_failure(&error), "check the configuration with baton config show"),
     }
 }
 
+/// Returns false if the database is a file that does not exist yet.
+fn has_database(config: &Config) -> bool {
+    match store_config(config, Threads::Caller) {
+        StoreConfig::Sqlite { path, .. } => path.exists(),
+        StoreConfig::Postgres { .. } => true,
+    }
+}
+
+/// Returns true if the database has the schema of this version, so that a check does not migrate it.
+fn is_current(config: &Config) -> bool {
+    Store::inspect(&store_config(config, Threads::Caller), Inspection::Quick)
+        .is_ok_and(|health| health.schema_version == LATEST_VERSION)
+}
+
+const RESTORE: &str = "restore a backup with baton restore";
+
 /// Checks every checkpoint, blob and raw output, and reports damaged ones with their id.
 fn content(config: &Config) -> Vec<Finding> {
-    const CHECK: &str = "content";
-    let place = store_config(config, Threads::Caller);
+    const CHECK: Check = Check("content");
     // The check must not migrate or create a database.
-    match &place {
-        StoreConfig::Sqlite { path, .. } if !path.exists() => {
-            return vec![Finding::ok(CHECK, "nothing is stored yet")];
-        }
-        _ if Store::inspect(&place, Inspection::Quick)
-            .is_ok_and(|health| health.schema_version == LATEST_VERSION) => {}
-        _ => return vec![Finding::ok(CHECK, "not checked; see the database finding")],
+    if !has_database(config) {
+        return vec![CHECK.ok("nothing is stored yet")];
+    }
+    if !is_current(config) {
+        return vec![CHECK.ok("not checked; see the database finding")];
     }
     let checked = open_app(config, Threads::Caller).and_then(|app| check_store(&app).map_err(Failure::from));
     let checked = match checked {
         Ok(checked) => checked,
-        Err(failure) => {
-            let fix = failure.hint.unwrap_or_else(|| "restore a backup with baton restore".into());
-            return vec![Finding::bad(CHECK, Level::Error, failure.message, fix)];
-        }
+        Err(failure) => return vec![CHECK.failed(failure, RESTORE)],
     };
     let StoreCheck { checkpoints, raw_outputs, without_key, damaged, damage } = checked;
     let mut findings: Vec<Finding> = damage
         .into_iter()
         .map(|Damage { kind, id, problem, next }| {
-            Finding::bad(CHECK, Level::Error, format!("{kind} {id} is damaged: {problem}"), next)
+            CHECK.error(format!("{kind} {id} is damaged: {problem}"), next)
         })
         .collect();
     let unnamed = damaged.saturating_sub(findings.len() as u64);
     if unnamed > 0 {
-        let fix = "restore a backup with baton restore";
-        findings.push(Finding::bad(CHECK, Level::Error, format!("{unnamed} more items are damaged"), fix));
+        findings.push(CHECK.error(format!("{unnamed} more items are damaged"), RESTORE));
     }
     findings.extend(without_key.into_iter().map(|(key, count)| {
         let message = format!(
             "{count} checkpoints are encrypted with key {key}, which is not available: their stored bytes are \
              intact, their contexts were not checked"
         );
-        Finding::bad(CHECK, Level::Warning, message, "put the key in place, then run baton doctor --deep again")
+        CHECK.warning(message, "put the key in place, then run baton doctor --deep again")
     }));
     let sound = format!("{checkpoints} checkpoints and {raw_outputs} captured tool uses are intact");
-    findings.push(Finding::ok(CHECK, sound));
+    findings.push(CHECK.ok(sound));
     findings
 }
 
 /// Compares the search index with the stored items, and rebuilds it if requested.
 fn search_index(config: &Config, repair: bool) -> Option<Finding> {
-    const CHECK: &str = "search index";
-    let place = store_config(config, Threads::Caller);
-    let is_current =
-        Store::inspect(&place, Inspection::Quick).is_ok_and(|health| health.schema_version == LATEST_VERSION);
-    if !is_current {
+    const CHECK: Check = Check("search index");
+    const REPAIR: &str = "run baton doctor --deep --repair";
+    if !is_current(config) {
         return None;
     }
     let checked = open_app(config, Threads::Caller).and_then(|app| {
@@ -322,80 +314,59 @@ fn search_index(config: &Config, repair: bool) -> Option<Finding> {
         Ok((problems, Some(indexed)))
     });
     Some(match checked {
-        Ok((problems, _)) if problems.is_empty() => Finding::ok(CHECK, "matches the stored items"),
+        Ok((problems, _)) if problems.is_empty() => CHECK.ok("matches the stored items"),
         Ok((problems, Some(indexed))) => {
-            Finding::ok(CHECK, format!("rebuilt with {indexed} items, because {}", problems.join("; ")))
+            CHECK.ok(format!("rebuilt with {indexed} items, because {}", problems.join("; ")))
         }
-        Ok((problems, None)) => {
-            Finding::bad(CHECK, Level::Error, problems.join("; "), "run baton doctor --deep --repair")
-        }
-        Err(failure) => {
-            let fix = failure.hint.unwrap_or_else(|| "run baton doctor --deep --repair".into());
-            Finding::bad(CHECK, Level::Error, failure.message, fix)
-        }
+        Ok((problems, None)) => CHECK.error(problems.join("; "), REPAIR),
+        Err(failure) => CHECK.failed(failure, REPAIR),
     })
 }
 
 /// Reports which process does the work of the worker, if any.
 fn worker(config: &Config) -> Finding {
-    const CHECK: &str = "worker";
+    const CHECK: Check = Check("worker");
     let data_dir = &config.data_dir;
     match WorkerLock::state(data_dir) {
-        LockState::Held(Some(pid)) => Finding::ok(CHECK, format!("running as process {}", pid.as_raw_pid())),
-        LockState::Held(None) => Finding::ok(CHECK, "running in another container"),
+        LockState::Held(Some(pid)) => CHECK.ok(format!("running as process {}", pid.as_raw_pid())),
+        LockState::Held(None) => CHECK.ok("running in another container"),
         LockState::Free if has_server_with_worker(&DataDir::at(data_dir)) => {
-            Finding::ok(CHECK, "not needed; baton serve processes the capture queue")
+            CHECK.ok("not needed; baton serve processes the capture queue")
         }
         LockState::Free => {
             if let Err(failure) = socket_of(&DataDir::at(data_dir)) {
                 let fix = failure.hint.unwrap_or_else(|| "choose a data folder with a shorter path".into());
-                return Finding::bad(
-                    CHECK,
-                    Level::Warning,
-                    format!("cannot start a worker: {}", failure.message),
-                    fix,
-                );
+                return CHECK.warning(format!("cannot start a worker: {}", failure.message), fix);
             }
             let path = DataDir::at(data_dir).worker_pid();
             if path.exists() {
                 // The next worker removes the stale file.
-                return Finding::ok(CHECK, "not running; the last worker did not exit cleanly");
+                return CHECK.ok("not running; the last worker did not exit cleanly");
             }
             if config.worker_autostart && config.server.is_none() {
-                return Finding::ok(CHECK, "not running; the next hook starts it");
+                return CHECK.ok("not running; the next hook starts it");
             }
-            Finding::ok(CHECK, "not running; run baton worker start to process the capture queue")
+            CHECK.ok("not running; run baton worker start to process the capture queue")
         }
     }
 }
 
 /// Checks the capture queue and the compressor.
 fn observations(config: &Config) -> Finding {
-    const CHECK: &str = "observations";
-    let place = store_config(config, Threads::Caller);
-    if let StoreConfig::Sqlite { path, .. } = &place
-        && !path.exists()
-    {
-        return Finding::ok(CHECK, "no tool uses captured yet");
+    const CHECK: Check = Check("observations");
+    if !has_database(config) {
+        return CHECK.ok("no tool uses captured yet");
     }
     // The check must not migrate the database.
-    let is_current =
-        Store::inspect(&place, Inspection::Quick).is_ok_and(|health| health.schema_version == LATEST_VERSION);
-    let stats = if is_current {
-        Backend::local(config, "looking after the queue")
-            .and_then(|backend| backend.call::<ReadQueueStats>(&json!({}), None))
-            .ok()
-    } else {
-        None
-    };
+    let backend = is_current(config).then(|| Backend::local(config, "looking after the queue"));
+    let stats = backend.and_then(|backend| backend.ok()?.call::<ReadQueueStats>(&json!({}), None).ok());
     let Some((stats, _)) = stats else {
-        return Finding::ok(CHECK, "not checked; see the database finding");
+        return CHECK.ok("not checked; see the database finding");
     };
-    let mut told = Vec::new();
-    let mut next = Vec::new();
+    let mut problems = Vec::new();
     if stats.error > 0 {
-        told.push(format!("{} captured tool uses failed", stats.error));
-        next.push("run baton queue list --errors to see why, and baton queue retry to retry them".to_owned());
+        let fix = "run baton queue list --errors to see why, and baton queue retry to retry them";
+        problems.push((format!("{} captured tool uses failed", stats.error), fix.to_owned()));
     }
     let health = match WorkerLock::state(&config.data_dir) {
         LockState::Held(_) => health(&DataDir::at(&config.data_dir).worker_socket()).unwrap_or_default(),
@@ -403,119 +374,95 @@ fn observations(config: &Config) -> Finding {
     };
     let trouble = &health["model_trouble"];
     if let (Some(since), Some(error)) = (trouble["since"].as_str(), trouble["error"].as_str()) {
-        told.push(format!("the model has been unavailable since {since}: {error}"));
-        next.push("check the key, the model and the address of the endpoint (baton config show)".to_owned());
+        let fix = "check the key, the model and the address of the endpoint (baton config show)";
+        problems.push((format!("the model has been unavailable since {since}: {error}"), fix.to_owned()));
     }
     if health["budget_used_up"] == true {
-        told.push("the daily token budget is used up; observations are created offline".to_owned());
-        next.push("wait until tomorrow (UTC), or raise worker.daily_token_budget".to_owned());
+        let message = "the daily token budget is used up; observations are created offline";
+        let fix = "wait until tomorrow (UTC), or raise worker.daily_token_budget";
+        problems.push((message.to_owned(), fix.to_owned()));
     }
-    if told.is_empty() {
-        return Finding::ok(CHECK, format!("{} pending, none failed", stats.raw + stats.processing));
-    }
-    Finding::bad(CHECK, Level::Warning, told.join("; "), next.join("; "))
+    CHECK.problems(problems, format!("{} pending, none failed", stats.raw + stats.processing))
 }
 
 /// Checks for hook reports that are in the outbox, rejected or lost.
 fn hooks(config: &Config) -> Finding {
-    const CHECK: &str = "hooks";
-    let target = match &config.server {
-        Some(url) => Target::server(url),
-        None => store_config(config, Threads::Caller).target(),
-    };
-    let reports = ReportOutbox::of(&config.data_dir, Some(target));
+    const CHECK: Check = Check("hooks");
+    let reports = ReportOutbox::of(&config.data_dir, Some(target(config)));
     let journal = Journal::of(&config.data_dir);
     let (spooled, rejected) = (reports.files().count(), reports.files().rejected());
-    let mut told = Vec::new();
-    let mut next = Vec::new();
+    let mut problems = Vec::new();
     if let Some(failure) = CaptureFailures::of(&config.data_dir).read() {
-        told.push(failure.describe());
-        next.push(
-            "free some space, or make the data folder writable; the next session start reports this to the agent and clears it"
-                .to_owned(),
-        );
+        let fix = "free some space, or make the data folder writable; the next session start reports this to the agent \
+                   and clears it";
+        problems.push((failure.describe(), fix.to_owned()));
     }
     for (other, count) in reports.files().for_other_targets() {
-        told.push(format!(
-            "{count} hook reports in the outbox are for {other}, which is not the configured store"
+        problems.push((
+            format!("{count} hook reports in the outbox are for {other}, which is not the configured store"),
+            format!("configure {other} again to store them, or remove them"),
         ));
-        next.push(format!("configure {other} again to store them, or remove them"));
     }
     if spooled > 0 {
-        told.push(format!("in the outbox: {}", counted(spooled as u64, "hook report")));
-        next.push(
-            "repair the database or the configuration, or start the server that they are for; the next hook or the \
-             worker stores them"
-                .to_owned(),
-        );
+        let fix = "repair the database or the configuration, or start the server that they are for; the next hook or \
+                   the worker stores them";
+        problems.push((format!("in the outbox: {}", counted(spooled as u64, "hook report")), fix.to_owned()));
     }
     if rejected > 0 {
-        told.push(format!("rejected and not stored: {}", counted(rejected as u64, "hook report")));
-        next.push(format!("inspect {}/*.refused, then remove them", reports.files().folder().display()));
+        problems.push((
+            format!("rejected and not stored: {}", counted(rejected as u64, "hook report")),
+            format!("inspect {}/*.refused, then remove them", reports.files().folder().display()),
+        ));
     }
     if let Some(Trouble { at, event, message }) = journal.latest(1).pop() {
-        told.push(format!("the last error was at {at} in {event}: {message}"));
-        next.push(format!("read {}, then remove it", journal.path().display()));
+        problems.push((
+            format!("the last error was at {at} in {event}: {message}"),
+            format!("read {}, then remove it", journal.path().display()),
+        ));
     }
-    if told.is_empty() {
-        return Finding::ok(CHECK, "no problems");
-    }
-    Finding::bad(CHECK, Level::Warning, told.join("; "), next.join("; "))
+    CHECK.problems(problems, "no problems")
 }
 
 /// Checks that the encryption keys are available.
 fn keys(config: &Config) -> Finding {
-    const CHECK: &str = "encryption";
+    const CHECK: Check = Check("encryption");
     let keys = ConfiguredKeys::of(config);
     if keys.mode() == Mode::Off {
-        return Finding::ok(CHECK, "off");
+        return CHECK.ok("off");
     }
     match keys.source().read() {
-        Ok((ring, None)) => Finding::ok(CHECK, format!("on, with key {}", ring.current_id())),
-        Ok((_, Some(warning))) => Finding::bad(
-            CHECK,
-            Level::Warning,
-            warning.to_string(),
-            "make the key file readable for you alone",
-        ),
+        Ok((ring, None)) => CHECK.ok(format!("on, with key {}", ring.current_id())),
+        Ok((_, Some(warning))) => {
+            CHECK.warning(warning.to_string(), "make the key file readable for you alone")
+        }
         Err(error) if error.is_missing() && !is_anything_sealed(config) => {
-            Finding::ok(CHECK, "on; the first key is created with the first checkpoint")
+            CHECK.ok("on; the first key is created with the first checkpoint")
         }
-        Err(error) => {
-            let level = if keys.mode() == Mode::Required { Level::Error } else { Level::Warning };
-            Finding::bad(CHECK, level, error.to_string(), error.hint())
-        }
+        Err(error) if keys.mode() == Mode::Required => CHECK.error(error.to_string(), error.hint()),
+        Err(error) => CHECK.warning(error.to_string(), error.hint()),
     }
 }
 
 /// Returns true if a checkpoint is encrypted. A database that cannot be read has its own finding.
 fn is_anything_sealed(config: &Config) -> bool {
-    let is_there = match store_config(config, Threads::Caller) {
-        StoreConfig::Sqlite { path, .. } => path.exists(),
-        StoreConfig::Postgres { .. } => true,
-    };
-    is_there && keys_in_use(config).is_ok_and(|used| !used.is_empty())
+    has_database(config) && keys_in_use(config).is_ok_and(|used| !used.is_empty())
 }
 
 /// Checks for checkpoints and notes in the outbox.
 fn spooled_checkpoints(config: &Config) -> Finding {
-    const CHECK: &str = "checkpoints";
+    const CHECK: Check = Check("checkpoints");
     let outbox = checkpoints::outbox(config);
     let for_others: usize = outbox.for_other_targets().iter().map(|(_, count)| count).sum();
     if for_others > 0 {
-        return Finding::bad(
-            CHECK,
-            Level::Warning,
+        return CHECK.warning(
             format!("{for_others} checkpoints or notes in the outbox (spill/) are for another database"),
             "configure that database again (BATON_DATABASE_URL) to store them; the first line of each file names it",
         );
     }
     if outbox.is_empty() {
-        return Finding::ok(CHECK, "the outbox is empty");
+        return CHECK.ok("the outbox is empty");
     }
-    Finding::bad(
-        CHECK,
-        Level::Warning,
+    CHECK.warning(
         "the outbox (spill/) contains checkpoints or notes that are not in the database yet",
         "repair the database; the worker or the next checkpoint or note command replays them",
     )

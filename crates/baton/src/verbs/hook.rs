@@ -13,11 +13,11 @@ use baton_app::observation::{Intake, Report};
 use baton_app::{Clock, SystemClock};
 use baton_core::{Agent, Label};
 use baton_observation::{HookEvent, Host};
-use baton_store::{BlobFolder, LockTimeout, ReplayLimits, ReplayResult, SpooledTo, Target, Threads};
+use baton_store::{BlobFolder, LockTimeout, ReplayLimits, ReplayResult, SpooledTo, Target};
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use crate::backend::{Backend, store_config};
+use crate::backend::{Backend, target};
 use crate::config::{Config, Sources};
 use crate::data_dir::DataDir;
 use crate::exit::Exit;
@@ -179,10 +179,6 @@ fn spool_report(args: &HookArgs, folder: &Path, trouble: &str) {
 
 /// Stores the report and prints the response in the agent's protocol, regardless of `--format`.
 fn store_report(args: &HookArgs, config: &Config) {
-    let target = match &config.server {
-        Some(url) => Target::server(url),
-        None => store_config(config, Threads::Caller).target(),
-    };
     let args = HookArgs {
         agent: args.agent.clone().or_else(|| Some(config.agent.as_ref()?.to_string())),
         ..args.clone()
@@ -191,7 +187,7 @@ fn store_report(args: &HookArgs, config: &Config) {
     let is_local = config.server.is_none() && config.database_url.is_none();
     let blobs = is_local.then(|| BlobFolder::at(DataDir::at(&config.data_dir).blobs()));
     let intake = Intake::new(blobs).replacing_unkept_output();
-    let run = Arc::new(HookRun::new(args, &config.data_dir, Some(target), intake));
+    let run = Arc::new(HookRun::new(args, &config.data_dir, Some(target(config)), intake));
     start_time_limit(run.clone());
     let answer = run.store(config);
     match &answer {
