@@ -72,6 +72,13 @@ struct Input<'a> {
     value: &'a Value,
 }
 
+/// A chat of an agent.
+#[derive(Clone, Copy)]
+struct Chat {
+    client: &'static str,
+    id: &'static str,
+}
+
 /// Runs commands in the checkout and prints them with their output.
 struct Demo {
     program: PathBuf,
@@ -126,140 +133,99 @@ fn story(demo: &mut Demo) -> Result<(), Failure> {
     demo.write(CODE, CODE_OF_PERSON)?;
     second_agent(demo)?;
     demo.say("The validator runs the checks of the task and finishes it.");
-    demo.task("update-agent TASK-0007 --agent validator --status in_progress")?;
-    demo.task("run-qa TASK-0007 --agent validator")?;
-    demo.task("snapshot-worktree TASK-0007 --agent validator")?;
-    demo.task("update-agent TASK-0007 --agent validator --status done")?;
+    demo.baton("task update-agent TASK-0007 --agent validator --status in_progress")?;
+    demo.baton("task run-qa TASK-0007 --agent validator")?;
+    demo.baton("task snapshot-worktree TASK-0007 --agent validator")?;
+    demo.baton("task update-agent TASK-0007 --agent validator --status done")?;
     demo.say("Later, everything can be found again.");
-    demo.baton(&["search", "why does logout fail", "--limit", "2"])?;
-    demo.baton(&["context"])
+    demo.baton("search 'why does logout fail' --limit 2")?;
+    demo.baton("context")
 }
 
 fn first_agent(demo: &mut Demo) -> Result<(), Failure> {
     demo.say(
         "Agent A, Claude Code, starts a chat. Its hooks report the chat, the request and every tool use.",
     );
-    let claude = |demo: &mut Demo, event: &str, what: &str, report: Value| {
-        demo.hook(&["hook", event, "--client", "claude-code"], "chat-a", what, report)
-    };
-    claude(demo, "session-start", "a new chat", json!({ "source": "startup" }))?;
-    claude(demo, "user-prompt-submit", "the request", json!({ "prompt": "Logout must clear the cookie." }))?;
-    demo.task("init-context TASK-0007")?;
-    demo.task("update-agent TASK-0007 --agent implementer --status in_progress")?;
+    let chat = Chat { client: "claude-code", id: "chat-a" };
+    demo.hook(chat, "session-start", "a new chat", json!({ "source": "startup" }))?;
+    let prompt = json!({ "prompt": "Logout must clear the cookie." });
+    demo.hook(chat, "user-prompt-submit", "the request", prompt)?;
+    demo.baton("task init-context TASK-0007")?;
+    demo.baton("task update-agent TASK-0007 --agent implementer --status in_progress")?;
     demo.write(CODE, CODE_OF_AGENT)?;
-    let edit =
-        json!({ "file_path": CODE, "old_string": "pub fn logout() {}\n", "new_string": CODE_OF_AGENT });
-    claude(
-        demo,
-        "post-tool-use",
-        "an edit of src/logout.rs",
-        json!({ "tool_name": "Edit", "tool_use_id": "toolu_1", "tool_input": edit,
-                "tool_response": { "filePath": CODE } }),
-    )?;
-    claude(
-        demo,
-        "post-tool-use",
-        "cargo test, one test fails",
-        json!({ "tool_name": "Bash", "tool_use_id": "toolu_2", "tool_input": { "command": "cargo test logout" },
-                "tool_response": { "stdout": TEST_RUN, "stderr": "", "interrupted": false } }),
-    )?;
-    demo.baton(&["note", "Expire the session on the server: clients keep the cookie", "--kind", "decision"])?;
+    let edit = edit("toolu_1", CODE, "pub fn logout() {}\n", CODE_OF_AGENT);
+    demo.hook(chat, "post-tool-use", "an edit of src/logout.rs", edit)?;
+    let test = json!({ "tool_name": "Bash", "tool_use_id": "toolu_2", "tool_input": { "command": "cargo test logout" },
+        "tool_response": { "stdout": TEST_RUN, "stderr": "", "interrupted": false } });
+    demo.hook(chat, "post-tool-use", "cargo test, one test fails", test)?;
+    demo.baton("note 'Expire the session on the server: clients keep the cookie' --kind decision")?;
     demo.save_checkpoint(&json!({
         "goal": "Customers can log out", "plan": ["clear the cookie", "end the session on the server"],
         "lastTestRun": TEST_RUN,
     }))?;
-    demo.task("snapshot-worktree TASK-0007 --agent implementer")?;
-    demo.task("update-agent TASK-0007 --agent implementer --status done")?;
+    demo.baton("task snapshot-worktree TASK-0007 --agent implementer")?;
+    demo.baton("task update-agent TASK-0007 --agent implementer --status done")?;
     demo.say("Agent A is blocked. It hands off and its chat ends.");
-    demo.baton(&[
-        "session",
-        "end",
-        "--summary",
-        "Logout removes the cookie, but the server still accepts it.",
-        "--status",
-        "blocked",
-        "--blocker",
-        "No access to the table of sessions",
-        "--next",
-        "End the session on the server",
-    ])?;
-    claude(demo, "session-end", "the end of the chat", json!({ "reason": "exit" }))?;
+    demo.baton(
+        "session end --summary 'Logout removes the cookie, but the server still accepts it.' --status blocked \
+         --blocker 'No access to the table of sessions' --next 'End the session on the server'",
+    )?;
+    demo.hook(chat, "session-end", "the end of the chat", json!({ "reason": "exit" }))?;
     demo.say("A worker creates observations from the tool uses, here without a model.");
-    demo.baton(&["worker", "run", "--once"])
+    demo.baton("worker run --once")
 }
 
 fn second_agent(demo: &mut Demo) -> Result<(), Failure> {
-    let codex = |demo: &mut Demo, event: &str, what: &str, report: Value| {
-        demo.hook(&["hook", event, "--client", "codex"], "chat-b", what, report)
-    };
     demo.say("Agent B, Codex, starts a chat. Its session-start hook adds the handoff of agent A.");
-    codex(demo, "session-start", "a new chat", json!({ "source": "startup" }))?;
-    demo.baton(&["checkpoint", "load", "--session", "logout", "--max-tokens", "60"])?;
+    let chat = Chat { client: "codex", id: "chat-b" };
+    demo.hook(chat, "session-start", "a new chat", json!({ "source": "startup" }))?;
+    demo.baton("checkpoint load --session logout --max-tokens 60")?;
     demo.say(
         "Agent B acquires the task as the reviewer. Baton detects the edit of the person and stops agent B.",
     );
-    demo.refused(
-        &["task", "update-agent", "TASK-0007", "--agent", "reviewer", "--status", "in_progress"],
-        Exit::Drift,
-    )?;
-    demo.task("get-diff TASK-0007 --type drift --content")?;
-    demo.baton(&["task", "resolve-drift", "TASK-0007", "--note", "The comment names what is missing"])?;
-    demo.task("update-agent TASK-0007 --agent reviewer --status in_progress")?;
+    demo.step("task update-agent TASK-0007 --agent reviewer --status in_progress", None, Exit::Drift)?;
+    demo.baton("task get-diff TASK-0007 --type drift --content")?;
+    demo.baton("task resolve-drift TASK-0007 --note 'The comment names what is missing'")?;
+    demo.baton("task update-agent TASK-0007 --agent reviewer --status in_progress")?;
     demo.say("Agent B finishes the work and its chat ends.");
     demo.write(CODE, CODE_OF_REVIEWER)?;
-    let edit = json!({ "file_path": CODE, "old_string": CODE_OF_PERSON, "new_string": CODE_OF_REVIEWER });
-    codex(
-        demo,
-        "post-tool-use",
-        "an edit of src/logout.rs",
-        json!({ "tool_name": "Edit", "tool_use_id": "call_1", "tool_input": edit,
-                "tool_response": { "filePath": CODE } }),
-    )?;
+    let edit = edit("call_1", CODE, CODE_OF_PERSON, CODE_OF_REVIEWER);
+    demo.hook(chat, "post-tool-use", "an edit of src/logout.rs", edit)?;
     demo.save_checkpoint(&json!({
         "goal": "Customers can log out", "plan": [], "done": ["clear the cookie", "end the session on the server"],
     }))?;
-    demo.baton(&["checkpoint", "diff", "--session", "logout"])?;
-    demo.task("snapshot-worktree TASK-0007 --agent reviewer")?;
-    demo.task("update-agent TASK-0007 --agent reviewer --status done")?;
-    codex(
-        demo,
-        "stop",
-        "the closing message",
-        json!({ "last_assistant_message": "Logout ends the session on the server as well." }),
-    )?;
-    demo.baton(&[
-        "session",
-        "end",
-        "--summary",
-        "Logout ends the session on the server as well.",
-        "--status",
-        "done",
-    ])?;
-    codex(demo, "session-end", "the end of the chat", json!({ "reason": "exit" }))?;
-    demo.baton(&["worker", "run", "--once"])
+    demo.baton("checkpoint diff --session logout")?;
+    demo.baton("task snapshot-worktree TASK-0007 --agent reviewer")?;
+    demo.baton("task update-agent TASK-0007 --agent reviewer --status done")?;
+    let closing = json!({ "last_assistant_message": "Logout ends the session on the server as well." });
+    demo.hook(chat, "stop", "the closing message", closing)?;
+    demo.baton("session end --summary 'Logout ends the session on the server as well.' --status done")?;
+    demo.hook(chat, "session-end", "the end of the chat", json!({ "reason": "exit" }))?;
+    demo.baton("worker run --once")
 }
 
 /// Two agents that are still at work when the dashboard is opened, on the same file.
 fn agents_at_work(demo: &mut Demo) -> Result<(), Failure> {
     demo.say("Two other agents are at work, and both change src/cart.rs.");
-    for (client, chat, prompt) in [
+    for (client, id, prompt) in [
         ("claude-code", "chat-c", "The cart must survive a restart of the browser."),
         ("codex", "chat-d", "Show the total of the cart with taxes."),
     ] {
-        let mut report = |event: &str, what: &str, report: Value| {
-            demo.hook(&["hook", event, "--client", client], chat, what, report)
-        };
-        report("session-start", "a new chat", json!({ "source": "startup" }))?;
-        report("user-prompt-submit", "the request", json!({ "prompt": prompt }))?;
-        let edit = json!({ "file_path": "src/cart.rs", "old_string": "before", "new_string": "after" });
-        let result = json!({ "filePath": "src/cart.rs" });
-        report(
-            "post-tool-use",
-            "an edit of src/cart.rs",
-            json!({ "tool_name": "Edit", "tool_use_id": chat, "tool_input": edit, "tool_response": result }),
-        )?;
+        let chat = Chat { client, id };
+        demo.hook(chat, "session-start", "a new chat", json!({ "source": "startup" }))?;
+        demo.hook(chat, "user-prompt-submit", "the request", json!({ "prompt": prompt }))?;
+        let edit = edit(id, "src/cart.rs", "before", "after");
+        demo.hook(chat, "post-tool-use", "an edit of src/cart.rs", edit)?;
     }
-    demo.baton(&["worker", "run", "--once"])
+    demo.baton("worker run --once")
+}
+
+/// Returns the report of an edit.
+fn edit(id: &str, file: &str, old: &str, new: &str) -> Value {
+    json!({
+        "tool_name": "Edit", "tool_use_id": id, "tool_response": { "filePath": file },
+        "tool_input": { "file_path": file, "old_string": old, "new_string": new },
+    })
 }
 
 impl Demo {
@@ -291,8 +257,8 @@ impl Demo {
         for (name, text) in history::transcripts(&self.checkout(), SystemClock.now()) {
             self.write(&format!("../transcripts/{name}"), &text)?;
         }
-        self.baton(&["import", "claude-code", "../transcripts"])?;
-        self.baton(&["worker", "run", "--once"])
+        self.baton("import claude-code ../transcripts")?;
+        self.baton("worker run --once")
     }
 
     /// Serves the store until a stop signal.
@@ -308,40 +274,30 @@ impl Demo {
         serve::run(&serve::ServeArgs { listen: None, no_worker: false }, &config).map(|_| ())
     }
 
-    /// Runs a task verb without quoted arguments.
-    fn task(&mut self, arguments: &str) -> Result<(), Failure> {
-        let words: Vec<&str> = std::iter::once("task").chain(arguments.split(' ')).collect();
-        self.baton(&words)
-    }
-
     /// Sends a report of an agent's hook, about `what`, and prints the text that the agent receives.
-    fn hook(&mut self, arguments: &[&str], chat: &str, what: &str, report: Value) -> Result<(), Failure> {
-        let mut report = report;
-        report["session_id"] = chat.into();
+    fn hook(&mut self, chat: Chat, event: &str, what: &str, mut report: Value) -> Result<(), Failure> {
+        report["session_id"] = chat.id.into();
         report["cwd"] = json!(self.checkout());
         let input = Input { file: "report.json", comment: what, value: &report };
-        self.step(arguments, Some(input), Exit::Ok)
+        self.step(&format!("hook {event} --client {}", chat.client), Some(input), Exit::Ok)
     }
 
     fn save_checkpoint(&mut self, context: &Value) -> Result<(), Failure> {
         let input = Input { file: "context.json", comment: "context of the agent", value: context };
-        self.step(&["checkpoint", "save", "--session", "logout"], Some(input), Exit::Ok)
+        self.step("checkpoint save --session logout", Some(input), Exit::Ok)
     }
 
-    fn baton(&mut self, arguments: &[&str]) -> Result<(), Failure> {
+    fn baton(&mut self, arguments: &str) -> Result<(), Failure> {
         self.step(arguments, None, Exit::Ok)
     }
 
-    /// Runs a command that is expected to fail.
-    fn refused(&mut self, arguments: &[&str], exit: Exit) -> Result<(), Failure> {
-        self.step(arguments, None, exit)
-    }
-
-    fn step(&mut self, arguments: &[&str], input: Option<Input<'_>>, exit: Exit) -> Result<(), Failure> {
+    /// Runs a command that is expected to end with `exit`.
+    fn step(&mut self, arguments: &str, input: Option<Input<'_>>, exit: Exit) -> Result<(), Failure> {
         if self.stop.is_received() {
             return Err(Failure::new(Exit::Failure, "interrupted", "the demo was interrupted"));
         }
-        let command = shown(arguments, input);
+        let shown = input.map(|input| format!(" < {}   # {}", input.file, input.comment)).unwrap_or_default();
+        let command = format!("baton {arguments}{shown}");
         let output = self.execute(arguments, input.map(|input| input.value)).map_err(|error| {
             Failure::new(Exit::Failure, "internal", format!("cannot run {command}: {error}"))
         })?;
@@ -364,9 +320,9 @@ impl Demo {
 
     /// Runs this binary in the checkout. The user's configuration and environment are not used, so that the demo is the
     /// same everywhere; no model and no network is used.
-    fn execute(&self, arguments: &[&str], input: Option<&Value>) -> std::io::Result<Output> {
+    fn execute(&self, arguments: &str, input: Option<&Value>) -> std::io::Result<Output> {
         let mut command = Command::new(&self.program);
-        command.env_clear().current_dir(self.checkout()).args(arguments);
+        command.env_clear().current_dir(self.checkout()).args(words(arguments));
         for name in ["PATH", "TMPDIR", "LANG"] {
             command.envs(std::env::var_os(name).map(|value| (name, value)));
         }
@@ -386,13 +342,14 @@ impl Demo {
     }
 }
 
-/// Formats a command as it would be typed.
-fn shown(arguments: &[&str], input: Option<Input<'_>>) -> String {
-    let quoted = arguments
-        .iter()
-        .map(|word| if word.contains(' ') { format!("'{word}'") } else { (*word).to_owned() });
-    let input = input.map(|input| format!(" < {}   # {}", input.file, input.comment)).unwrap_or_default();
-    format!("baton {}{input}", quoted.collect::<Vec<_>>().join(" "))
+/// Splits arguments as they are typed; words in single quotes may contain spaces.
+fn words(arguments: &str) -> Vec<&str> {
+    let mut words = Vec::new();
+    for (position, part) in arguments.split('\'').enumerate() {
+        let is_quoted = position % 2 == 1;
+        if is_quoted { words.push(part) } else { words.extend(part.split_whitespace()) }
+    }
+    words
 }
 
 /// Returns the output of a command; for a hook, the text that the agent receives.
