@@ -9,7 +9,7 @@ use baton_app::checkpoint::{Keys, Sealing};
 use baton_store::SecretKey;
 
 use crate::config::Config;
-use crate::keys::{Decision, KeyFile, KeySource, Keychain, Mode, Sealed, obtain};
+use crate::keys::{KeyFile, KeySource, Keychain, Mode, decide};
 use crate::output::{note, warn};
 
 /// Keychain timeout if standard input is a terminal: the keychain may ask the user for a password.
@@ -50,8 +50,8 @@ impl ConfiguredKeys {
 
 impl Keys for ConfiguredKeys {
     fn obtain(&self, is_anything_sealed: bool) -> Sealing {
-        let sealed = if is_anything_sealed { Sealed::Some } else { Sealed::None };
-        if self.mode == Mode::Off && sealed == Sealed::None {
+        // Nothing to encrypt and nothing to decrypt, so the keychain must not prompt for its password.
+        if self.mode == Mode::Off && !is_anything_sealed {
             return Sealing::Plain(None);
         }
         let fresh = match SecretKey::random() {
@@ -61,30 +61,62 @@ impl Keys for ConfiguredKeys {
                 return Sealing::Refused { reason: error.to_string(), hint };
             }
         };
-        let obtained = obtain(self.mode, &self.source, sealed, fresh);
-        if let Some(warning) = obtained.warning
+        let (keys, warning) = match self.source.read() {
+            Ok((keys, warning)) => (Ok(keys), warning),
+            Err(error) => (Err(error), None),
+        };
+        let sealing = decide(self.mode, keys, is_anything_sealed, || self.source.mint(fresh));
+        if let Some(warning) = warning
             && !self.has_warned.swap(true, Ordering::Relaxed)
         {
             warn(&warning.to_string());
         }
-        match obtained.decision {
-            Decision::Plain { opening } => Sealing::Plain(opening),
-            Decision::Use(keys) => Sealing::Sealed(keys),
-            Decision::PlainWithWarning { reason, hint } => {
-                if !self.has_warned.swap(true, Ordering::Relaxed) {
-                    warn(&format!(
-                        "contexts are stored unencrypted although encryption is preferred: {reason}"
-                    ));
-                    note(&format!("next: {hint}"));
-                }
-                Sealing::Fallback { reason, hint }
-            }
-            Decision::Refuse { reason, hint } => Sealing::Refused { reason, hint },
-            // Unreachable: `obtain` creates the key itself and never returns `Mint`.
-            Decision::Mint => Sealing::Refused {
-                reason: "no key could be made".into(),
-                hint: "keep the keys in a file: BATON_ENCRYPTION_KEY_FILE=<path>".into(),
-            },
+        if let Sealing::Fallback { reason, hint } = &sealing
+            && !self.has_warned.swap(true, Ordering::Relaxed)
+        {
+            warn(&format!("contexts are stored unencrypted although encryption is preferred: {reason}"));
+            note(&format!("next: {hint}"));
         }
+        sealing
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn obtain(mode: Mode, path: &Path, is_anything_sealed: bool) -> Sealing {
+        let source = KeySource::File(KeyFile::at(path));
+        ConfiguredKeys { mode, source, has_warned: Arc::default() }.obtain(is_anything_sealed)
+    }
+
+    #[test]
+    fn the_first_key_is_created_once_and_reused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("keys");
+        let Sealing::Sealed(keys) = obtain(Mode::Preferred, &path, false) else { panic!("no key") };
+        assert!(matches!(obtain(Mode::Required, &path, true), Sealing::Sealed(found) if found == keys));
+        assert!(matches!(obtain(Mode::Off, &path, true), Sealing::Plain(Some(found)) if found == keys));
+        assert!(matches!(obtain(Mode::Off, &path, false), Sealing::Plain(None)));
+    }
+
+    #[test]
+    fn no_key_is_created_if_the_store_has_encrypted_data() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("keys");
+        for mode in [Mode::Off, Mode::Preferred, Mode::Required] {
+            obtain(mode, &path, true);
+            assert!(!path.exists(), "{mode:?}");
+        }
+    }
+
+    #[test]
+    fn a_key_that_cannot_be_stored_is_not_used() {
+        let path = Path::new("/nowhere/at/all/keys");
+        let Sealing::Fallback { reason, .. } = obtain(Mode::Preferred, path, false) else { panic!("used") };
+        assert!(reason.contains("/nowhere/at/all/keys"), "{reason}");
+        assert!(matches!(obtain(Mode::Required, path, false), Sealing::Refused { .. }));
     }
 }

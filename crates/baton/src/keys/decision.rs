@@ -2,7 +2,10 @@
 //!
 //! Owns the rule, as a pure function. Does not read or create keys and prints no warnings.
 
+use baton_app::checkpoint::Sealing;
 use baton_store::KeyRing;
+
+use super::source::SourceError;
 
 /// Encryption mode, set with `BATON_ENCRYPTION`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,82 +18,36 @@ pub(crate) enum Mode {
     Required,
 }
 
-/// Whether the store holds encrypted data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sealed {
-    /// No encrypted data.
-    None,
-    /// Some encrypted data, so a key must exist.
-    Some,
-}
-
-/// Result of reading the key source.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Answer {
-    /// The source has keys.
-    Found(KeyRing),
-    /// The source has no keys. A locked keychain may report the same.
-    Missing,
-    /// The source cannot be read.
-    Unavailable {
-        /// Cause.
-        reason: String,
-        /// What to do next.
-        hint: String,
-    },
-}
-
-/// How to write contexts.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Decision {
-    /// Write plain text, as configured.
-    Plain {
-        /// Keys that decrypt existing data.
-        opening: Option<KeyRing>,
-    },
-    /// Encrypt with these keys.
-    Use(KeyRing),
-    /// Create the first key, then encrypt with it.
-    Mint,
-    /// Write plain text although encryption is preferred, and warn.
-    PlainWithWarning {
-        /// Cause.
-        reason: String,
-        /// What to do next.
-        hint: String,
-    },
-    /// Reject the write.
-    Refuse {
-        /// Cause.
-        reason: String,
-        /// What to do next.
-        hint: String,
-    },
-}
-
-/// Decides how to write. The first key is created only if the store holds no encrypted data: a locked keychain looks
-/// empty, and storing another first key would silently make the encrypted data unreadable.
-pub(crate) fn decide(mode: Mode, answer: Answer, sealed: Sealed) -> Decision {
-    let (reason, hint) = match (mode, answer) {
-        (Mode::Off, Answer::Found(keys)) => return Decision::Plain { opening: Some(keys) },
-        (Mode::Off, Answer::Missing | Answer::Unavailable { .. }) => return Decision::Plain { opening: None },
-        (Mode::Preferred | Mode::Required, Answer::Found(keys)) => return Decision::Use(keys),
-        (Mode::Preferred | Mode::Required, Answer::Missing) => match sealed {
-            Sealed::None => return Decision::Mint,
-            Sealed::Some => (
-                "the store has encrypted data, but no key was found; no new one is made, because the data would \
-                 stay unreadable"
-                    .to_owned(),
-                "unlock the keychain, or put the key back: BATON_ENCRYPTION_KEY_FILE names a file that has it"
-                    .to_owned(),
-            ),
-        },
-        (Mode::Preferred | Mode::Required, Answer::Unavailable { reason, hint }) => (reason, hint),
+/// Decides how to write contexts, given the keys that were read. The first key is created with `mint`, and only if the
+/// store holds no encrypted data: a locked keychain looks empty, and storing another first key would silently make the
+/// encrypted data unreadable.
+pub(crate) fn decide(
+    mode: Mode,
+    read: Result<KeyRing, SourceError>,
+    is_anything_sealed: bool,
+    mint: impl FnOnce() -> Result<KeyRing, SourceError>,
+) -> Sealing {
+    if mode == Mode::Off {
+        return Sealing::Plain(read.ok());
+    }
+    let keys = match read {
+        Err(error) if error.is_missing() && !is_anything_sealed => mint(),
+        read => read,
+    };
+    let (reason, hint) = match keys {
+        Ok(keys) => return Sealing::Sealed(keys),
+        Err(error) if error.is_missing() && is_anything_sealed => (
+            "the store has encrypted data, but no key was found; no new one is made, because the data would stay \
+             unreadable"
+                .to_owned(),
+            "unlock the keychain, or put the key back: BATON_ENCRYPTION_KEY_FILE names a file that has it".to_owned(),
+        ),
+        Err(error) => (error.to_string(), error.hint()),
     };
     if mode == Mode::Required {
-        Decision::Refuse { reason, hint }
+        Sealing::Refused { reason, hint }
     } else {
-        Decision::PlainWithWarning { reason, hint }
+        Sealing::Fallback { reason, hint }
     }
 }
 
@@ -99,53 +56,62 @@ mod tests {
     use baton_store::SecretKey;
 
     use super::*;
+    use crate::keys::keychain::KeychainError;
 
     /// Returns the name of a decision and its keys.
-    fn name(decision: &Decision) -> (&'static str, Option<&KeyRing>) {
-        match decision {
-            Decision::Plain { opening } => ("plain", opening.as_ref()),
-            Decision::Use(keys) => ("use", Some(keys)),
-            Decision::Mint => ("mint", None),
-            Decision::PlainWithWarning { .. } => ("plain with warning", None),
-            Decision::Refuse { .. } => ("refuse", None),
+    fn name(sealing: &Sealing) -> (&'static str, Option<&KeyRing>) {
+        match sealing {
+            Sealing::Plain(opening) => ("plain", opening.as_ref()),
+            Sealing::Sealed(keys) => ("sealed", Some(keys)),
+            Sealing::Fallback { .. } => ("fallback", None),
+            Sealing::Refused { .. } => ("refused", None),
         }
     }
 
     #[test]
     fn decides_every_combination_of_mode_keys_and_data() {
-        let keys = KeyRing::from(SecretKey::new(&[7; 32]));
-        let found = Answer::Found(keys.clone());
-        let missing = Answer::Missing;
-        let gone = Answer::Unavailable { reason: "it is locked".into(), hint: "unlock it".into() };
+        let [stored, fresh] = [7, 8].map(|byte| KeyRing::from(SecretKey::new(&[byte; 32])));
+        let read = |answer: &str| match answer {
+            "found" => Ok(stored.clone()),
+            "missing" => Err(KeychainError::NoKeys.into()),
+            _ => Err(KeychainError::Failed { cause: "it is gone".into() }.into()),
+        };
+        let (none, stored_keys, fresh_keys) = (None, Some(&stored), Some(&fresh));
         let table = [
-            (Mode::Off, &found, Sealed::None, "plain"),
-            (Mode::Off, &found, Sealed::Some, "plain"),
-            (Mode::Off, &missing, Sealed::None, "plain"),
-            (Mode::Off, &missing, Sealed::Some, "plain"),
-            (Mode::Off, &gone, Sealed::None, "plain"),
-            (Mode::Off, &gone, Sealed::Some, "plain"),
-            (Mode::Preferred, &found, Sealed::None, "use"),
-            (Mode::Preferred, &found, Sealed::Some, "use"),
-            (Mode::Preferred, &missing, Sealed::None, "mint"),
-            (Mode::Preferred, &missing, Sealed::Some, "plain with warning"),
-            (Mode::Preferred, &gone, Sealed::None, "plain with warning"),
-            (Mode::Preferred, &gone, Sealed::Some, "plain with warning"),
-            (Mode::Required, &found, Sealed::None, "use"),
-            (Mode::Required, &found, Sealed::Some, "use"),
-            (Mode::Required, &missing, Sealed::None, "mint"),
-            (Mode::Required, &missing, Sealed::Some, "refuse"),
-            (Mode::Required, &gone, Sealed::None, "refuse"),
-            (Mode::Required, &gone, Sealed::Some, "refuse"),
+            (Mode::Off, "found", false, "plain", stored_keys),
+            (Mode::Off, "found", true, "plain", stored_keys),
+            (Mode::Off, "missing", false, "plain", none),
+            (Mode::Off, "missing", true, "plain", none),
+            (Mode::Off, "gone", false, "plain", none),
+            (Mode::Off, "gone", true, "plain", none),
+            (Mode::Preferred, "found", false, "sealed", stored_keys),
+            (Mode::Preferred, "found", true, "sealed", stored_keys),
+            (Mode::Preferred, "missing", false, "sealed", fresh_keys),
+            (Mode::Preferred, "missing", true, "fallback", none),
+            (Mode::Preferred, "gone", false, "fallback", none),
+            (Mode::Preferred, "gone", true, "fallback", none),
+            (Mode::Required, "found", false, "sealed", stored_keys),
+            (Mode::Required, "found", true, "sealed", stored_keys),
+            (Mode::Required, "missing", false, "sealed", fresh_keys),
+            (Mode::Required, "missing", true, "refused", none),
+            (Mode::Required, "gone", false, "refused", none),
+            (Mode::Required, "gone", true, "refused", none),
         ];
-        for (mode, answer, sealed, expected) in table {
-            let decision = decide(mode, answer.clone(), sealed);
-            let expected_keys = (*answer == found).then_some(&keys);
-            assert_eq!(name(&decision), (expected, expected_keys), "{mode:?}, {answer:?}, {sealed:?}");
-            if let Decision::Refuse { reason, hint } | Decision::PlainWithWarning { reason, hint } = decision
-            {
-                let is_passed_on = reason == "it is locked" && hint == "unlock it";
-                assert_eq!(is_passed_on, *answer == gone, "{reason}; {hint}");
+        for (mode, answer, is_anything_sealed, expected, keys) in table {
+            let sealing = decide(mode, read(answer), is_anything_sealed, || Ok(fresh.clone()));
+            assert_eq!(name(&sealing), (expected, keys), "{mode:?}, {answer}, {is_anything_sealed}");
+            if let Sealing::Refused { reason, .. } | Sealing::Fallback { reason, .. } = sealing {
+                assert_eq!(reason.contains("it is gone"), answer == "gone", "{reason}");
             }
         }
+    }
+
+    #[test]
+    fn a_first_key_that_cannot_be_stored_is_not_reported_as_missing() {
+        let missing = || Err(KeychainError::NoKeys.into());
+        let Sealing::Refused { reason, .. } = decide(Mode::Required, missing(), false, missing) else {
+            panic!("not refused");
+        };
+        assert!(!reason.contains("encrypted data"), "{reason}");
     }
 }

@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use baton_store::{KeyId, KeyRing, SecretKey};
+use baton_store::{KeyRing, SecretKey};
 use tempfile::NamedTempFile;
 use zeroize::Zeroizing;
 
@@ -101,14 +101,6 @@ pub(crate) enum KeyFileWarning {
     },
 }
 
-/// Content of a key file.
-#[derive(Debug)]
-pub(crate) struct KeysRead {
-    pub(crate) keys: KeyRing,
-    /// Warning about the file.
-    pub(crate) warning: Option<KeyFileWarning>,
-}
-
 /// Key file at a path; it need not exist.
 #[derive(Debug, Clone)]
 pub(crate) struct KeyFile {
@@ -124,9 +116,9 @@ impl KeyFile {
         &self.path
     }
 
-    /// Reads the keys. Access by other users is a warning and not an error, because mounted secrets often have such
+    /// Reads the keys, with a warning about the file, if any. Access by other users is a warning and not an error, because mounted secrets often have such
     /// modes.
-    pub(crate) fn read(&self) -> Result<KeysRead, KeyFileError> {
+    pub(crate) fn read(&self) -> Result<(KeyRing, Option<KeyFileWarning>), KeyFileError> {
         let path = || self.path.clone();
         let unreadable = |source: io::Error| match source.kind() {
             ErrorKind::NotFound => KeyFileError::Missing { path: path() },
@@ -141,7 +133,7 @@ impl KeyFile {
             return Err(KeyFileError::TooLarge { path: path() });
         }
         let keys = text::parse(&bytes).map_err(|source| KeyFileError::Content { path: path(), source })?;
-        Ok(KeysRead { keys, warning })
+        Ok((keys, warning))
     }
 
     fn warning(&self, metadata: &fs::Metadata) -> Option<KeyFileWarning> {
@@ -168,23 +160,13 @@ impl KeyFile {
         });
         match made {
             Ok(_) => sync_folder(&self.path).map_err(|error| self.unwritable(error)).map(|()| keys),
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => self.read().map(|read| read.keys),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => self.read().map(|(keys, _)| keys),
             Err(error) => Err(self.unwritable(error)),
         }
     }
 
-    /// Adds a key as the current one and keeps the others.
-    pub(crate) fn rotate(&self, fresh: SecretKey) -> Result<KeyRing, KeyFileError> {
-        self.change(|keys| keys.rotated(fresh))
-    }
-
-    /// Removes old keys that are not in `still_used`.
-    pub(crate) fn drop_old(&self, still_used: &[KeyId]) -> Result<KeyRing, KeyFileError> {
-        self.change(|keys| keys.without_unneeded(|id| still_used.contains(&id)))
-    }
-
     /// Replaces the keys under a lock; comments in the file are lost.
-    fn change(&self, change: impl FnOnce(KeyRing) -> KeyRing) -> Result<KeyRing, KeyFileError> {
+    pub(crate) fn change(&self, change: impl FnOnce(KeyRing) -> KeyRing) -> Result<KeyRing, KeyFileError> {
         // Symbolic links are resolved, so that the file is replaced and not the link.
         let path = self.path.canonicalize().map_err(|source| match source.kind() {
             ErrorKind::NotFound => KeyFileError::Missing { path: self.path.clone() },
@@ -194,7 +176,7 @@ impl KeyFile {
         lock_name.push(".lock");
         let _lock =
             Lock::acquire(Path::new(&lock_name), LOCK_TIMEOUT).map_err(|error| self.unwritable(error))?;
-        let before = self.read()?.keys;
+        let (before, _) = self.read()?;
         let after = change(before.clone());
         if after != before {
             self.write_temporary(&path, &after)

@@ -2,6 +2,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::sync::Barrier;
 use std::thread;
 
+use baton_store::KeyId;
 use tempfile::TempDir;
 
 use super::*;
@@ -14,6 +15,10 @@ fn key_file_in_new_folder() -> (TempDir, KeyFile) {
 
 fn fresh() -> SecretKey {
     SecretKey::random().unwrap()
+}
+
+fn rotate(file: &KeyFile, key: SecretKey) -> Result<KeyRing, KeyFileError> {
+    file.change(|keys| keys.rotated(key))
 }
 
 fn mode(file: &KeyFile) -> u32 {
@@ -34,8 +39,7 @@ fn mint_creates_a_file_with_mode_0600_that_reads_back() {
     let key = fresh();
     let keys = file.mint(key.clone()).unwrap();
     assert_eq!(keys.current_id(), key.id());
-    let read = file.read().unwrap();
-    assert_eq!((read.keys, read.warning), (keys, None));
+    assert_eq!(file.read().unwrap(), (keys, None));
     assert_eq!(mode(&file), 0o600);
     assert_eq!(leftover_files(&folder), [""; 0]);
 }
@@ -74,7 +78,7 @@ fn concurrent_mints_return_the_same_key() {
             minting.into_iter().map(|thread| thread.join().unwrap()).collect()
         });
         assert!(rings.iter().all(|ring| *ring == rings[0]), "{rings:?}");
-        assert_eq!(file.read().unwrap().keys, rings[0]);
+        assert_eq!(file.read().unwrap().0, rings[0]);
         assert_eq!(leftover_files(&folder), [""; 0]);
     }
 }
@@ -89,14 +93,14 @@ fn concurrent_rotations_lose_no_key() {
                 scope.spawn(|| {
                     let key = fresh();
                     let id = key.id();
-                    file.rotate(key).unwrap();
+                    rotate(&file, key).unwrap();
                     id
                 })
             })
             .collect();
         rotating.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
-    let keys = file.read().unwrap().keys;
+    let keys = file.read().unwrap().0;
     assert_eq!(keys.ids().count(), 9);
     assert!(added.iter().all(|id| keys.has(id)));
     assert_eq!(mode(&file), 0o600);
@@ -104,15 +108,24 @@ fn concurrent_rotations_lose_no_key() {
 }
 
 #[test]
-fn rotate_puts_the_new_key_first_and_drop_old_removes_unused_keys() {
+fn changes_put_the_new_key_first_and_remove_unused_keys() {
     let (_folder, file) = key_file_in_new_folder();
     let first = file.mint(fresh()).unwrap().current_id();
-    let second = file.rotate(fresh()).unwrap().current_id();
-    let third = file.rotate(fresh()).unwrap().current_id();
-    assert_eq!(file.read().unwrap().keys.ids().collect::<Vec<_>>(), [third, second, first]);
-    assert_eq!(file.drop_old(&[first]).unwrap().ids().collect::<Vec<_>>(), [third, first]);
-    assert_eq!(file.drop_old(&[]).unwrap().ids().collect::<Vec<_>>(), [third]);
-    assert_eq!(file.read().unwrap().keys.ids().collect::<Vec<_>>(), [third]);
+    let second = rotate(&file, fresh()).unwrap().current_id();
+    let third = rotate(&file, fresh()).unwrap().current_id();
+    assert_eq!(file.read().unwrap().0.ids().collect::<Vec<_>>(), [third, second, first]);
+    assert_eq!(
+        file.change(|keys| keys.without_unneeded(|id| [first].contains(&id)))
+            .unwrap()
+            .ids()
+            .collect::<Vec<_>>(),
+        [third, first]
+    );
+    assert_eq!(
+        file.change(|keys| keys.without_unneeded(|id| [].contains(&id))).unwrap().ids().collect::<Vec<_>>(),
+        [third]
+    );
+    assert_eq!(file.read().unwrap().0.ids().collect::<Vec<_>>(), [third]);
 }
 
 #[test]
@@ -120,15 +133,15 @@ fn rotate_accepts_a_file_with_32_raw_bytes() {
     let (_folder, file) = key_file_in_new_folder();
     let key = fresh();
     fs::write(&file.path, key.expose()).unwrap();
-    let keys = file.rotate(fresh()).unwrap();
+    let keys = rotate(&file, fresh()).unwrap();
     assert!(keys.has(&key.id()));
-    assert_eq!(file.read().unwrap().keys, keys);
+    assert_eq!(file.read().unwrap().0, keys);
 }
 
 #[test]
 fn rotate_without_a_file_fails_and_creates_nothing() {
     let (folder, file) = key_file_in_new_folder();
-    assert!(matches!(file.rotate(fresh()).unwrap_err(), KeyFileError::Missing { .. }));
+    assert!(matches!(rotate(&file, fresh()).unwrap_err(), KeyFileError::Missing { .. }));
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
@@ -139,10 +152,10 @@ fn a_mode_with_access_for_others_causes_a_warning_until_the_file_is_replaced() {
     for mode in [0o640, 0o604, 0o620] {
         fs::set_permissions(&file.path, fs::Permissions::from_mode(mode)).unwrap();
         let expected = KeyFileWarning::OpenToOthers { path: file.path.clone(), mode };
-        assert_eq!(file.read().unwrap().warning, Some(expected));
+        assert_eq!(file.read().unwrap().1, Some(expected));
     }
-    file.rotate(fresh()).unwrap();
-    assert_eq!(file.read().unwrap().warning, None);
+    rotate(&file, fresh()).unwrap();
+    assert_eq!(file.read().unwrap().1, None);
 }
 
 #[test]
@@ -151,9 +164,9 @@ fn rotate_replaces_the_target_of_a_symbolic_link() {
     file.mint(fresh()).unwrap();
     let link = KeyFile::at(&folder.path().join("link"));
     symlink(&file.path, &link.path).unwrap();
-    let keys = link.rotate(fresh()).unwrap();
+    let keys = rotate(&link, fresh()).unwrap();
     assert!(fs::symlink_metadata(&link.path).unwrap().is_symlink());
-    assert_eq!(file.read().unwrap().keys, keys);
+    assert_eq!(file.read().unwrap().0, keys);
 }
 
 #[test]

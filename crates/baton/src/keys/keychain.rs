@@ -11,7 +11,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use baton_store::{KeyId, KeyRing, SecretKey};
+use baton_store::{KeyRing, SecretKey};
 use keyring::{Entry, Error};
 use zeroize::Zeroizing;
 
@@ -125,7 +125,7 @@ impl Keychain {
     /// Stores this key, unless there are keys, and returns the stored keys. Concurrent processes all get the keys of
     /// the one that was first.
     pub(crate) fn mint(&self, fresh: SecretKey) -> Result<KeyRing, KeychainError> {
-        self.change(move |keys| match keys {
+        self.change_entry(move |keys| match keys {
             Some(keys) => Ok(keys),
             None => {
                 unlock()?;
@@ -137,20 +137,15 @@ impl Keychain {
         })
     }
 
-    /// Adds a key as the current one and keeps the others.
-    pub(crate) fn rotate(&self, fresh: SecretKey) -> Result<KeyRing, KeychainError> {
-        self.change(move |keys| Ok(keys.ok_or(KeychainError::NoKeys)?.rotated(fresh)))
+    /// Replaces the keys under a lock.
+    pub(crate) fn change(
+        &self,
+        change: impl FnOnce(KeyRing) -> KeyRing + Send + 'static,
+    ) -> Result<KeyRing, KeychainError> {
+        self.change_entry(move |keys| keys.map(change).ok_or(KeychainError::NoKeys))
     }
 
-    /// Removes old keys that are not in `still_used`.
-    pub(crate) fn drop_old(&self, still_used: &[KeyId]) -> Result<KeyRing, KeychainError> {
-        let still_used = still_used.to_vec();
-        self.change(move |keys| {
-            Ok(keys.ok_or(KeychainError::NoKeys)?.without_unneeded(|id| still_used.contains(&id)))
-        })
-    }
-
-    fn change(
+    fn change_entry(
         &self,
         change: impl FnOnce(Option<KeyRing>) -> Result<KeyRing, KeychainError> + Send + 'static,
     ) -> Result<KeyRing, KeychainError> {

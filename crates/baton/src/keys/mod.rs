@@ -14,7 +14,7 @@ mod lock;
 mod source;
 mod text;
 
-pub(crate) use decision::{Decision, Mode, Sealed};
+pub(crate) use decision::{Mode, decide};
 pub(crate) use file::KeyFile;
 pub(crate) use keychain::Keychain;
-pub(crate) use source::{KeySource, SourceError, obtain};
+pub(crate) use source::{KeySource, SourceError};

@@ -81,7 +81,7 @@ fn rotate(args: &RotateArgs, config: &Config) -> Result<Answer, Failure> {
         SecretKey::random().map_err(|error| Failure::new(Exit::Failure, "internal", error.to_string()))?;
     // If nothing was encrypted yet, create the first key.
     let rotated = match keys.source().read() {
-        Ok(_) => keys.source().rotate(fresh),
+        Ok(_) => keys.source().change(|keys| keys.rotated(fresh)),
         Err(_) if keys_in_use(config)?.is_empty() => keys.source().mint(fresh),
         Err(error) => Err(error),
     };
@@ -95,7 +95,8 @@ fn rotate(args: &RotateArgs, config: &Config) -> Result<Answer, Failure> {
         std::thread::sleep(KEY_CACHE_TTL + Duration::from_secs(1));
         resealed += reseal_all(config)?.0;
         let used: Vec<KeyId> = keys_in_use(config)?.iter().filter_map(|(id, _)| id.parse().ok()).collect();
-        let left = keys.source().drop_old(&used).map_err(|error| source_failure(&error))?;
+        let left = keys.source().change(move |keys| keys.without_unneeded(|id| used.contains(&id)));
+        let left = left.map_err(|error| source_failure(&error))?;
         dropped = ring.ids().count() - left.ids().count();
     }
     let current = ring.current_id().to_string();
