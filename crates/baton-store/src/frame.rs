@@ -4,6 +4,7 @@
 //! stored, which base a delta refers to, or encryption.
 
 use baton_core::Sha256Hash;
+use serde::Deserialize;
 use zstd::zstd_safe::{CCtx, CParameter, DCtx, DParameter, get_error_name};
 
 /// Maximum size of a context in bytes, and so the maximum memory that decompression uses for it.
@@ -47,7 +48,8 @@ impl Encoding {
 }
 
 /// Compression effort.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Effort {
     /// No compression.
     Off,

@@ -4,16 +4,17 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use baton_store::Effort;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use super::layers::Layers;
 use super::problem::ConfigError;
 use super::settings::find;
 use super::value::{SecretText, Value};
-use crate::keys::Mode as EncryptionMode;
 
 /// Kind of compressor, which creates observations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum CompressorKind {
     /// The Anthropic API if there is a key, otherwise offline.
     Auto,
@@ -26,7 +27,8 @@ pub(crate) enum CompressorKind {
 }
 
 /// Format of log lines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum LogFormat {
     /// Text for people.
     Text,
@@ -118,47 +120,15 @@ pub(super) fn secret(value: &Value) -> Option<SecretText> {
     }
 }
 
-pub(super) fn effort(value: &Value) -> Option<Effort> {
-    match text(value)?.as_str() {
-        "off" => Some(Effort::Off),
-        "basic" => Some(Effort::Basic),
-        "standard" => Some(Effort::Standard),
-        "aggressive" => Some(Effort::Aggressive),
-        _ => None,
-    }
-}
-
-pub(super) fn encryption(value: &Value) -> Option<EncryptionMode> {
-    match text(value)?.as_str() {
-        "off" | "disabled" => Some(EncryptionMode::Off),
-        "preferred" | "enabled" => Some(EncryptionMode::Preferred),
-        "required" => Some(EncryptionMode::Required),
-        _ => None,
-    }
+/// Converts a word to the variant of an enum.
+pub(super) fn choice<T: DeserializeOwned>(value: &Value) -> Option<T> {
+    serde_json::from_value(text(value)?.into()).ok()
 }
 
 pub(super) fn on_or_off(value: &Value) -> Option<bool> {
     match text(value)?.as_str() {
         "on" => Some(true),
         "off" => Some(false),
-        _ => None,
-    }
-}
-
-pub(super) fn compressor(value: &Value) -> Option<CompressorKind> {
-    match text(value)?.as_str() {
-        "auto" => Some(CompressorKind::Auto),
-        "anthropic" => Some(CompressorKind::Anthropic),
-        "openai" => Some(CompressorKind::OpenAi),
-        "offline" => Some(CompressorKind::Offline),
-        _ => None,
-    }
-}
-
-pub(super) fn log_format(value: &Value) -> Option<LogFormat> {
-    match text(value)?.as_str() {
-        "text" => Some(LogFormat::Text),
-        "json" => Some(LogFormat::Json),
         _ => None,
     }
 }

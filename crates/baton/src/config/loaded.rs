@@ -10,8 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::convert::{
-    self, CompressorKind, LogFormat, compressor, effort, encryption, integer, list, log_format, on_or_off,
-    parsed, path, seconds, secret, text,
+    self, CompressorKind, LogFormat, choice, integer, list, on_or_off, parsed, path, seconds, secret, text,
 };
 use super::layers::Layers;
 use super::problem::{ConfigError, Origin, Warning};

@@ -157,7 +157,7 @@ macro_rules! with_settings {
         checkpoint_retention_days: u64 = required(integer), "checkpoint.retention_days",
             ["BATON_CHECKPOINT_RETENTION_DAYS"], Text("30"), Integer { min: 1, max: 36_500 }, SHARED,
             "days after which an unused workflow keeps only its latest and its named checkpoints";
-        checkpoint_compression: Effort = required(effort), "checkpoint.compression",
+        checkpoint_compression: Effort = required(choice), "checkpoint.compression",
             ["BATON_CHECKPOINT_COMPRESSION"],
             Text("standard"), Choice(&["off", "basic", "standard", "aggressive"]), SHARED,
             "compression level of stored contexts";
@@ -171,7 +171,7 @@ macro_rules! with_settings {
         checkpoint_heuristics: bool = required(on_or_off), "checkpoint.heuristics",
             ["BATON_CHECKPOINT_HEURISTICS"], Text("on"), Choice(&["on", "off"]), May,
             "`on`: the built-in rules inspect keys and values; `off`: keys only";
-        encryption: EncryptionMode = required(encryption), "encryption.mode",
+        encryption: EncryptionMode = required(choice), "encryption.mode",
             ["BATON_ENCRYPTION", "WORKRAIL_ENCRYPTION"],
             Text("off"), Choice(&["off", "preferred", "required", "enabled", "disabled"]),
             MayNot("it decides whether data can be read by others"),
@@ -179,7 +179,7 @@ macro_rules! with_settings {
         encryption_key_file: Option<PathBuf> = optional(path), "encryption.key_file",
             ["BATON_ENCRYPTION_KEY_FILE"], Nothing, Path, MOVES_DATA,
             "file with the keys: 32 bytes, or hex or base64 lines; if not set, the keychain";
-        compressor: CompressorKind = required(compressor), "compressor.kind", ["BATON_COMPRESSOR"],
+        compressor: CompressorKind = required(choice), "compressor.kind", ["BATON_COMPRESSOR"],
             Text("auto"), Choice(&["auto", "anthropic", "openai", "offline"]), READS_OUTPUT,
             "what creates observations; `auto`: anthropic if there is a key, otherwise offline";
         compressor_model: Option<String> = optional(text), "compressor.model", ["BATON_COMPRESSOR_MODEL"],
@@ -247,7 +247,7 @@ macro_rules! with_settings {
             "log level, or a filter such as `warn,baton_store=debug`";
         log_file: Option<PathBuf> = optional(path), "log.file", ["BATON_LOG_FILE"],
             Nothing, Path, MayNot("it decides which file is written"), "log file, used instead of standard error";
-        log_format: LogFormat = required(log_format), "log.format", ["BATON_LOG_FORMAT"],
+        log_format: LogFormat = required(choice), "log.format", ["BATON_LOG_FORMAT"],
             Text("text"), Choice(&["text", "json"]), May, "format of log lines";
     } };
 }

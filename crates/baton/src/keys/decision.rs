@@ -4,15 +4,19 @@
 
 use baton_app::checkpoint::Sealing;
 use baton_store::KeyRing;
+use serde::Deserialize;
 
 use super::source::SourceError;
 
 /// Encryption mode, set with `BATON_ENCRYPTION`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Mode {
     /// Write plain text.
+    #[serde(alias = "disabled")]
     Off,
     /// Encrypt if a key is available; otherwise write plain text and warn.
+    #[serde(alias = "enabled")]
     Preferred,
     /// Encrypt, or fail.
     Required,
