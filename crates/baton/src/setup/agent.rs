@@ -49,6 +49,14 @@ impl Place {
         named.map_or_else(|| self.home.join(default), |(_, value)| PathBuf::from(value))
     }
 
+    /// Returns the path for the scope: that of the user, or the other one below the project.
+    pub(crate) fn in_scope(&self, of_user: PathBuf, in_project: &str) -> PathBuf {
+        match self.scope {
+            Scope::User => of_user,
+            Scope::Project => self.project.join(in_project),
+        }
+    }
+
     /// Returns the folder for configuration of programs.
     pub(crate) fn config_folder(&self) -> PathBuf {
         self.folder("XDG_CONFIG_HOME", ".config")

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// How agents start Baton.
 #[derive(Debug, Clone)]
@@ -30,6 +30,11 @@ impl Program {
     /// Returns the arguments that start the MCP server.
     pub(crate) fn mcp_args(&self) -> Vec<String> {
         std::iter::once("mcp".to_owned()).chain(self.data_dir_args()).collect()
+    }
+
+    /// Returns the entry of the MCP server, as most agents write it.
+    pub(crate) fn mcp_server(&self) -> Value {
+        json!({ "command": self.binary_text(), "args": self.mcp_args() })
     }
 
     pub(crate) fn binary_text(&self) -> String {

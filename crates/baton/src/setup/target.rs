@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use serde_json::Value;
+
 use super::json_file::{self, JsonEntry};
 use super::toml_file::{self, TomlTable};
 
@@ -32,6 +34,11 @@ impl Target {
 
     pub(crate) fn json(path: PathBuf, entries: Vec<JsonEntry>) -> Self {
         Self { path, content: Content::Json(entries) }
+    }
+
+    /// Returns a JSON file with the MCP server in its member `mcpServers`.
+    pub(crate) fn mcp_servers(path: PathBuf, server: Value) -> Self {
+        Self::json(path, vec![JsonEntry::Member(vec!["mcpServers", "baton"], server)])
     }
 }
 

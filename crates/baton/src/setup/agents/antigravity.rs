@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::setup::agent::{Agent, Place, Scope};
+use crate::setup::agent::{Agent, Place};
 use crate::setup::json_file::JsonEntry;
 use crate::setup::target::Target;
 
@@ -21,22 +21,15 @@ pub(crate) const AGENT: Agent = Agent {
 };
 
 fn targets(place: &Place) -> Vec<Target> {
-    let folder = match place.scope {
-        Scope::User => place.home.join(".gemini/antigravity-cli"),
-        Scope::Project => place.project.join(".agents"),
-    };
+    let folder = place.in_scope(place.home.join(".gemini/antigravity-cli"), ".agents");
     let handler = |event: &str| json!({ "type": "command", "command": place.program.hook_line(event, AGENT.id), "timeout": 10 });
     let hooks = json!({
         "SessionStart": [handler("session-start")],
         "PostToolUse": [{ "matcher": "*", "hooks": [handler("post-tool-use")] }],
         "Stop": [handler("stop")],
     });
-    let server = json!({ "command": place.program.binary_text(), "args": place.program.mcp_args() });
     vec![
         Target::json(folder.join("hooks.json"), vec![JsonEntry::Member(vec!["baton"], hooks)]),
-        Target::json(
-            folder.join("mcp_config.json"),
-            vec![JsonEntry::Member(vec!["mcpServers", "baton"], server)],
-        ),
+        Target::mcp_servers(folder.join("mcp_config.json"), place.program.mcp_server()),
     ]
 }

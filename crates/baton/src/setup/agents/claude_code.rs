@@ -43,19 +43,14 @@ const EVENTS: [(&str, &str, u32); 10] = [
 const EDIT_MATCHER: &str = "Edit|Write|MultiEdit|NotebookEdit";
 
 fn targets(place: &Place) -> Vec<Target> {
-    let base = match place.scope {
-        Scope::User => place.folder("CLAUDE_CONFIG_DIR", ".claude"),
-        Scope::Project => place.project.join(".claude"),
-    };
+    let base = place.in_scope(place.folder("CLAUDE_CONFIG_DIR", ".claude"), ".claude");
     let plugin = base.join("skills/baton");
     let manifest = json!({
         "name": "baton",
         "description": "Keeps the context of coding agents alive across chats, agents, crashes and machines.",
         "version": env!("CARGO_PKG_VERSION"),
     });
-    let servers = json!({ "mcpServers": { "baton": {
-        "command": place.program.binary_text(), "args": place.program.mcp_args(),
-    } } });
+    let servers = json!({ "mcpServers": { "baton": place.program.mcp_server() } });
     let mut targets = vec![
         Target::whole(plugin.join(".claude-plugin/plugin.json"), pretty(&manifest)),
         Target::whole(plugin.join("hooks/hooks.json"), pretty(&json!({ "hooks": hooks(place) }))),

@@ -1,9 +1,6 @@
 //! Cline: one executable file per event, and an entry in the MCP settings of its VS Code extension.
 
-use serde_json::json;
-
 use crate::setup::agent::{Agent, Place, Scope};
-use crate::setup::json_file::JsonEntry;
 use crate::setup::target::{Content, Target};
 
 pub(crate) const AGENT: Agent = Agent {
@@ -35,10 +32,7 @@ fn extension(place: &Place) -> std::path::PathBuf {
 }
 
 fn targets(place: &Place) -> Vec<Target> {
-    let folder = match place.scope {
-        Scope::User => place.home.join("Documents/Cline/Hooks"),
-        Scope::Project => place.project.join(".clinerules/hooks"),
-    };
+    let folder = place.in_scope(place.home.join("Documents/Cline/Hooks"), ".clinerules/hooks");
     let mut targets: Vec<Target> = EVENTS
         .iter()
         .map(|(name, event)| {
@@ -47,11 +41,8 @@ fn targets(place: &Place) -> Vec<Target> {
         })
         .collect();
     if place.scope == Scope::User {
-        let server = json!({ "command": place.program.binary_text(), "args": place.program.mcp_args() });
-        targets.push(Target::json(
-            extension(place).join("settings/cline_mcp_settings.json"),
-            vec![JsonEntry::Member(vec!["mcpServers", "baton"], server)],
-        ));
+        let settings = extension(place).join("settings/cline_mcp_settings.json");
+        targets.push(Target::mcp_servers(settings, place.program.mcp_server()));
     }
     targets
 }

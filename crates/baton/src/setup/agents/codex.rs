@@ -46,10 +46,7 @@ const EVENTS: [(&str, &str, u32); 9] = [
 ];
 
 fn targets(place: &Place) -> Vec<Target> {
-    let folder = match place.scope {
-        Scope::User => place.folder("CODEX_HOME", ".codex"),
-        Scope::Project => place.project.join(".codex"),
-    };
+    let folder = place.in_scope(place.folder("CODEX_HOME", ".codex"), ".codex");
     let handler = |event: &str, timeout: u32| json!({ "type": "command", "command": place.program.hook_line(event, AGENT.id), "timeout": timeout });
     let entry = |(name, event, timeout): &(&'static str, &str, u32)| {
         JsonEntry::Element(vec!["hooks", name], json!({ "hooks": [handler(event, *timeout)] }))
@@ -71,10 +68,7 @@ fn targets(place: &Place) -> Vec<Target> {
         Target { path: folder.join("config.toml"), content: Content::Toml(server) },
     ];
     // Skills of a project are read from `.agents/skills`.
-    let skills = match place.scope {
-        Scope::User => folder.join("skills"),
-        Scope::Project => place.project.join(".agents/skills"),
-    };
+    let skills = place.in_scope(folder.join("skills"), ".agents/skills");
     for skill in SKILLS {
         let name = format!("baton-{}", skill.name);
         targets.push(Target::whole(skills.join(&name).join("SKILL.md"), skill.file(&name)));

@@ -2,8 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::setup::agent::{Agent, Place, Scope};
-use crate::setup::json_file::JsonEntry;
+use crate::setup::agent::{Agent, Place};
 use crate::setup::target::Target;
 use crate::setup::texts::pretty;
 
@@ -35,10 +34,7 @@ const EVENTS: [(&str, &str); 8] = [
 
 /// Returns the hooks file, which is the same for VS Code and Copilot CLI.
 pub(super) fn hooks_file(place: &Place) -> Target {
-    let folder = match place.scope {
-        Scope::User => place.home.join(".copilot"),
-        Scope::Project => place.project.join(".github"),
-    };
+    let folder = place.in_scope(place.home.join(".copilot"), ".github");
     let handler = |event: &str| {
         let command = place.program.hook_line(event, AGENT.id);
         json!([{ "type": "command", "bash": command, "powershell": command, "timeoutSec": 10 }])
@@ -52,9 +48,5 @@ fn servers_file(place: &Place) -> Target {
     let server = json!({
         "type": "local", "command": place.program.binary_text(), "args": place.program.mcp_args(), "tools": ["*"],
     });
-    let path = match place.scope {
-        Scope::User => place.home.join(".copilot/mcp-config.json"),
-        Scope::Project => place.project.join(".mcp.json"),
-    };
-    Target::json(path, vec![JsonEntry::Member(vec!["mcpServers", "baton"], server)])
+    Target::mcp_servers(place.in_scope(place.home.join(".copilot/mcp-config.json"), ".mcp.json"), server)
 }

@@ -1,6 +1,6 @@
 //! Cursor: entries in `hooks.json` and `mcp.json`. Cursor rejects the whole file if an entry has an unknown key.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::setup::agent::{Agent, Place, Scope};
 use crate::setup::json_file::JsonEntry;
@@ -30,10 +30,7 @@ const EVENTS: [(&str, &str); 9] = [
 ];
 
 fn targets(place: &Place) -> Vec<Target> {
-    let folder = match place.scope {
-        Scope::User => place.home.join(".cursor"),
-        Scope::Project => place.project.join(".cursor"),
-    };
+    let folder = place.in_scope(place.home.join(".cursor"), ".cursor");
     let hook = |(name, event): &(&'static str, &str)| {
         let value = json!({ "command": place.program.hook_line(event, AGENT.id), "timeout": 10 });
         JsonEntry::Element(vec!["hooks", name], value)
@@ -41,18 +38,11 @@ fn targets(place: &Place) -> Vec<Target> {
     let hooks = std::iter::once(JsonEntry::Member(vec!["version"], json!(1))).chain(EVENTS.iter().map(hook));
     let mut targets = vec![
         Target::json(folder.join("hooks.json"), hooks.collect()),
-        Target::json(
-            folder.join("mcp.json"),
-            vec![JsonEntry::Member(vec!["mcpServers", "baton"], server(place))],
-        ),
+        Target::mcp_servers(folder.join("mcp.json"), place.program.mcp_server()),
     ];
     if place.scope == Scope::Project {
         let rule = format!("---\ndescription: When to use Baton\nalwaysApply: true\n---\n\n{RULES}");
         targets.push(Target::whole(folder.join("rules/baton.mdc"), rule));
     }
     targets
-}
-
-fn server(place: &Place) -> Value {
-    json!({ "command": place.program.binary_text(), "args": place.program.mcp_args() })
 }

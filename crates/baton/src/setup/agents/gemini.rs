@@ -43,7 +43,7 @@ fn targets(place: &Place) -> Vec<Target> {
         Scope::Project => {
             let hooks =
                 EVENTS.map(|(name, event)| JsonEntry::Element(vec!["hooks", name], group(place, event)));
-            let server = JsonEntry::Member(vec!["mcpServers", "baton"], server(place));
+            let server = JsonEntry::Member(vec!["mcpServers", "baton"], place.program.mcp_server());
             let entries = hooks.into_iter().chain([server]).collect();
             vec![Target::json(place.project.join(".gemini/settings.json"), entries)]
         }
@@ -54,7 +54,7 @@ fn extension(place: &Place) -> Vec<Target> {
     let folder = place.folder("GEMINI_CLI_HOME", "").join(".gemini/extensions/baton");
     let manifest = json!({
         "name": "baton", "version": env!("CARGO_PKG_VERSION"), "contextFileName": "GEMINI.md",
-        "mcpServers": { "baton": server(place) },
+        "mcpServers": { "baton": place.program.mcp_server() },
     });
     let hooks: Map<String, Value> =
         EVENTS.iter().map(|(name, event)| ((*name).to_owned(), json!([group(place, event)]))).collect();
@@ -75,8 +75,4 @@ fn group(place: &Place, event: &str) -> Value {
     json!({ "matcher": "*", "hooks": [
         { "name": format!("baton-{event}"), "type": "command", "command": command, "timeout": TIMEOUT_MS },
     ] })
-}
-
-fn server(place: &Place) -> Value {
-    json!({ "command": place.program.binary_text(), "args": place.program.mcp_args() })
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::setup::agent::{Agent, Place, Scope, StartCommand};
+use crate::setup::agent::{Agent, Place, StartCommand};
 use crate::setup::target::Target;
 use crate::setup::texts::SKILLS;
 
@@ -24,11 +24,7 @@ pub(crate) const AGENT: Agent = Agent {
 const PLUGIN: &str = include_str!("opencode_plugin.js");
 
 fn targets(place: &Place) -> Vec<Target> {
-    let folder = match place.scope {
-        Scope::User => place.config_folder().join("opencode"),
-        Scope::Project => place.project.join(".opencode"),
-    };
-    let program: Vec<String> = std::iter::once(place.program.binary_text()).collect();
+    let folder = place.in_scope(place.config_folder().join("opencode"), ".opencode");
     let hook = place.program.hook_args("EVENT", AGENT.id);
     let commands: serde_json::Map<String, serde_json::Value> = SKILLS
         .iter()
@@ -40,7 +36,7 @@ fn targets(place: &Place) -> Vec<Target> {
     let head = format!(
         "// Written by `baton setup opencode`. Remove it with `baton setup opencode --remove`.\n\
          const BATON = {}\nconst HOOK = {}\nconst MCP = {}\nconst COMMANDS = {}\n",
-        json!(program[0]),
+        json!(place.program.binary_text()),
         json!(hook),
         json!(place.program.mcp_args()),
         json!(commands),

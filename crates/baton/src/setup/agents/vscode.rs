@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::copilot_cli::hooks_file;
-use crate::setup::agent::{Agent, Place, Scope};
+use crate::setup::agent::{Agent, Place};
 use crate::setup::json_file::JsonEntry;
 use crate::setup::target::Target;
 
@@ -22,10 +22,7 @@ pub(crate) const AGENT: Agent = Agent {
 };
 
 fn targets(place: &Place) -> Vec<Target> {
-    let path = match place.scope {
-        Scope::User => place.vscode_folder().join("mcp.json"),
-        Scope::Project => place.project.join(".vscode/mcp.json"),
-    };
+    let path = place.in_scope(place.vscode_folder().join("mcp.json"), ".vscode/mcp.json");
     let server = json!({
         "type": "stdio", "command": place.program.binary_text(), "args": place.program.mcp_args(),
         "cwd": "${workspaceFolder}",

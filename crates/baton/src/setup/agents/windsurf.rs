@@ -35,26 +35,14 @@ fn targets(place: &Place) -> Vec<Target> {
         JsonEntry::Element(vec!["hooks", name], value)
     };
     let hooks = EVENTS.iter().map(hook).collect();
-    match place.scope {
-        Scope::User => {
-            let folder = place.home.join(".codeium/windsurf");
-            let server = json!({ "command": place.program.binary_text(), "args": place.program.mcp_args() });
-            vec![
-                Target::json(folder.join("hooks.json"), hooks),
-                Target::json(
-                    folder.join("mcp_config.json"),
-                    vec![JsonEntry::Member(vec!["mcpServers", "baton"], server)],
-                ),
-            ]
-        }
+    let folder = place.in_scope(place.home.join(".codeium/windsurf"), ".windsurf");
+    let second = match place.scope {
+        Scope::User => Target::mcp_servers(folder.join("mcp_config.json"), place.program.mcp_server()),
         // Windsurf has no MCP configuration for a project.
         Scope::Project => {
-            let folder = place.project.join(".windsurf");
             let rule = format!("---\ntrigger: always_on\n---\n\n{RULES}");
-            vec![
-                Target::json(folder.join("hooks.json"), hooks),
-                Target::whole(folder.join("rules/baton.md"), rule),
-            ]
+            Target::whole(folder.join("rules/baton.md"), rule)
         }
-    }
+    };
+    vec![Target::json(folder.join("hooks.json"), hooks), second]
 }
