@@ -54,9 +54,7 @@ fn app_on(store: Store, config: &Config, threads: Threads) -> Result<App, Failur
     let log = match threads {
         Threads::Caller => RequestLog::at_end(),
         Threads::Background => RequestLog::in_background(store.clone(), config.request_log_max_records)
-            .map_err(|error| {
-                Failure::new(Exit::Failure, "internal", format!("cannot start the request log: {error}"))
-            })?,
+            .map_err(|error| Failure::internal(format!("cannot start the request log: {error}")))?,
     };
     Ok(App::new(store, settings(config)?, SystemClock, SystemEntropy, log))
 }
@@ -69,7 +67,7 @@ fn open_store(config: &Config, threads: Threads) -> Result<Store, Failure> {
 pub(crate) fn require_local(config: &Config, what: &str) -> Result<(), Failure> {
     let Some(url) = &config.server else { return Ok(()) };
     let message = format!("cannot use the server {url}: {what} requires direct access to the store");
-    Err(Failure::new(Exit::Usage, "usage", message)
+    Err(Failure::usage(message)
         .hint("run it on the machine with the store, without --server (client.server, BATON_SERVER)"))
 }
 
@@ -343,7 +341,7 @@ fn read_answer<T: DeserializeOwned>(body: &str) -> Result<T, Failure> {
 }
 
 fn unreadable(error: serde_json::Error) -> Failure {
-    Failure::new(Exit::Failure, "internal", format!("cannot read the response: {error}"))
+    Failure::internal(format!("cannot read the response: {error}"))
 }
 
 struct Received {
@@ -403,13 +401,11 @@ impl Remote {
     ) -> Result<Received, Failure> {
         let name = operation.name();
         let route = routes().into_iter().find(|route| route.operation.name() == name);
-        let route = route
-            .ok_or_else(|| Failure::new(Exit::Failure, "internal", format!("{name} has no HTTP route")))?;
+        let route = route.ok_or_else(|| Failure::internal(format!("{name} has no HTTP route")))?;
         let key = match key {
             None if operation.key() == KeyUse::Required => {
                 let mut random = [0; 16];
-                getrandom::fill(&mut random)
-                    .map_err(|error| Failure::new(Exit::Failure, "internal", error.to_string()))?;
+                getrandom::fill(&mut random).map_err(|error| Failure::internal(error.to_string()))?;
                 Some(format!("cli-{:032x}", u128::from_le_bytes(random)))
             }
             key => key.map(|key| key.to_string()),

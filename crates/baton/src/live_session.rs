@@ -11,7 +11,6 @@ use serde_json::json;
 use crate::backend::Backend;
 use crate::checkout::repository_here;
 use crate::config::Config;
-use crate::exit::Exit;
 use crate::output::Failure;
 
 /// Returns the names of the variables by which programs are recognised.
@@ -53,7 +52,7 @@ pub(crate) fn session_id(given: Option<&str>, config: &Config, backend: &Backend
         return Ok(id.to_owned());
     }
     let live = live_session_here(config, backend)?.ok_or_else(|| {
-        Failure::new(Exit::Usage, "usage", "no session given, and there is no live session in this checkout")
+        Failure::usage("no session given, and there is no live session in this checkout")
             .hint("give the session id (baton session list), or start a session: baton session start")
     })?;
     Ok(live.id.to_string())

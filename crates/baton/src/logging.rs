@@ -41,7 +41,7 @@ pub(crate) fn start(config: &Config) -> Result<(), Failure> {
         LogFormat::Text => registry().with(lines.with_filter(filter)).try_init(),
         LogFormat::Json => registry().with(lines.json().with_filter(filter)).try_init(),
     };
-    started.map_err(|error| Failure::new(Exit::Failure, "internal", format!("logging: {error}")))
+    started.map_err(|error| Failure::internal(format!("logging: {error}")))
 }
 
 /// Parses a log filter. The MCP library (`rmcp`) logs addresses, arguments and whole responses, so only its

@@ -46,6 +46,16 @@ impl Failure {
         Self { code: code.into(), message: message.into(), hint: None, details: None, exit }
     }
 
+    /// Creates the failure of a wrong command line.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::new(Exit::Usage, "usage", message)
+    }
+
+    /// Creates a failure without a more specific code.
+    pub(crate) fn internal(message: impl Into<String>) -> Self {
+        Self::new(Exit::Failure, "internal", message)
+    }
+
     /// Adds a hint: what to do next.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());

@@ -7,7 +7,6 @@ use serde_json::json;
 use crate::backend::Backend;
 use crate::checkout::repository_here;
 use crate::config::Config;
-use crate::exit::Exit;
 use crate::output::{Answer, Failure};
 
 pub(crate) const EXAMPLES: &str = "\
@@ -46,8 +45,7 @@ pub(crate) fn run(args: &ContextArgs, config: &Config, backend: &Backend) -> Res
         None => repository_here()?.map(String::from).ok_or_else(|| {
             let message =
                 "cannot show the context: no repository given, and the working folder is not in a checkout";
-            Failure::new(Exit::Usage, "usage", message)
-                .hint("add --repo OWNER/NAME, or run the command in a checkout")
+            Failure::usage(message).hint("add --repo OWNER/NAME, or run the command in a checkout")
         })?,
     };
     let params = json!({

@@ -11,7 +11,6 @@ use serde_json::{Map, Value, json};
 
 use crate::backend::Backend;
 use crate::config::Config;
-use crate::exit::Exit;
 use crate::live_session::session_id;
 use crate::output::{Answer, Failure};
 use crate::terminal::Header::{Text, Whole};
@@ -219,7 +218,7 @@ fn list(args: &ListArgs, config: &Config, backend: &Backend) -> Result<Answer, F
 fn ack(args: &AckArgs, config: &Config, backend: &Backend) -> Result<Answer, Failure> {
     let configured = config.agent.as_ref().map(|agent| agent.as_str());
     let agent = args.agent.as_deref().or(configured).ok_or_else(|| {
-        Failure::new(Exit::Usage, "usage", "cannot acknowledge the handoff: no agent given")
+        Failure::usage("cannot acknowledge the handoff: no agent given")
             .hint("add --agent NAME, or set session.agent in the configuration (BATON_AGENT)")
     })?;
     let params = json!({ "handoff_id": args.handoff_id, "agent": agent });

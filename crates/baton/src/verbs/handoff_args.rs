@@ -86,7 +86,7 @@ impl HandoffArgs {
     /// Returns the handoff as one JSON object.
     pub(crate) fn document(&self) -> Result<Map<String, Value>, Failure> {
         let summary = self.summary.as_deref().ok_or_else(|| {
-            Failure::new(Exit::Usage, "usage", "cannot create a handoff: it has no summary")
+            Failure::usage("cannot create a handoff: it has no summary")
                 .hint("add --summary TEXT: what was done and what the next agent must know")
         })?;
         let mut document =

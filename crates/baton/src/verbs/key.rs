@@ -72,13 +72,12 @@ fn status(config: &Config) -> Result<Answer, Failure> {
 fn rotate(args: &RotateArgs, config: &Config) -> Result<Answer, Failure> {
     let keys = ConfiguredKeys::of(config);
     if keys.mode() == Mode::Off {
-        return Err(Failure::new(Exit::Usage, "usage", "cannot rotate the keys: encryption is off")
+        return Err(Failure::usage("cannot rotate the keys: encryption is off")
             .hint("set BATON_ENCRYPTION=preferred or required first"));
     }
     refuse_server(config)?;
     replay_checkpoints(config)?;
-    let fresh =
-        SecretKey::random().map_err(|error| Failure::new(Exit::Failure, "internal", error.to_string()))?;
+    let fresh = SecretKey::random().map_err(|error| Failure::internal(error.to_string()))?;
     // If nothing was encrypted yet, create the first key.
     let rotated = match keys.source().read() {
         Ok(_) => keys.source().change(|keys| keys.rotated(fresh)),

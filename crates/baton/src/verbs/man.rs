@@ -7,7 +7,6 @@ use clap_mangen::Man;
 use serde_json::json;
 
 use crate::cli::VERSION;
-use crate::exit::Exit;
 use crate::output::{Answer, Failure};
 
 pub(crate) const EXAMPLES: &str = "\
@@ -26,12 +25,8 @@ pub(crate) struct ManArgs {
 pub(crate) fn run(args: &ManArgs, command: Command) -> Result<Answer, Failure> {
     let folder = &args.folder;
     let unwritable = |error: std::io::Error| {
-        Failure::new(
-            Exit::Failure,
-            "internal",
-            format!("cannot write manual pages to {}: {error}", folder.display()),
-        )
-        .hint("name a folder that can be written")
+        Failure::internal(format!("cannot write manual pages to {}: {error}", folder.display()))
+            .hint("name a folder that can be written")
     };
     std::fs::create_dir_all(folder).map_err(unwritable)?;
     let mut pages = Vec::new();

@@ -34,9 +34,10 @@ pub(crate) fn run(args: McpArgs, config: &Config) -> Result<Answer, Failure> {
         warn(&format!("baton mcp works on the local store; the server {url} is not used"));
     }
     let app = open_app_or_degrade(config, Threads::Background)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| {
-        Failure::new(Exit::Failure, "internal", format!("cannot start the async runtime: {error}"))
-    })?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::internal(format!("cannot start the async runtime: {error}")))?;
     let served = runtime.block_on(async {
         tokio::spawn(clean_up_every_minute(app.clone(), FIRST_CLEANUP_AFTER));
         baton_server::serve_stdio(app.clone(), VERSION, local_checkout(config), args.tools).await

@@ -150,7 +150,7 @@ pub(crate) fn run(args: &NoteArgs, config: &Config, backend: &Backend) -> Result
 
 fn create(args: &CreateArgs, config: &Config, backend: &Backend) -> Result<Answer, Failure> {
     let text = args.text.as_deref().ok_or_else(|| {
-        Failure::new(Exit::Usage, "usage", "cannot record a note: it has no text")
+        Failure::usage("cannot record a note: it has no text")
             .hint("write the note in quotes: baton note 'TEXT'")
     })?;
     let venture = args.venture.as_deref();

@@ -64,9 +64,9 @@ fn startable() -> impl Iterator<Item = (&'static Agent, &'static StartCommand)> 
 }
 
 pub(crate) fn run(args: &RelayArgs, config: &Config) -> Result<Answer, Failure> {
-    let (agent, start) = startable().find(|(agent, _)| agent.id == args.to).ok_or_else(|| {
-        Failure::new(Exit::Usage, "usage", format!("cannot relay to {}: it is not a known agent", args.to))
-    })?;
+    let (agent, start) = startable()
+        .find(|(agent, _)| agent.id == args.to)
+        .ok_or_else(|| Failure::usage(format!("cannot relay to {}: it is not a known agent", args.to)))?;
     let checkout = Checkout::here()?;
     let task = match &args.task {
         Some(task) => Some((task.as_str(), context_text(task, config)?)),
@@ -95,7 +95,7 @@ pub(crate) fn run(args: &RelayArgs, config: &Config) -> Result<Answer, Failure> 
     }
     let error = command.current_dir(&checkout.root).exec();
     work.undo(config)?;
-    Err(Failure::new(Exit::Failure, "internal", format!("cannot start {}: {error}", program.display()))
+    Err(Failure::internal(format!("cannot start {}: {error}", program.display()))
         .hint("start the agent yourself and paste the prompt: add --print"))
 }
 
@@ -128,7 +128,7 @@ impl Checkout {
     fn here() -> Result<Self, Failure> {
         let outside = || {
             let message = "cannot relay: the working folder is not in a checkout of a git repository";
-            Failure::new(Exit::Usage, "usage", message).hint("run the command in the checkout with the work")
+            Failure::usage(message).hint("run the command in the checkout with the work")
         };
         let root = std::env::current_dir().ok().as_deref().and_then(find_root).ok_or_else(outside)?;
         let repo = repository_at(&root)?.ok_or_else(outside)?;

@@ -75,9 +75,8 @@ pub(crate) fn run(args: &ServeArgs, config: &Config) -> Result<Answer, Failure> 
         body_memory_bytes: config.body_memory_mb * 1024 * 1024,
         version: VERSION.to_owned(),
     };
-    let no_runtime = |error: std::io::Error| {
-        Failure::new(Exit::Failure, "internal", format!("cannot start the async runtime: {error}"))
-    };
+    let no_runtime =
+        |error: std::io::Error| Failure::internal(format!("cannot start the async runtime: {error}"));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(no_runtime)?;
     let stop = StopSignal::listen(&runtime).map_err(no_runtime)?;
     let worker = if args.no_worker { None } else { Some(spawn_in_process(&app, config)?) };

@@ -302,7 +302,7 @@ fn start(args: &StartArgs, config: &Config, backend: &Backend) -> Result<Answer,
     let given = args.agent.as_deref().or(config.agent.as_ref().map(|agent| agent.as_str()));
     let agent =
         live.as_ref().map(|live| live.agent.as_str()).or(given).or(client_here()).ok_or_else(|| {
-            Failure::new(Exit::Usage, "usage", "cannot start a session: no agent given")
+            Failure::usage("cannot start a session: no agent given")
                 .hint("add --agent NAME, or set session.agent in the configuration (BATON_AGENT)")
         })?;
     let chat = live.as_ref().and_then(|live| live.client_session_id.as_deref());
@@ -337,8 +337,7 @@ pub(crate) fn repository_or_here(
     let repo = given.map(str::to_owned).or_else(|| here.clone()).ok_or_else(|| {
         let message =
             format!("cannot {action}: no repository given, and the working folder is not in a checkout");
-        Failure::new(Exit::Usage, "usage", message)
-            .hint("add --repo OWNER/NAME, or run the command in a checkout")
+        Failure::usage(message).hint("add --repo OWNER/NAME, or run the command in a checkout")
     })?;
     Ok((repo, here))
 }

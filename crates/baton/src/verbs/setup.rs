@@ -115,8 +115,9 @@ fn choose(args: &SetupArgs, place: &Place, format: Format) -> Result<Vec<&'stati
     let ids: Vec<&str> = installed.iter().map(|agent| agent.id).collect();
     if format == Format::Json || !std::io::stdin().is_terminal() {
         let message = format!("no agent given; installed agents: {}", ids.join(", "));
-        return Err(Failure::new(Exit::Usage, "usage", message)
-            .hint(format!("run baton setup {}, or baton setup --all", ids.join(" "))));
+        return Err(
+            Failure::usage(message).hint(format!("run baton setup {}, or baton setup --all", ids.join(" ")))
+        );
     }
     let verb = if args.remove { "Remove Baton from" } else { "Set up" };
     Ok(installed.into_iter().filter(|agent| confirm(&format!("{verb} {}?", agent.name))).collect())
@@ -125,7 +126,7 @@ fn choose(args: &SetupArgs, place: &Place, format: Format) -> Result<Vec<&'stati
 fn unknown(id: &str) -> Failure {
     let ids: Vec<&str> = all().iter().map(|agent| agent.id).collect();
     let near = ids.iter().min_by_key(|known| strsim::levenshtein(known, id)).copied().unwrap_or_default();
-    Failure::new(Exit::Usage, "usage", format!("unknown agent `{id}`; known agents: {}", ids.join(", ")))
+    Failure::usage(format!("unknown agent `{id}`; known agents: {}", ids.join(", ")))
         .hint(format!("run baton setup {near}"))
 }
 

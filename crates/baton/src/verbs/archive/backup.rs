@@ -32,7 +32,7 @@ pub(crate) fn backup(args: &BackupArgs, config: &Config) -> Result<Answer, Failu
     let path = &args.file;
     let name = path.display();
     if path.is_dir() {
-        return Err(Failure::new(Exit::Usage, "usage", format!("cannot {WHAT}: {name} is a folder"))
+        return Err(Failure::usage(format!("cannot {WHAT}: {name} is a folder"))
             .hint("name a file, or use baton export to write a folder"));
     }
     if path.exists() && !args.force {

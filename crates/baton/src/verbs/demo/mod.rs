@@ -91,9 +91,7 @@ struct Demo {
 pub(crate) fn run(args: &DemoArgs, format: Format) -> Result<Answer, Failure> {
     // Most steps need git; without it, this is the clearest error.
     git()?;
-    let failed = |what: &str, error: std::io::Error| {
-        Failure::new(Exit::Failure, "internal", format!("cannot {what}: {error}"))
-    };
+    let failed = |what: &str, error: std::io::Error| Failure::internal(format!("cannot {what}: {error}"));
     let temporary = tempfile::Builder::new().prefix("baton-demo-").tempdir().map_err(|error| {
         failed("create a temporary folder", error).hint("set TMPDIR to a folder that can be written")
     })?;
@@ -240,7 +238,7 @@ impl Demo {
             fs::write(&path, text)
         };
         write().map_err(|error: std::io::Error| {
-            Failure::new(Exit::Failure, "internal", format!("cannot write {}: {error}", path.display()))
+            Failure::internal(format!("cannot write {}: {error}", path.display()))
                 .hint("set TMPDIR to a folder that can be written")
         })
     }
@@ -298,17 +296,13 @@ impl Demo {
         }
         let shown = input.map(|input| format!(" < {}   # {}", input.file, input.comment)).unwrap_or_default();
         let command = format!("baton {arguments}{shown}");
-        let output = self.execute(arguments, input.map(|input| input.value)).map_err(|error| {
-            Failure::new(Exit::Failure, "internal", format!("cannot run {command}: {error}"))
-        })?;
+        let output = self
+            .execute(arguments, input.map(|input| input.value))
+            .map_err(|error| Failure::internal(format!("cannot run {command}: {error}")))?;
         let text = text_of(&output);
         if output.status.code() != Some(exit as i32) {
-            return Err(Failure::new(
-                Exit::Failure,
-                "internal",
-                format!("the demo failed: {command}: {}: {text}", output.status),
-            )
-            .hint("run baton doctor"));
+            return Err(Failure::internal(format!("the demo failed: {command}: {}: {text}", output.status))
+                .hint("run baton doctor"));
         }
         if self.format == Format::Human {
             let lines = text.lines().map(|line| format!("\n  {line}"));

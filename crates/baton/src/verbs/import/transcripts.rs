@@ -41,9 +41,11 @@ pub(super) fn import(
     args: &TranscriptArgs,
     config: &Config,
 ) -> Result<Answer, Failure> {
-    let path = args.path.clone().or_else(|| discover::transcript_folder(format)).ok_or_else(|| {
-        Failure::new(Exit::Usage, "usage", "cannot find the home folder").hint("name the folder to import")
-    })?;
+    let path = args
+        .path
+        .clone()
+        .or_else(|| discover::transcript_folder(format))
+        .ok_or_else(|| Failure::usage("cannot find the home folder").hint("name the folder to import"))?;
     let sources = Source::find(format, &path).map_err(|error| not_found(&path, &error))?;
     let paths: HashSet<&Path> = sources.iter().map(Source::path).collect();
     let total = paths.iter().filter_map(|path| path.metadata().ok()).map(|data| data.len()).sum();

@@ -21,9 +21,8 @@ pub(super) struct Checkout {
 impl Checkout {
     /// Finds the checkout that contains the working folder.
     pub(super) fn open(config: &Config) -> Result<Self, Failure> {
-        let cwd = std::env::current_dir().map_err(|error| {
-            Failure::new(Exit::Failure, "internal", format!("cannot determine the working folder: {error}"))
-        })?;
+        let cwd = std::env::current_dir()
+            .map_err(|error| Failure::internal(format!("cannot determine the working folder: {error}")))?;
         let root = find_root(&cwd).ok_or_else(|| {
             Failure::new(
                 Exit::NotFound,

@@ -170,15 +170,13 @@ impl Verb<'_> {
 }
 
 fn unreadable(error: serde_json::Error) -> Failure {
-    Failure::new(Exit::Failure, "internal", format!("cannot convert parameters or result: {error}"))
+    Failure::internal(format!("cannot convert parameters or result: {error}"))
 }
 
 fn standard_input() -> Result<String, Failure> {
     let mut bytes = Vec::new();
     let read = std::io::stdin().lock().take(MAX_INPUT_BYTES + 1).read_to_end(&mut bytes);
-    read.map_err(|error| {
-        Failure::new(Exit::Failure, "internal", format!("cannot read standard input: {error}"))
-    })?;
+    read.map_err(|error| Failure::internal(format!("cannot read standard input: {error}")))?;
     if bytes.len() as u64 > MAX_INPUT_BYTES {
         let message = format!("standard input is longer than {MAX_INPUT_BYTES} bytes");
         return Err(Failure::new(Exit::Validation, "payload_too_large", message)
