@@ -331,13 +331,13 @@ fn flags(cli: &Cli) -> Vec<Flag> {
 fn usage(error: &clap::Error) -> Exit {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            print(&without_global_options(&error.render().to_string()));
+            print(&error.render().to_string());
             Exit::Ok
         }
         _ if asks_for_json() => {
             let message = error.render().to_string();
             let message = message.trim().strip_prefix("error: ").unwrap_or(message.trim());
-            finish(Format::Json, Err(Failure::new(Exit::Usage, "usage", message).hint("baton --help")))
+            finish(Format::Json, Err(Failure::usage(message).hint("baton --help")))
         }
         _ => {
             // A failed write to standard error cannot be reported anywhere.
@@ -345,27 +345,6 @@ fn usage(error: &clap::Error) -> Exit {
             Exit::Usage
         }
     }
-}
-
-/// Heading of the global options.
-const GLOBAL_HEADING: &str = "\nGlobal options:\n";
-
-/// Removes the global options from the help of a verb; `baton --help` lists them.
-fn without_global_options(help: &str) -> String {
-    let is_verb = help.lines().any(|line| {
-        line.strip_prefix("Usage: baton ")
-            .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_lowercase()))
-    });
-    let Some((before, section)) = help.split_once(GLOBAL_HEADING).filter(|_| is_verb) else {
-        return help.to_owned();
-    };
-    // The section ends with the first line that is not indented.
-    let end = section
-        .match_indices('\n')
-        .map(|(at, _)| at + 1)
-        .find(|at| section.get(*at..).is_some_and(|rest| !rest.is_empty() && !rest.starts_with([' ', '\n'])));
-    let after = end.and_then(|end| section.get(end..)).map(|rest| format!("\n{rest}")).unwrap_or_default();
-    format!("{before}\nGlobal options: see baton --help\n{after}")
 }
 
 /// Returns true for `baton hook`, even if the rest of the command line is invalid.
