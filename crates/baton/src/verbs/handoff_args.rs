@@ -1,14 +1,14 @@
 //! Flags with the contents of a handoff, for `baton handoff create` and `baton session end`.
 
 use clap::Args;
-use serde_json::{Map, Value};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
 
-use crate::exit::Exit;
 use crate::output::Failure;
 use crate::verbs::session::object;
 
-/// Contents of a handoff.
-#[derive(Debug, Args)]
+/// Contents of a handoff. The fields have the names of the handoff.
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct HandoffArgs {
     /// What was done and what the next agent must know
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
@@ -46,6 +46,21 @@ pub(crate) struct HandoffArgs {
     /// Next action (repeatable)
     #[arg(long = "next", value_name = "TEXT", allow_hyphen_values = true)]
     next_actions: Vec<String>,
+    #[command(flatten)]
+    references: ReferenceArgs,
+    /// Additional fields as a JSON object; its fields override the flags
+    #[arg(long, value_name = "JSON")]
+    #[serde(skip)]
+    payload: Option<String>,
+    /// Replace secrets with [redacted:…] instead of rejecting the handoff
+    #[arg(long)]
+    #[serde(skip)]
+    redact_secrets: bool,
+}
+
+/// What a handoff refers to.
+#[derive(Debug, Args, Serialize)]
+struct ReferenceArgs {
     /// Workflow that the work belongs to [default: workflow that the session saved to last]
     #[arg(long, value_name = "ID")]
     workflow: Option<String>,
@@ -64,12 +79,6 @@ pub(crate) struct HandoffArgs {
     /// File with uncommitted changes (repeatable)
     #[arg(long = "uncommitted", value_name = "PATH")]
     uncommitted_files: Vec<String>,
-    /// Additional fields as a JSON object; its fields override the flags
-    #[arg(long, value_name = "JSON")]
-    payload: Option<String>,
-    /// Replace secrets with [redacted:…] instead of rejecting the handoff
-    #[arg(long)]
-    redact_secrets: bool,
 }
 
 impl HandoffArgs {
@@ -80,64 +89,46 @@ impl HandoffArgs {
 
     /// Returns the branch with the work.
     pub(crate) fn branch(&self) -> Option<&str> {
-        self.branch.as_deref()
+        self.references.branch.as_deref()
     }
 
     /// Returns the handoff as one JSON object.
     pub(crate) fn document(&self) -> Result<Map<String, Value>, Failure> {
-        let summary = self.summary.as_deref().ok_or_else(|| {
-            Failure::usage("cannot create a handoff: it has no summary")
-                .hint("add --summary TEXT: what was done and what the next agent must know")
-        })?;
+        if self.summary.is_none() {
+            return Err(Failure::usage("cannot create a handoff: it has no summary")
+                .hint("add --summary TEXT: what was done and what the next agent must know"));
+        }
         let mut document =
             self.payload.as_deref().map_or(Ok(Map::new()), |text| object("--payload", text))?;
-        document.insert("summary".into(), summary.into());
-        for (name, value) in [("status_label", &self.status_label), ("to_agent", &self.to_agent)] {
-            document.extend(value.iter().map(|value| (name.to_owned(), value.as_str().into())));
-        }
-        for (name, value) in self.fields() {
-            document.entry(name).or_insert(value);
+        for (name, value) in self.given() {
+            match name.as_str() {
+                "summary" | "status_label" | "to_agent" => _ = document.insert(name, value),
+                _ => _ = document.entry(name).or_insert(value),
+            }
         }
         Ok(document)
     }
 
     /// Returns the handoff, or `None` if no flag with contents is given.
     pub(crate) fn optional_document(&self) -> Result<Option<Map<String, Value>>, Failure> {
-        let is_empty = self.summary.is_none()
-            && self.status_label.is_none()
-            && self.to_agent.is_none()
-            && self.payload.is_none()
-            && self.fields().is_empty();
+        let is_empty = self.payload.is_none() && self.given().is_empty();
         if is_empty { Ok(None) } else { self.document().map(Some) }
     }
 
     /// Returns the fields that were given as flags.
-    fn fields(&self) -> Map<String, Value> {
-        let text = |value: &Option<String>| value.as_deref().map(Value::from);
-        let list = |items: &[String]| (!items.is_empty()).then(|| Value::from(items));
-        let references: Map<String, Value> = present([
-            ("workflow", text(&self.workflow)),
-            ("checkpoint", text(&self.checkpoint)),
-            ("task", text(&self.task)),
-            ("branch", text(&self.branch)),
-            ("commit", text(&self.commit)),
-            ("uncommitted_files", list(&self.uncommitted_files)),
-        ]);
-        present([
-            ("goal", text(&self.goal)),
-            ("state", text(&self.state)),
-            ("work_completed", list(&self.work_completed)),
-            ("decisions", list(&self.decisions)),
-            ("rejected", list(&self.rejected)),
-            ("gotchas", list(&self.gotchas)),
-            ("constraints", list(&self.constraints)),
-            ("blockers", list(&self.blockers)),
-            ("next_actions", list(&self.next_actions)),
-            ("references", (!references.is_empty()).then(|| references.into())),
-        ])
+    fn given(&self) -> Map<String, Value> {
+        let mut fields = present(json!(self));
+        let references = present(fields.remove("references").unwrap_or_default());
+        if !references.is_empty() {
+            fields.insert("references".into(), references.into());
+        }
+        fields
     }
 }
 
-fn present<const N: usize>(fields: [(&str, Option<Value>); N]) -> Map<String, Value> {
-    fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+/// Returns the members of an object that are neither null nor an empty list.
+fn present(object: Value) -> Map<String, Value> {
+    let Value::Object(mut members) = object else { return Map::new() };
+    members.retain(|_, value| !value.is_null() && value.as_array().is_none_or(|items| !items.is_empty()));
+    members
 }
