@@ -73,15 +73,16 @@ pub(crate) fn run(args: &RelayArgs, config: &Config) -> Result<Answer, Failure> 
         None => None,
     };
     if args.print {
-        let work = Work::read(agent, &checkout, config, &Backend::open(config)?)?;
+        let relay = Relay { to: agent, checkout: &checkout, config, backend: Backend::open(config)? };
+        let work = Work::read(&relay)?;
         let prompt = work.prompt(&checkout, task.as_ref());
         return Ok(Answer::new(json!({ "to": agent.id, "prompt": prompt }), prompt));
     }
     let program = find_program(agent, start)?;
-    let backend = Backend::open(config)?;
-    let work = Work::record(agent, &checkout, args.task.as_deref(), config, &backend)?;
+    let relay = Relay { to: agent, checkout: &checkout, config, backend: Backend::open(config)? };
+    let work = Work::record(&relay, args.task.as_deref())?;
     // The process is replaced, so the store is closed before.
-    drop(backend);
+    drop(relay);
     let prompt = work.prompt(&checkout, task.as_ref());
     let from = work.from.as_deref().unwrap_or("the previous agent");
     note(&format!("relaying the work of {from} to {}", agent.name));
@@ -145,6 +146,14 @@ fn uncommitted(root: &Path) -> Result<Vec<String>, Failure> {
     Ok(status.entries.iter().map(|entry| visible(&entry.path().to_string()).into_owned()).collect())
 }
 
+/// A relay to another agent.
+struct Relay<'a> {
+    to: &'a Agent,
+    checkout: &'a Checkout,
+    config: &'a Config,
+    backend: Backend,
+}
+
 /// The work that is passed on.
 struct Work {
     /// Agent that did the work.
@@ -158,36 +167,30 @@ struct Work {
 
 impl Work {
     /// Reads the work without recording anything.
-    fn read(to: &Agent, checkout: &Checkout, config: &Config, backend: &Backend) -> Result<Self, Failure> {
-        let sender = sending_session(to, checkout, config, backend)?;
-        let handoff = latest_handoff(checkout, config, backend)?;
+    fn read(relay: &Relay<'_>) -> Result<Self, Failure> {
+        let sender = relay.sending_session()?;
+        let handoff = relay.latest_handoff()?;
         let from = match &sender {
             Some(sender) => Some(sender.agent.clone()),
             None => handoff.map(|handoff| handoff.from_agent),
         };
-        let context = read_context(to, sender.as_ref(), checkout, config, backend)?;
-        Self { from, handoff: None, is_new: false, context }.require_content(checkout)
+        let context = relay.context(sender.as_ref())?;
+        Self { from, handoff: None, is_new: false, context }.require_content(relay.checkout)
     }
 
     /// Records the work of the live session as a handoff. Without a live session, the latest handoff is used,
     /// which the previous session left when it ended.
-    fn record(
-        to: &Agent,
-        checkout: &Checkout,
-        task: Option<&str>,
-        config: &Config,
-        backend: &Backend,
-    ) -> Result<Self, Failure> {
-        let sender = sending_session(to, checkout, config, backend)?;
-        let latest = latest_handoff(checkout, config, backend)?;
+    fn record(relay: &Relay<'_>, task: Option<&str>) -> Result<Self, Failure> {
+        let sender = relay.sending_session()?;
+        let latest = relay.latest_handoff()?;
         let is_new = sender.is_some();
         let handoff = match &sender {
-            Some(sender) => Some(create_handoff(to, sender, latest.as_ref(), checkout, task, backend)?),
+            Some(sender) => Some(relay.create_handoff(sender, latest.as_ref(), task)?),
             None => latest.filter(|handoff| handoff.acknowledged_at.is_none()),
         };
         let from = handoff.as_ref().map(|handoff| handoff.from_agent.clone());
-        let context = read_context(to, None, checkout, config, backend)?;
-        Self { from, handoff, is_new, context }.require_content(checkout)
+        let context = relay.context(None)?;
+        Self { from, handoff, is_new, context }.require_content(relay.checkout)
     }
 
     fn require_content(self, checkout: &Checkout) -> Result<Self, Failure> {
@@ -261,87 +264,74 @@ fn uncommitted_text(files: &[String]) -> String {
     format!("Uncommitted changes (git status, git diff):\n{}{more}", listed.join("\n"))
 }
 
-/// Finds the live session whose work is handed over: the session of the agent that runs this command,
-/// otherwise the newest session, preferably of another program than the one to start.
-fn sending_session(
-    to: &Agent,
-    checkout: &Checkout,
-    config: &Config,
-    backend: &Backend,
-) -> Result<Option<SessionView>, Failure> {
-    let params = config.with_venture(None, json!({ "repo": checkout.repo, "limit": 200 }));
-    let (found, _) = backend.call::<ListSessions>(&params, None)?;
-    let is_other = |session: &&SessionView| session.client.as_deref().map(client_name) != Some(to.id);
-    let others: Vec<SessionView> = found.sessions.iter().filter(is_other).cloned().collect();
-    let sender = session_of_client(&others, client_here())
-        .or_else(|| session_of_client(&found.sessions, client_here()));
-    Ok(sender.cloned())
-}
-
-fn latest_handoff(
-    checkout: &Checkout,
-    config: &Config,
-    backend: &Backend,
-) -> Result<Option<HandoffView>, Failure> {
-    let params = config.with_venture(None, json!({ "repo": checkout.repo }));
-    Ok(backend.call::<LatestHandoff>(&params, None)?.0.handoff)
-}
-
-/// Creates the handoff of a relay. It keeps what the agent wrote in its last handoff of the same session.
-fn create_handoff(
-    to: &Agent,
-    sender: &SessionView,
-    latest: Option<&HandoffView>,
-    checkout: &Checkout,
-    task: Option<&str>,
-    backend: &Backend,
-) -> Result<HandoffView, Failure> {
-    let own =
-        latest.filter(|latest| latest.session_id == sender.id && latest.written_by == HandoffAuthor::Agent);
-    let mut document: Map<String, Value> = own.map(|own| own.payload.clone()).unwrap_or_default();
-    let summary = match own {
-        Some(own) => own.summary.clone(),
-        None => {
-            let params = json!({ "session_id": sender.id, "close": false });
-            backend.call::<SummarizeSession>(&params, None)?.0.summary
-        }
-    };
-    let mut references = match document.remove("references") {
-        Some(Value::Object(references)) => references,
-        _ => Map::new(),
-    };
-    let files: Vec<&String> = checkout.uncommitted.iter().take(MAX_FILES).collect();
-    for (name, value) in [
-        ("task", json!(task)),
-        ("branch", json!(checkout.branch)),
-        ("commit", json!(checkout.commit)),
-        ("uncommitted_files", json!(files)),
-    ] {
-        if !value.is_null() {
-            references.insert(name.into(), value);
-        }
+impl Relay<'_> {
+    /// Finds the live session whose work is handed over: the session of the agent that runs this command,
+    /// otherwise the newest session, preferably of another program than the one to start.
+    fn sending_session(&self) -> Result<Option<SessionView>, Failure> {
+        let params = self.config.with_venture(None, json!({ "repo": self.checkout.repo, "limit": 200 }));
+        let (found, _) = self.backend.call::<ListSessions>(&params, None)?;
+        let is_other =
+            |session: &&SessionView| session.client.as_deref().map(client_name) != Some(self.to.id);
+        let others: Vec<SessionView> = found.sessions.iter().filter(is_other).cloned().collect();
+        let sender = session_of_client(&others, client_here())
+            .or_else(|| session_of_client(&found.sessions, client_here()));
+        Ok(sender.cloned())
     }
-    document.insert("references".into(), references.into());
-    document.insert("summary".into(), summary.into());
-    document.insert("status_label".into(), "relayed".into());
-    document.insert("to_agent".into(), to.id.into());
-    let params = json!({ "session_id": sender.id, "handoff": document, "redact_secrets": true });
-    let (created, _) = backend.call::<CreateHandoff>(&params, None)?;
-    let params = json!({ "handoff_id": created.handoff_id });
-    Ok(backend.call::<ShowHandoff>(&params, None)?.0.handoff)
-}
 
-/// Reads the context for the new agent, with the work of a session that is not recorded as a handoff.
-fn read_context(
-    to: &Agent,
-    unrecorded: Option<&SessionView>,
-    checkout: &Checkout,
-    config: &Config,
-    backend: &Backend,
-) -> Result<String, Failure> {
-    let params = json!({
-        "repo": checkout.repo, "venture": config.chosen_venture(None), "branch": checkout.branch,
-        "client": to.id, "unrecorded_session": unrecorded.map(|session| session.id),
-    });
-    Ok(backend.call::<ReadContext>(&params, None)?.0.context)
+    fn latest_handoff(&self) -> Result<Option<HandoffView>, Failure> {
+        let params = self.config.with_venture(None, json!({ "repo": self.checkout.repo }));
+        Ok(self.backend.call::<LatestHandoff>(&params, None)?.0.handoff)
+    }
+
+    /// Creates the handoff of a relay. It keeps what the agent wrote in its last handoff of the same session.
+    fn create_handoff(
+        &self,
+        sender: &SessionView,
+        latest: Option<&HandoffView>,
+        task: Option<&str>,
+    ) -> Result<HandoffView, Failure> {
+        let own = latest
+            .filter(|latest| latest.session_id == sender.id && latest.written_by == HandoffAuthor::Agent);
+        let mut document: Map<String, Value> = own.map(|own| own.payload.clone()).unwrap_or_default();
+        let summary = match own {
+            Some(own) => own.summary.clone(),
+            None => {
+                let params = json!({ "session_id": sender.id, "close": false });
+                self.backend.call::<SummarizeSession>(&params, None)?.0.summary
+            }
+        };
+        let mut references = match document.remove("references") {
+            Some(Value::Object(references)) => references,
+            _ => Map::new(),
+        };
+        let files: Vec<&String> = self.checkout.uncommitted.iter().take(MAX_FILES).collect();
+        for (name, value) in [
+            ("task", json!(task)),
+            ("branch", json!(self.checkout.branch)),
+            ("commit", json!(self.checkout.commit)),
+            ("uncommitted_files", json!(files)),
+        ] {
+            if !value.is_null() {
+                references.insert(name.into(), value);
+            }
+        }
+        document.insert("references".into(), references.into());
+        document.insert("summary".into(), summary.into());
+        document.insert("status_label".into(), "relayed".into());
+        document.insert("to_agent".into(), self.to.id.into());
+        let params = json!({ "session_id": sender.id, "handoff": document, "redact_secrets": true });
+        let (created, _) = self.backend.call::<CreateHandoff>(&params, None)?;
+        let params = json!({ "handoff_id": created.handoff_id });
+        Ok(self.backend.call::<ShowHandoff>(&params, None)?.0.handoff)
+    }
+
+    /// Reads the context for the new agent, with the work of a session that is not recorded as a handoff.
+    fn context(&self, unrecorded: Option<&SessionView>) -> Result<String, Failure> {
+        let params = json!({
+            "repo": self.checkout.repo, "venture": self.config.chosen_venture(None),
+            "branch": self.checkout.branch, "client": self.to.id,
+            "unrecorded_session": unrecorded.map(|session| session.id),
+        });
+        Ok(self.backend.call::<ReadContext>(&params, None)?.0.context)
+    }
 }
