@@ -5,9 +5,8 @@ use baton_core::task::Role;
 use baton_qa::{QaFailure, QaStatus};
 use baton_task::rules::{DriftEvent, Evidence, RoleStatus, SummaryLine};
 use baton_task::{
-    AttachEvidenceOutput, GetContextOutput, InitContextOutput, ListTasksOutput, RebuildContextOutput,
-    RecordQaOutput, ResolveDriftOutput, SnapshotWorktreeOutput, SweepContextsOutput, TaskLine,
-    UpdateAgentOutput,
+    GetContextOutput, InitContextOutput, ListTasksOutput, RebuildContextOutput, RecordQaOutput,
+    ResolveDriftOutput, SnapshotWorktreeOutput, SweepContextsOutput, TaskLine, UpdateAgentOutput,
 };
 
 use super::view;
@@ -21,7 +20,7 @@ pub(super) fn initialized(output: &InitContextOutput) -> String {
     let mut lines = vec![format!("{} has a context: {}", output.task_id, output.context_path)];
     lines.push(format!("roles: {}", roles.join(" → ")));
     lines.push(table(&output.summary));
-    then(lines.join("\n"), &output.next)
+    lines.join("\n")
 }
 
 fn table(summary: &[SummaryLine]) -> String {
@@ -40,12 +39,11 @@ pub(super) fn then(text: String, next: &str) -> String {
 }
 
 pub(super) fn context(output: &GetContextOutput) -> String {
-    let text = match (&output.context, &output.role) {
+    match (&output.context, &output.role) {
         (Some(context), _) => view::whole(context),
         (None, Some(role)) => view::of_role(role),
         (None, None) => output.task_id.to_string(),
-    };
-    then(text, &output.next)
+    }
 }
 
 /// Formats id, kind and path of a piece of evidence.
@@ -95,7 +93,7 @@ pub(super) fn resolved(output: &ResolveDriftOutput) -> String {
     lines.extend(
         kept.map(|kept| format!("previous content of {}: {}", kept.original_path, kept.artifact.path)),
     );
-    then(lines.join("\n"), &output.next)
+    lines.join("\n")
 }
 
 pub(super) fn updated(output: &UpdateAgentOutput) -> String {
@@ -106,7 +104,7 @@ pub(super) fn updated(output: &UpdateAgentOutput) -> String {
     let mut lines =
         vec![format!("{} of {} is {}{verified}", output.agent, output.task_id, output.state.status)];
     lines.extend(output.notes.iter().map(view::note));
-    then(lines.join("\n"), &output.next)
+    lines.join("\n")
 }
 
 pub(super) fn snapshot(output: &SnapshotWorktreeOutput) -> String {
@@ -122,7 +120,7 @@ pub(super) fn snapshot(output: &SnapshotWorktreeOutput) -> String {
     if let (Some(path), Some(agent)) = (&snapshot.diff_from_previous, &snapshot.previous_agent) {
         lines.push(format!("diff from {agent}: {path}"));
     }
-    then(lines.join("\n"), &output.next)
+    lines.join("\n")
 }
 
 pub(super) fn quality(output: &RecordQaOutput) -> String {
@@ -151,7 +149,7 @@ pub(super) fn quality(output: &RecordQaOutput) -> String {
     if output.status == QaStatus::Failed && !output.is_baseline {
         lines.push("fix the failures, then run the checks again".into());
     }
-    then(lines.join("\n"), &output.next)
+    lines.join("\n")
 }
 
 fn failure(failure: &QaFailure) -> String {
@@ -161,31 +159,25 @@ fn failure(failure: &QaFailure) -> String {
     format!("  {}{place}{message}", failure.name)
 }
 
-pub(super) fn evidence(output: &AttachEvidenceOutput) -> String {
-    then(attached(&output.evidence), &output.next)
-}
-
 pub(super) fn rebuilt(output: &RebuildContextOutput) -> String {
     let repaired: String = output.repaired.iter().map(|file| format!("\nrewritten: {file}")).collect();
     if !output.changed {
-        let text = format!(
+        return format!(
             "the context of {} is up to date (revision {}){repaired}",
             output.task_id, output.immutable_revision
         );
-        return then(text, &output.next);
     }
     let sources = if output.changed_sources.is_empty() {
         "HEAD, or the files that match the scope".to_owned()
     } else {
         output.changed_sources.join(", ")
     };
-    let text = format!(
+    format!(
         "{} is at revision {} now; changed: {sources}{repaired}\n{}",
         output.task_id,
         output.immutable_revision,
         table(&output.summary)
-    );
-    then(text, &output.next)
+    )
 }
 
 pub(super) fn swept(output: &SweepContextsOutput) -> String {
@@ -194,8 +186,7 @@ pub(super) fn swept(output: &SweepContextsOutput) -> String {
     let mut lines: Vec<String> = output.swept.iter().map(|id| format!("{archived} {id}")).collect();
     lines.extend(output.expired.iter().map(|id| format!("{dropped} {id}, archived more than 30 days ago")));
     lines.extend(output.unreadable.iter().map(|problem| format!("skipped: {problem}")));
-    let text = if lines.is_empty() { "nothing to sweep".into() } else { lines.join("\n") };
-    then(text, &output.next)
+    if lines.is_empty() { "nothing to sweep".into() } else { lines.join("\n") }
 }
 
 pub(super) fn list(output: &ListTasksOutput) -> String {

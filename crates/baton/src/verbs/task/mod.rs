@@ -51,22 +51,20 @@ pub(crate) fn run(command: TaskCommand, config: &Config) -> Result<Answer, Failu
             verb.answer::<UpdateAgent>(&args, describe::updated)
         }
         TaskCommand::MarkBlocked(args) => verb.answer::<MarkBlocked>(&args, |output| {
-            describe::then(format!("{} of {} is blocked", output.agent, output.task_id), &output.next)
+            format!("{} of {} is blocked", output.agent, output.task_id)
         }),
         TaskCommand::SnapshotWorktree(args) => verb.answer::<SnapshotWorktree>(&args, describe::snapshot),
         TaskCommand::VerifyWorktree(args) => verb.answer::<VerifyWorktree>(&args, |output| {
             let notices: String =
                 output.notices.iter().map(|notice| format!("\n  {}", notice.message)).collect();
             let (number, role) = (output.snapshot, &output.expected_agent);
-            let text = format!("the working tree matches snapshot {number} of {role}{notices}");
-            describe::then(text, &output.next)
+            format!("the working tree matches snapshot {number} of {role}{notices}")
         }),
         TaskCommand::GetDiff(mut args) => {
             args.verb.kind = args.verb.kind.replace('-', "_");
-            let answer = verb.answer::<GetDiff>(&args, |output| {
-                output.content.clone().unwrap_or_else(|| output.artifact.path.clone())
-            });
-            answer.map(Answer::with_next_on_stderr)
+            let (output, data) = verb.call::<GetDiff>(&args)?;
+            let text = output.content.unwrap_or(output.artifact.path);
+            Ok(Answer::new(data, text).with_next_on_stderr())
         }
         TaskCommand::Env(args) => environment(&verb, &args),
         TaskCommand::RecordQa(mut args) => {
@@ -85,12 +83,11 @@ pub(crate) fn run(command: TaskCommand, config: &Config) -> Result<Answer, Failu
             Ok(answer)
         }
         TaskCommand::Note(args) => verb.answer::<WriteNote>(&args, |output| {
-            let text = format!("{} note of {} recorded", output.note.kind, output.note.agent);
-            describe::then(text, &output.next)
+            format!("{} note of {} recorded", output.note.kind, output.note.agent)
         }),
         TaskCommand::AttachEvidence(mut args) => {
             args.verb.path = checkout.path(&args.verb.path);
-            verb.answer::<AttachEvidence>(&args, describe::evidence)
+            verb.answer::<AttachEvidence>(&args, |output| describe::attached(&output.evidence))
         }
         TaskCommand::RebuildContext(args) => verb.answer::<RebuildContext>(&args, describe::rebuilt),
         TaskCommand::ResolveDrift(mut args) => {
@@ -99,12 +96,11 @@ pub(crate) fn run(command: TaskCommand, config: &Config) -> Result<Answer, Failu
         }
         TaskCommand::Complete(args) => verb.answer::<CompleteTask>(&args, |output| {
             let (id, path) = (&output.task_id, &output.archive_path);
-            let text = format!("{id} is complete; {path} is kept until {}", output.kept_until);
-            describe::then(text, &output.next)
+            format!("{id} is complete; {path} is kept until {}", output.kept_until)
         }),
         TaskCommand::PurgeContext(args) => verb.answer::<PurgeContext>(&args, |output| {
             let what = if output.purged { "was purged" } else { "had nothing to purge" };
-            describe::then(format!("{} {what}", output.task_id), &output.next)
+            format!("{} {what}", output.task_id)
         }),
         TaskCommand::SweepContexts(args) => verb.answer::<SweepContexts>(&args, describe::swept),
         TaskCommand::List(args) => {
@@ -118,18 +114,17 @@ pub(crate) fn context_text(task: &str, config: &Config) -> Result<String, Failur
     let checkout = Checkout::open(config)?;
     let data = operation::<GetContext>().call(&checkout.environment, json!({ "task_id": task }))?;
     let output: GetContextOutput = serde_json::from_value(data).map_err(unreadable)?;
-    Ok(describe::context(&output))
+    Ok(describe::then(describe::context(&output), &output.next))
 }
 
 /// Prints the environment variables for agents as shell commands.
 fn environment(verb: &Verb<'_>, args: &EnvArgs) -> Result<Answer, Failure> {
-    let answer = verb.answer::<GetContext>(args, |_| String::new())?;
+    let (output, _) = verb.call::<GetContext>(args)?;
     let task = &args.task;
     let root = verb.checkout.environment.root();
     let path = root.join(OUTPUT_FOLDER).join(task).join(CONTEXT_FILE).to_string_lossy().into_owned();
     let text = format!("export TASK_CONTEXT_PATH='{}'", path.replace('\'', r"'\''"));
-    let data =
-        json!({ "task_id": task, "variables": { "TASK_CONTEXT_PATH": path }, "next": answer.data["next"] });
+    let data = json!({ "task_id": task, "variables": { "TASK_CONTEXT_PATH": path }, "next": output.next });
     Ok(Answer::new(data, text).with_next_on_stderr())
 }
 
@@ -139,11 +134,19 @@ struct Verb<'a> {
 }
 
 impl Verb<'_> {
+    /// Calls an operation, and formats its output with the next command of the workflow.
     fn answer<O: TaskOperation>(
         &self,
         params: &impl Serialize,
         describe: impl FnOnce(&O::Output) -> String,
     ) -> Result<Answer, Failure> {
+        let (output, data) = self.call::<O>(params)?;
+        let text = describe::then(describe(&output), data["next"].as_str().unwrap_or_default());
+        Ok(Answer::new(data, text))
+    }
+
+    /// Calls an operation and returns its output, typed and as JSON.
+    fn call<O: TaskOperation>(&self, params: &impl Serialize) -> Result<(O::Output, Value), Failure> {
         let mut params = serde_json::to_value(params).map_err(unreadable)?;
         if let Value::Object(members) = &mut params {
             members.retain(|_, value| !value.is_null());
@@ -164,8 +167,7 @@ impl Verb<'_> {
         for warning in data["warnings"].as_array().into_iter().flatten().filter_map(Value::as_str) {
             warn(warning);
         }
-        let output: O::Output = serde_json::from_value(data.clone()).map_err(unreadable)?;
-        Ok(Answer::new(data, describe(&output)))
+        Ok((serde_json::from_value(data.clone()).map_err(unreadable)?, data))
     }
 }
 
