@@ -168,11 +168,8 @@ impl Import {
         };
         match reading.read(records, start) {
             Ok(()) => Ok(Outcome::Imported(reading.stored)),
-            Err(ReadFailure::File(error)) => Ok(Outcome::Failed(error.to_string())),
-            Err(ReadFailure::Store(failure)) if failure.exit == Exit::Validation => {
-                Ok(Outcome::Failed(failure.message))
-            }
-            Err(ReadFailure::Store(failure)) => Err(failure),
+            Err(failure) if failure.exit == Exit::Validation => Ok(Outcome::Failed(failure.message)),
+            Err(failure) => Err(failure),
         }
     }
 
@@ -263,23 +260,6 @@ struct Stored {
     invalid: InvalidLines,
 }
 
-enum ReadFailure {
-    File(std::io::Error),
-    Store(Failure),
-}
-
-impl From<Failure> for ReadFailure {
-    fn from(failure: Failure) -> Self {
-        Self::Store(failure)
-    }
-}
-
-impl From<std::io::Error> for ReadFailure {
-    fn from(error: std::io::Error) -> Self {
-        Self::File(error)
-    }
-}
-
 /// A file that is being imported.
 struct Reading<'a> {
     import: &'a Import,
@@ -293,9 +273,12 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// Reads all records from `start` on and sends their reports.
-    fn read(&mut self, mut records: Records, start: u64) -> Result<(), ReadFailure> {
-        while let Some(record) = records.next(start)? {
+    /// Reads all records from `start` on and sends their reports. Fails with [`Exit::Validation`] if only this file is
+    /// affected: it cannot be read, or the store rejects its reports.
+    fn read(&mut self, mut records: Records, start: u64) -> Result<(), Failure> {
+        let unreadable =
+            |error: std::io::Error| Failure::new(Exit::Validation, "read_failed", error.to_string());
+        while let Some(record) = records.next(start).map_err(unreadable)? {
             self.import.progress.add(record.bytes);
             match record.content {
                 None => {}
@@ -306,10 +289,10 @@ impl Reading<'_> {
         self.parser.finish();
         self.collect(0);
         self.progress.size = Some(records.position());
-        Ok(self.send()?)
+        self.send()
     }
 
-    fn record(&mut self, value: &Value, number: u64, start: u64, bytes: u64) -> Result<(), ReadFailure> {
+    fn record(&mut self, value: &Value, number: u64, start: u64, bytes: u64) -> Result<(), Failure> {
         match self.parser.line(value) {
             Line::StartsTurn => self.progress.position = start,
             Line::Known
