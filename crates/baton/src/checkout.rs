@@ -1,6 +1,6 @@
 //! The checkout that contains the working folder: its root, the name of its repository, and git errors as faults.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use baton_core::{ErrorCode, Fault, Repo};
 use baton_git::{Git, GitError, Repository};
@@ -8,6 +8,19 @@ use baton_git::{Git, GitError, Repository};
 /// Finds the root of the checkout that contains a folder, without running git.
 pub(crate) fn find_root(folder: &Path) -> Option<PathBuf> {
     folder.ancestors().find(|folder| folder.join(".git").symlink_metadata().is_ok()).map(Path::to_owned)
+}
+
+/// Resolves `.` and `..` in a path without reading the file system.
+pub(crate) fn normalize(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => _ = normal.pop(),
+            part => normal.push(part),
+        }
+    }
+    normal
 }
 
 /// Finds git on the `PATH` of this process.

@@ -1,7 +1,5 @@
 //! `baton search`, `baton timeline`, `baton get`, `baton file` and `baton how`
 
-use std::path::{Component, PathBuf};
-
 use baton_app::recall::{
     CommandRun, FileHistory, GetItems, ItemView, Search, SearchResult, Timeline, TimelineEntry,
 };
@@ -12,7 +10,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::backend::Backend;
-use crate::checkout::{find_root, repository_at};
+use crate::checkout::{find_root, normalize, repository_at};
 use crate::exit::Exit;
 use crate::hooks::hash_inside;
 use crate::output::{Answer, Failure};
@@ -205,14 +203,7 @@ impl FilePlace {
             Failure::new(Exit::Validation, "invalid_request", message)
                 .hint("give a path inside the checkout, or name its repository with --repo")
         };
-        let mut path = PathBuf::new();
-        for part in folder.join(&args.path).components() {
-            match part {
-                Component::CurDir => {}
-                Component::ParentDir => _ = path.pop(),
-                part => path.push(part),
-            }
-        }
+        let path = normalize(&folder.join(&args.path));
         let inside = path.strip_prefix(&root).map_err(|_| outside())?;
         let hash = hash_inside(&root, inside);
         let path = inside.to_str().filter(|path| !path.is_empty()).ok_or_else(outside)?.to_owned();

@@ -1,13 +1,13 @@
 //! The checkout that `baton task` works on, and the actor of its operations.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use baton_app::{Clock, SystemClock};
 use baton_core::ErrorCode;
 use baton_task::TaskEnvironment;
 
 use super::git_tree::GitTree;
-use crate::checkout::find_root;
+use crate::checkout::{find_root, normalize};
 use crate::config::Config;
 use crate::exit::Exit;
 use crate::output::Failure;
@@ -37,16 +37,7 @@ impl Checkout {
     /// Resolves a path from the working folder and returns it from the root of the checkout. A path outside of the
     /// checkout is returned as an absolute path.
     pub(super) fn path(&self, given: &str) -> String {
-        let mut full = PathBuf::new();
-        for part in self.cwd.join(given).components() {
-            match part {
-                Component::ParentDir => {
-                    full.pop();
-                }
-                Component::CurDir => {}
-                part => full.push(part),
-            }
-        }
+        let full = normalize(&self.cwd.join(given));
         let inside = full.strip_prefix(self.environment.root()).ok().and_then(Path::to_str);
         inside.map_or_else(|| full.to_string_lossy().into_owned(), str::to_owned)
     }
