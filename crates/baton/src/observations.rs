@@ -96,23 +96,17 @@ impl Model {
     }
 
     fn connected(&self) -> Result<&dyn Compressor, CompressError> {
-        if self.connected.get().is_none() {
-            let made = (self.connect)().map_err(|error| CompressError::Outage {
-                message: error.to_string(),
-                retry_after: None,
-                needs_attention: true,
-                may_be_the_item: false,
-            })?;
-            // If another thread was first, its client is used.
-            let _ = self.connected.set(made);
+        if let Some(connected) = self.connected.get() {
+            return Ok(connected.as_ref());
         }
-        let missing = || CompressError::Outage {
-            message: "the model could not be set up".to_owned(),
+        let made = (self.connect)().map_err(|error| CompressError::Outage {
+            message: error.to_string(),
             retry_after: None,
             needs_attention: true,
             may_be_the_item: false,
-        };
-        self.connected.get().map(AsRef::as_ref).ok_or_else(missing)
+        })?;
+        // If another thread was first, its client is used.
+        Ok(self.connected.get_or_init(|| made).as_ref())
     }
 }
 

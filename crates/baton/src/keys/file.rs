@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use baton_store::{KeyRing, SecretKey};
+use baton_store::{KeyRing, SecretKey, sync_folder};
 use tempfile::NamedTempFile;
 use zeroize::Zeroizing;
 
@@ -159,7 +159,9 @@ impl KeyFile {
             file.persist_noclobber(&self.path).map_err(|error| error.error)
         });
         match made {
-            Ok(_) => sync_folder(&self.path).map_err(|error| self.unwritable(error)).map(|()| keys),
+            Ok(_) => {
+                sync_folder(folder_of(&self.path)).map_err(|error| self.unwritable(error)).map(|()| keys)
+            }
             Err(error) if error.kind() == ErrorKind::AlreadyExists => self.read().map(|(keys, _)| keys),
             Err(error) => Err(self.unwritable(error)),
         }
@@ -181,7 +183,7 @@ impl KeyFile {
         if after != before {
             self.write_temporary(&path, &after)
                 .and_then(|file| file.persist(&path).map_err(|error| error.error))
-                .and_then(|_| sync_folder(&path))
+                .and_then(|_| sync_folder(folder_of(&path)))
                 .map_err(|error| self.unwritable(error))?;
         }
         Ok(after)
@@ -202,10 +204,6 @@ impl KeyFile {
 
 fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
-fn sync_folder(path: &Path) -> io::Result<()> {
-    File::open(folder_of(path))?.sync_all()
 }
 
 #[cfg(test)]

@@ -22,27 +22,17 @@ const BOM: char = '\u{feff}';
 
 /// Adds the entries, or brings them up to date.
 pub(super) fn add_entries(text: &str, entries: &[JsonEntry]) -> Result<String, String> {
-    edit(text, |root| {
-        for entry in entries {
-            match entry {
-                JsonEntry::Member(path, value) => set_member(root, path, value)?,
-                JsonEntry::Element(path, value) => set_element(root, path, value)?,
-            }
-        }
-        Ok(())
+    edit(text, entries, |root, entry| match entry {
+        JsonEntry::Member(path, value) => set_member(root, path, value),
+        JsonEntry::Element(path, value) => set_element(root, path, value),
     })
 }
 
 /// Removes the entries, and the objects and arrays that become empty.
 pub(super) fn remove_entries(text: &str, entries: &[JsonEntry]) -> Result<String, String> {
-    edit(text, |root| {
-        for entry in entries {
-            match entry {
-                JsonEntry::Member(path, _) => remove_member(root, path)?,
-                JsonEntry::Element(path, _) => remove_elements(root, path)?,
-            }
-        }
-        Ok(())
+    edit(text, entries, |root, entry| match entry {
+        JsonEntry::Member(path, _) => remove_member(root, path),
+        JsonEntry::Element(path, _) => remove_elements(root, path),
     })
 }
 
@@ -60,7 +50,12 @@ pub(super) fn is_blank(text: &str) -> bool {
         .is_empty()
 }
 
-fn edit(text: &str, change: impl Fn(&CstObject) -> Result<(), String>) -> Result<String, String> {
+/// Changes each entry in a text.
+fn edit(
+    text: &str,
+    entries: &[JsonEntry],
+    change: impl Fn(&CstObject, &JsonEntry) -> Result<(), String>,
+) -> Result<String, String> {
     let (mark, body) = match text.strip_prefix(BOM) {
         Some(body) => ("\u{feff}", body),
         None => ("", text),
@@ -77,7 +72,7 @@ fn edit(text: &str, change: impl Fn(&CstObject) -> Result<(), String>) -> Result
     let root =
         CstRootNode::parse(body, &options).map_err(|error| format!("the file is not valid JSON: {error}"))?;
     let object = root.object_value().ok_or("the file does not contain a JSON object")?;
-    change(&object)?;
+    entries.iter().try_for_each(|entry| change(&object, entry))?;
     Ok(format!("{mark}{root}"))
 }
 
