@@ -56,8 +56,6 @@ pub(crate) struct Entry {
     pub(crate) help: &'static str,
 }
 
-const COMPRESSOR: &str = "compressor.kind";
-
 impl Config {
     /// Reads every layer and checks the effective values. Values that a warning is about are not used.
     pub(crate) fn load(sources: &Sources) -> Result<(Self, Vec<Warning>), ConfigError> {
@@ -141,13 +139,14 @@ impl Config {
     /// Rejects an endpoint without a model, because every request would fail.
     fn check_model(&self) -> Result<(), ConfigError> {
         let is_set = |model: &Option<String>| model.as_ref().is_some_and(|model| !model.trim().is_empty());
-        if self.embedding_url.is_some() && !is_set(&self.embedding_model) {
-            return Err(ConfigError::NoEmbeddingModel { origin: self.origin_of("embedding.url") });
-        }
-        if self.compressor != CompressorKind::OpenAi || is_set(&self.compressor_model) {
+        let (key, value, section) = if self.embedding_url.is_some() && !is_set(&self.embedding_model) {
+            ("embedding.url", "set", "embedding")
+        } else if self.compressor == CompressorKind::OpenAi && !is_set(&self.compressor_model) {
+            ("compressor.kind", "openai", "compressor")
+        } else {
             return Ok(());
-        }
-        Err(ConfigError::NoModel { origin: self.origin_of(COMPRESSOR) })
+        };
+        Err(ConfigError::NoModel { key, value, section, origin: self.origin_of(key) })
     }
 
     fn origin_of(&self, key: &str) -> Origin {

@@ -84,16 +84,16 @@ pub(crate) enum ConfigError {
          `heartbeat.interval_seconds`, which is {interval} ({interval_origin})"
     )]
     Jitter { jitter: u32, jitter_origin: Origin, interval: u32, interval_origin: Origin },
-    /// The openai compressor is configured without a model.
-    #[error("`compressor.kind` is openai ({origin}), which requires `compressor.model`, but that is not set")]
+    /// An endpoint is configured without a model.
+    #[error("`{key}` is {value} ({origin}), which requires `{section}.model`, but that is not set")]
     NoModel {
-        /// Origin of `compressor.kind`.
-        origin: Origin,
-    },
-    /// An embedding endpoint is configured without a model.
-    #[error("`embedding.url` is set ({origin}), which requires `embedding.model`, but that is not set")]
-    NoEmbeddingModel {
-        /// Origin of `embedding.url`.
+        /// Setting that requires a model.
+        key: &'static str,
+        /// Value of that setting, as far as it matters.
+        value: &'static str,
+        /// Section of the settings of the endpoint.
+        section: &'static str,
+        /// Origin of the value.
         origin: Origin,
     },
     /// A required setting has no value.
@@ -150,12 +150,10 @@ impl ConfigError {
                                     or the same keys in the file that sets them"
                     .into()
             }
-            Self::NoModel { .. } => {
-                "set BATON_COMPRESSOR_MODEL, or compressor.model in the user file, to a model that the endpoint has".into()
-            }
-            Self::NoEmbeddingModel { .. } => {
-                "set BATON_EMBEDDING_MODEL, or embedding.model in the user file, to a model that the endpoint has".into()
-            }
+            Self::NoModel { section, .. } => format!(
+                "set BATON_{}_MODEL, or {section}.model in the user file, to a model that the endpoint has",
+                section.to_uppercase()
+            ),
             Self::Unset { env, .. } => format!("set {env}, or HOME"),
             Self::UnknownKey { .. } => "report this bug in baton".into(),
         }

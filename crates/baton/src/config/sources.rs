@@ -128,10 +128,8 @@ impl Sources {
                 self.left_out.project_file = true;
                 return project_file.is_some();
             }
-            ConfigError::Invalid { key, .. } => std::slice::from_ref(key),
+            ConfigError::Invalid { key, .. } | ConfigError::NoModel { key, .. } => std::slice::from_ref(key),
             ConfigError::Jitter { .. } => &["heartbeat.jitter_seconds", "heartbeat.interval_seconds"],
-            ConfigError::NoModel { .. } => &["compressor.kind"],
-            ConfigError::NoEmbeddingModel { .. } => &["embedding.url"],
             ConfigError::Unset { .. } | ConfigError::UnknownKey { .. } => return false,
         };
         if keys.iter().any(|key| CAPTURE_SETTINGS.contains(key) || self.left_out.keys.contains(key)) {
