@@ -29,7 +29,8 @@ use crate::{checkpoints, observations, short_id};
 
 /// Opens the store and creates the application.
 pub(crate) fn open_app(config: &Config, threads: Threads) -> Result<App, Failure> {
-    app_on(open_store(config, threads)?, config, threads)
+    let store = Store::open(&store_config(config, threads)).map_err(|error| store_failure(&error))?;
+    app_on(store, config, threads)
 }
 
 /// Opens the store. If that fails, creates an application without a store: checkpoints and notes are saved to
@@ -57,10 +58,6 @@ fn app_on(store: Store, config: &Config, threads: Threads) -> Result<App, Failur
             .map_err(|error| Failure::internal(format!("cannot start the request log: {error}")))?,
     };
     Ok(App::new(store, settings(config)?, SystemClock, SystemEntropy, log))
-}
-
-fn open_store(config: &Config, threads: Threads) -> Result<Store, Failure> {
-    Store::open(&store_config(config, threads)).map_err(|error| store_failure(&error))
 }
 
 /// Returns an error if a server is configured, for verbs that work on the store directly.
@@ -253,21 +250,17 @@ impl Backend {
             })?;
         }
         let key = key.map(IdempotencyKey::parse).transpose()?;
-        let reply = match self {
+        match self {
             Self::Local(app) => {
                 let attachment = context.map(|context| Attachment::Context(Arc::new(context)));
-                call_local(app, operation, params, key, attachment)?
+                call_local(app, operation, params, key, attachment)
             }
             Self::Remote(remote) => {
                 let name = operation.request().context_param;
                 let body = context.map(|context| with_context(&params, name, &context));
-                remote.send(operation, params, key, body)?
+                remote.send(operation, params, key, body)
             }
-        };
-        if reply.status != 200 {
-            return Err(Failure::from_body(reply.error, &reply.body));
         }
-        Ok(reply.body)
     }
 
     /// Sends a hook report and returns the response as JSON.
@@ -280,7 +273,7 @@ impl Backend {
         let key = key.map(IdempotencyKey::parse).transpose()?;
         let params = Value::Object(report.fields.clone());
         let hook = operation::<Hook>();
-        let reply = match self {
+        let body = match self {
             Self::Local(app) => {
                 let output = report.output.clone().map(Attachment::Output);
                 call_local(app, hook, params, key, output)?
@@ -290,10 +283,7 @@ impl Backend {
                 remote.send(hook, params, key, document)?
             }
         };
-        if reply.status != 200 {
-            return Err(Failure::from_body(reply.error, &reply.body));
-        }
-        read_answer(&reply.body)
+        read_answer(&body)
     }
 
     /// Calls an operation and formats its output.
@@ -344,19 +334,14 @@ fn unreadable(error: serde_json::Error) -> Failure {
     Failure::internal(format!("cannot read the response: {error}"))
 }
 
-struct Received {
-    status: u16,
-    error: Option<ErrorCode>,
-    body: String,
-}
-
+/// Calls an operation on the local store and returns the body of the response.
 fn call_local(
     app: &App,
     operation: &'static dyn AnyOperation,
     params: Value,
     key: Option<IdempotencyKey>,
     attachment: Option<Attachment>,
-) -> Result<Received, Failure> {
+) -> Result<String, Failure> {
     let correlation_id = app.correlation_id()?;
     let idempotency_key = match key {
         None if operation.key() == KeyUse::Required => Some(IdempotencyKey::parse(correlation_id.as_str())?),
@@ -364,7 +349,7 @@ fn call_local(
     };
     let call = Call { actor: Actor::local(), face: Face::Cli, correlation_id, idempotency_key, attachment };
     let Reply { status, error, body, .. } = app.call_blocking(operation, call, params);
-    Ok(Received { status, error, body })
+    Failure::unless_ok(status, error, body)
 }
 
 /// Returns a client that treats every status as a response.
@@ -391,14 +376,15 @@ impl Remote {
         Self { agent, url: url.trim_end_matches('/').to_owned(), key }
     }
 
-    /// Sends a request. The body is `document`, streamed, or otherwise the parameters.
+    /// Sends a request and returns the body of the response. The body of the request is `document`, streamed, or
+    /// otherwise the parameters.
     fn send(
         &self,
         operation: &'static dyn AnyOperation,
         params: Value,
         key: Option<IdempotencyKey>,
         document: Option<Box<dyn Read + Send>>,
-    ) -> Result<Received, Failure> {
+    ) -> Result<String, Failure> {
         let name = operation.name();
         let route = routes().into_iter().find(|route| route.operation.name() == name);
         let route = route.ok_or_else(|| Failure::internal(format!("{name} has no HTTP route")))?;
@@ -439,7 +425,7 @@ impl Remote {
         let status = response.status().as_u16();
         let refusal = (status != 200).then(|| serde_json::from_str::<Value>(&body).ok()).flatten();
         let error = refusal.and_then(|body| ErrorCode::from_wire(body["error"].as_str()?));
-        Ok(Received { status, error, body })
+        Failure::unless_ok(status, error, body)
     }
 
     fn unreachable(&self, error: &ureq::Error) -> Failure {

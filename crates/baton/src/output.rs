@@ -62,8 +62,13 @@ impl Failure {
         self
     }
 
+    /// Returns the body of a response with status 200; otherwise the failure in the body.
+    pub(crate) fn unless_ok(status: u16, code: Option<ErrorCode>, body: String) -> Result<String, Self> {
+        if status == 200 { Ok(body) } else { Err(Self::from_body(code, &body)) }
+    }
+
     /// Parses the error body of an operation, local or of a server.
-    pub(crate) fn from_body(code: Option<ErrorCode>, body: &str) -> Self {
+    fn from_body(code: Option<ErrorCode>, body: &str) -> Self {
         let body: Value = serde_json::from_str(body).unwrap_or_default();
         let text = |name: &str| body[name].as_str().map(str::to_owned);
         Self {

@@ -39,7 +39,7 @@ fn store(app: &App, report: &Report, key: Option<&str>) -> Result<(), Failure> {
         ..app.own_call()?
     };
     let reply = app.call_blocking(operation::<Hook>(), call, Value::Object(report.fields.clone()));
-    if reply.status == 200 { Ok(()) } else { Err(Failure::from_body(reply.error, &reply.body)) }
+    Failure::unless_ok(reply.status, reply.error, reply.body).map(drop)
 }
 
 /// Replays reports, checkpoints and notes in the outbox every few seconds for as long as the process runs.
