@@ -1,7 +1,7 @@
 //! The data folder: the paths in it, and creating it with the right modes.
 
-use std::fs::OpenOptions;
-use std::io::Write;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -10,6 +10,14 @@ use baton_store::make_folder;
 
 use crate::exit::Exit;
 use crate::output::Failure;
+
+/// Opens a log file (mode 0600) for appending and creates it and its folder if they are missing.
+pub(crate) fn open_log(path: &Path) -> io::Result<File> {
+    if let Some(folder) = path.parent() {
+        make_folder(folder)?;
+    }
+    OpenOptions::new().create(true).append(true).mode(0o600).open(path)
+}
 
 /// Data folder of Baton.
 #[derive(Debug, Clone)]

@@ -5,9 +5,7 @@
 //! disk, often only an empty file can be created; its modification time is then the time of the first lost
 //! report.
 
-use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use baton_app::{Clock, SystemClock};
@@ -15,7 +13,7 @@ use baton_core::Timestamp;
 use baton_store::FallbackFolder;
 use serde::{Deserialize, Serialize};
 
-use crate::data_dir::DataDir;
+use crate::data_dir::{DataDir, open_log};
 
 const FILE_NAME: &str = "capture-failures.log";
 /// Maximum size of the record. Failures are not added to a larger one.
@@ -90,7 +88,7 @@ impl CaptureFailures {
             return;
         }
         // If not even an empty file can be created, the loss cannot be recorded.
-        let _ = open(&self.in_data_folder).or_else(|_| open(&in_fallback?));
+        let _ = open_log(&self.in_data_folder).or_else(|_| open_log(&in_fallback?));
     }
 
     /// Reads the failures that were recorded since the record was last cleared.
@@ -121,18 +119,10 @@ impl CaptureFailures {
     }
 }
 
-/// Opens a record, and creates an empty one if it is missing.
-fn open(path: &Path) -> io::Result<File> {
-    if let Some(folder) = path.parent() {
-        baton_store::make_folder(folder)?;
-    }
-    OpenOptions::new().create(true).append(true).mode(0o600).open(path)
-}
-
 fn append(path: &Path, line: &Line) -> io::Result<()> {
     let marker = read_marker(path);
     let is_new = !path.exists();
-    let mut file = open(path)?;
+    let mut file = open_log(path)?;
     if file.metadata()?.len() > MAX_BYTES {
         return Ok(());
     }

@@ -1,15 +1,13 @@
 //! Error log of hooks, `logs/hook.log`. A hook must not fail its agent, so it writes errors to this file.
 
-use std::fs::OpenOptions;
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use baton_app::{Clock, SystemClock};
 use baton_observation::without_private;
 use serde::{Deserialize, Serialize};
 
-use crate::data_dir::DataDir;
+use crate::data_dir::{DataDir, open_log};
 
 /// Size above which the file is rotated.
 const MAX_BYTES: u64 = 1024 * 1024;
@@ -55,16 +53,12 @@ impl Journal {
     }
 
     fn append(&self, trouble: &Trouble) -> std::io::Result<()> {
-        if let Some(folder) = self.path.parent() {
-            baton_store::make_folder(folder)?;
-        }
         if std::fs::metadata(&self.path).is_ok_and(|journal| journal.len() > MAX_BYTES) {
             std::fs::rename(&self.path, self.path.with_extension("log.1"))?;
         }
         let mut line = serde_json::to_string(trouble)?;
         line.push('\n');
-        let mut file = OpenOptions::new().create(true).append(true).mode(0o600).open(&self.path)?;
-        file.write_all(line.as_bytes())
+        open_log(&self.path)?.write_all(line.as_bytes())
     }
 
     /// Reads the latest errors, newest last.

@@ -1,7 +1,5 @@
 //! `baton open`: opens the dashboard in the browser and starts the server if necessary.
 
-use std::fs::OpenOptions;
-use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -12,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::backend::http_agent;
 use crate::config::Config;
-use crate::data_dir::DataDir;
+use crate::data_dir::{DataDir, open_log};
 use crate::exit::Exit;
 use crate::output::{Answer, Failure};
 
@@ -112,8 +110,7 @@ fn start_server(base: &str, config: &Config) -> Result<(), Failure> {
     let failed = |error: std::io::Error| {
         Failure::new(Exit::Failure, "serve_failed", format!("cannot start the server: {error}"))
     };
-    baton_store::make_folder(&folder.logs()).map_err(failed)?;
-    let output = OpenOptions::new().create(true).append(true).mode(0o600).open(&log).map_err(failed)?;
+    let output = open_log(&log).map_err(failed)?;
     let mut child = Command::new(std::env::current_exe().map_err(failed)?)
         .args(["serve", "--listen", &config.listen, "--data-dir"])
         .arg(&config.data_dir)

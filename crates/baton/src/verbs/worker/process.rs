@@ -1,7 +1,5 @@
 //! The worker process: starting, stopping, status, and the main loop, which exits when the worker is idle.
 
-use std::fs::OpenOptions;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread::{Builder, JoinHandle};
@@ -21,7 +19,7 @@ use super::worker_lock::{LockState, WorkerLock, socket_of};
 use crate::backend::{open_app, store_config};
 use crate::cli::VERSION;
 use crate::config::Config;
-use crate::data_dir::DataDir;
+use crate::data_dir::{DataDir, open_log};
 use crate::exit::Exit;
 use crate::hooks::{replay_periodically, replay_reports};
 use crate::maintenance::clean_up_every_minute;
@@ -86,11 +84,10 @@ pub(super) struct Started {
 pub(super) fn spawn_detached(config: &Config, folder: &DataDir) -> Result<Started, Failure> {
     let log = folder.logs().join("worker.log");
     let unwritable = |error: std::io::Error| failed(format!("{}: {error}", log.display()));
-    baton_store::make_folder(&folder.logs()).map_err(unwritable)?;
     if std::fs::metadata(&log).is_ok_and(|log| log.len() > MAX_LOG_BYTES) {
         std::fs::rename(&log, log.with_extension("log.1")).map_err(unwritable)?;
     }
-    let output = OpenOptions::new().create(true).append(true).mode(0o600).open(&log).map_err(unwritable)?;
+    let output = open_log(&log).map_err(unwritable)?;
     let errors = output.try_clone().map_err(unwritable)?;
     let log_offset = output.metadata().map_err(unwritable)?.len();
     let program = std::env::current_exe()
