@@ -46,16 +46,10 @@ impl Serialize for Origin {
 pub(crate) enum ConfigError {
     /// A file exists and cannot be read.
     #[error("cannot read {}: {source}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// Error of the operating system.
-        source: std::io::Error,
-    },
+    Unreadable { path: PathBuf, source: std::io::Error },
     /// A file is not TOML.
     #[error("{}, line {line}, column {column}: {message}", path.display())]
     Syntax {
-        /// The file.
         path: PathBuf,
         /// The line, from 1.
         line: usize,
@@ -67,9 +61,7 @@ pub(crate) enum ConfigError {
     /// A value is invalid.
     #[error("`{key}` ({origin}) must be {must}{}", but_is(found.as_deref()))]
     Invalid {
-        /// The setting.
         key: &'static str,
-        /// Where the value came from.
         origin: Origin,
         /// Description of a valid value.
         must: String,
@@ -98,19 +90,10 @@ pub(crate) enum ConfigError {
     },
     /// A required setting has no value.
     #[error("`{key}` has no value, and its default cannot be determined without a home folder")]
-    Unset {
-        /// The setting.
-        key: &'static str,
-        /// The environment variable that sets it.
-        env: &'static str,
-    },
+    Unset { key: &'static str, env: &'static str },
     /// A flag refers to an unknown setting. This is a bug.
     #[error("{flag} sets `{key}`, which is not a setting")]
-    UnknownKey {
-        flag: &'static str,
-        /// Key that the flag sets.
-        key: &'static str,
-    },
+    UnknownKey { flag: &'static str, key: &'static str },
 }
 
 fn but_is(found: Option<&str>) -> String {
@@ -164,39 +147,19 @@ impl ConfigError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Warning {
     /// A file contains an unknown setting.
-    UnknownKey {
-        /// The unknown key.
-        key: String,
-        /// The file.
-        path: PathBuf,
-        /// Suggested setting.
-        nearest: Option<&'static str>,
-    },
+    UnknownKey { key: String, path: PathBuf, nearest: Option<&'static str> },
     /// An environment variable with Baton's prefix is unknown.
-    UnknownVariable {
-        /// The variable.
-        name: String,
-        /// Suggested variable.
-        nearest: Option<&'static str>,
-    },
+    UnknownVariable { name: String, nearest: Option<&'static str> },
     /// A project file contains a setting that it must not set; the value is ignored.
     NotForProjects {
-        /// The setting.
         key: &'static str,
-        /// The file.
         path: PathBuf,
-        /// Reason for the restriction.
         reason: &'static str,
         /// Environment variable to use instead.
         env: &'static str,
     },
     /// The user file named by the environment does not exist.
-    NoUserFile {
-        /// The variable that names it.
-        env: &'static str,
-        /// The file.
-        path: PathBuf,
-    },
+    NoUserFile { env: &'static str, path: PathBuf },
 }
 
 impl fmt::Display for Warning {

@@ -25,40 +25,19 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 pub(crate) enum KeyFileError {
     /// The file does not exist.
     #[error("key file {} does not exist", path.display())]
-    Missing {
-        /// The file.
-        path: PathBuf,
-    },
+    Missing { path: PathBuf },
     /// The file cannot be read.
     #[error("cannot read key file {}: {source}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// Error of the operating system.
-        source: io::Error,
-    },
+    Unreadable { path: PathBuf, source: io::Error },
     /// The file is too large for a list of keys.
     #[error("key file {} is larger than {MAX_BYTES} bytes", path.display())]
-    TooLarge {
-        /// The file.
-        path: PathBuf,
-    },
+    TooLarge { path: PathBuf },
     /// The file is not a list of keys.
     #[error("key file {}: {source}", path.display())]
-    Content {
-        /// The file.
-        path: PathBuf,
-        /// Parse error.
-        source: KeyTextError,
-    },
+    Content { path: PathBuf, source: KeyTextError },
     /// The file cannot be created or replaced.
     #[error("cannot write key file {}: {source}", path.display())]
-    Unwritable {
-        /// The file.
-        path: PathBuf,
-        /// Error of the operating system.
-        source: io::Error,
-    },
+    Unwritable { path: PathBuf, source: io::Error },
 }
 
 impl KeyFileError {
@@ -85,16 +64,10 @@ impl KeyFileError {
 pub(crate) enum KeyFileWarning {
     /// Other users can access the file.
     #[error("key file {} has mode {mode:04o}: other users can access it; run chmod 600 on it", path.display())]
-    OpenToOthers {
-        /// The file.
-        path: PathBuf,
-        /// Mode of the file.
-        mode: u32,
-    },
+    OpenToOthers { path: PathBuf, mode: u32 },
     /// Another user owns the file and can replace its content.
     #[error("key file {} belongs to another user (id {owner})", path.display())]
     OwnedByAnother {
-        /// The file.
         path: PathBuf,
         /// User id of the owner.
         owner: u32,

@@ -28,54 +28,31 @@ const UNLOCKING_USER: &str = "unlocking";
 pub(crate) enum KeychainError {
     /// No keychain is available to this process.
     #[error("no keychain is available: {cause}")]
-    Absent {
-        /// Message of the platform.
-        cause: String,
-    },
+    Absent { cause: String },
     /// The keychain denies access.
     #[error("the keychain is locked, was never set up or denies access: {cause}")]
-    Locked {
-        /// Message of the platform.
-        cause: String,
-    },
+    Locked { cause: String },
     /// The keychain did not answer; most likely it waits at a password prompt.
     #[error("the keychain did not answer within {} ms", deadline.as_millis())]
-    TimedOut {
-        /// The timeout that elapsed.
-        deadline: Duration,
-    },
+    TimedOut { deadline: Duration },
     /// The keychain has no entry for keys, or hides it while it is locked.
     #[error("the keychain has no encryption keys (service {SERVICE}, user {USER})")]
     NoKeys,
     /// The entry is not a list of keys.
     #[error("the keychain entry (service {SERVICE}, user {USER}) is not a list of keys: {source}")]
-    Content {
-        /// Parse error.
-        source: KeyTextError,
-    },
+    Content { source: KeyTextError },
     /// The keychain has several entries for the keys.
     #[error("the keychain has {count} entries for service {SERVICE}, user {USER}")]
-    Several {
-        /// Number of entries.
-        count: usize,
-    },
+    Several { count: usize },
     /// The keychain does not return the keys that were stored.
     #[error("the keychain accepted the keys but did not store them")]
     NotKept,
     /// Any other error.
     #[error("the keychain failed: {cause}")]
-    Failed {
-        /// Message of the platform.
-        cause: String,
-    },
+    Failed { cause: String },
     /// The lock file could not be locked.
     #[error("cannot lock {}: {source}", path.display())]
-    Lock {
-        /// The lock file.
-        path: PathBuf,
-        /// Error of the operating system.
-        source: io::Error,
-    },
+    Lock { path: PathBuf, source: io::Error },
 }
 
 impl KeychainError {

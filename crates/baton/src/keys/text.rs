@@ -30,10 +30,7 @@ pub(crate) enum KeyTextError {
     Empty,
     /// Neither text nor one raw key.
     #[error("{length_bytes} bytes that are not text; a binary key has exactly 32 bytes")]
-    NotText {
-        /// Number of bytes.
-        length_bytes: usize,
-    },
+    NotText { length_bytes: usize },
     /// 32 printable characters, which have less than 256 bits of entropy.
     #[error("32 characters of text, which is too short for a key")]
     Typed,
@@ -60,10 +57,7 @@ pub(crate) enum KeyTextError {
 pub(crate) enum LineProblem {
     /// The length matches neither hexadecimal nor base64.
     #[error("{characters} characters instead of 64 hexadecimal digits or 43 to 44 of base64")]
-    Length {
-        /// Number of characters.
-        characters: usize,
-    },
+    Length { characters: usize },
     /// Length of a hexadecimal key, but with other characters.
     #[error("64 characters, but not all of them hexadecimal digits")]
     NotHex,
