@@ -3,7 +3,6 @@
 
 use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal, Write};
-use std::ops::Index;
 
 use anstream::{AutoStream, ColorChoice};
 use baton_core::{ErrorCode, Fault, visible};
@@ -106,8 +105,8 @@ pub(crate) struct Answer {
     pub(crate) data: Data,
     pub(crate) text: String,
     pub(crate) exit: Exit,
-    /// Prints the field `next` on standard error, for verbs whose standard output is read by other programs.
-    pub(crate) next_on_stderr: bool,
+    /// Next command, printed on standard error for verbs whose standard output is read by other programs.
+    pub(crate) next: Option<String>,
 }
 
 /// Data of a response.
@@ -120,27 +119,9 @@ pub(crate) enum Data {
     Text(Box<RawValue>),
 }
 
-impl Index<&str> for Data {
-    type Output = Value;
-
-    /// Returns a member of a tree.
-    fn index(&self, name: &str) -> &Value {
-        const NONE: &Value = &Value::Null;
-        match self {
-            Self::Tree(value) => value.get(name).unwrap_or(NONE),
-            Self::Text(_) => NONE,
-        }
-    }
-}
-
 impl Answer {
     pub(crate) const fn new(data: Value, text: String) -> Self {
-        Self { data: Data::Tree(data), text, exit: Exit::Ok, next_on_stderr: false }
-    }
-
-    pub(crate) fn with_next_on_stderr(mut self) -> Self {
-        self.next_on_stderr = true;
-        self
+        Self { data: Data::Tree(data), text, exit: Exit::Ok, next: None }
     }
 
     /// Creates a response that prints nothing, for verbs that used standard output themselves.
@@ -166,10 +147,7 @@ pub(crate) fn finish(format: Format, outcome: Result<Answer, Failure>) -> Exit {
         }
     };
     print(&text);
-    if let (Format::Human, Ok(answer)) = (format, &outcome)
-        && answer.next_on_stderr
-        && let Some(next) = answer.data["next"].as_str()
-    {
+    if let (Format::Human, Ok(Answer { next: Some(next), .. })) = (format, &outcome) {
         note(&format!("next: {next}"));
     }
     exit

@@ -13,6 +13,7 @@ mod view;
 use std::io::Read;
 
 use baton_core::{ErrorCode, strip_control};
+use baton_qa::QaStatus;
 use baton_task::{
     AttachEvidence, CONTEXT_FILE, CompleteTask, GetContext, GetContextOutput, GetDiff, InitContext,
     ListTasks, MarkBlocked, OUTPUT_FOLDER, PurgeContext, RebuildContext, RecordQa, ResolveDrift, RunQa,
@@ -64,7 +65,7 @@ pub(crate) fn run(command: TaskCommand, config: &Config) -> Result<Answer, Failu
             args.verb.kind = args.verb.kind.replace('-', "_");
             let (output, data) = verb.call::<GetDiff>(&args)?;
             let text = output.content.unwrap_or(output.artifact.path);
-            Ok(Answer::new(data, text).with_next_on_stderr())
+            Ok(Answer { next: Some(output.next), ..Answer::new(data, text) })
         }
         TaskCommand::Env(args) => environment(&verb, &args),
         TaskCommand::RecordQa(mut args) => {
@@ -75,12 +76,11 @@ pub(crate) fn run(command: TaskCommand, config: &Config) -> Result<Answer, Failu
             verb.answer::<RecordQa>(&args, describe::quality)
         }
         TaskCommand::RunQa(args) => {
-            let mut answer = verb.answer::<RunQa>(&args, describe::quality)?;
+            let (output, data) = verb.call::<RunQa>(&args)?;
+            let text = describe::then(describe::quality(&output), &output.next);
             // The result is recorded either way; the exit code stops scripts that chain commands.
-            if answer.data["status"] != "passed" {
-                answer.exit = Exit::Failure;
-            }
-            Ok(answer)
+            let exit = if output.status == QaStatus::Passed { Exit::Ok } else { Exit::Failure };
+            Ok(Answer { exit, ..Answer::new(data, text) })
         }
         TaskCommand::Note(args) => verb.answer::<WriteNote>(&args, |output| {
             format!("{} note of {} recorded", output.note.kind, output.note.agent)
@@ -125,7 +125,7 @@ fn environment(verb: &Verb<'_>, args: &EnvArgs) -> Result<Answer, Failure> {
     let path = root.join(OUTPUT_FOLDER).join(task).join(CONTEXT_FILE).to_string_lossy().into_owned();
     let text = format!("export TASK_CONTEXT_PATH='{}'", path.replace('\'', r"'\''"));
     let data = json!({ "task_id": task, "variables": { "TASK_CONTEXT_PATH": path }, "next": output.next });
-    Ok(Answer::new(data, text).with_next_on_stderr())
+    Ok(Answer { next: Some(output.next), ..Answer::new(data, text) })
 }
 
 struct Verb<'a> {

@@ -11,7 +11,7 @@ use baton_store::{QueueWatch, Threads};
 use baton_worker::{Worker, WorkerConfig, WorkerHandle};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process, setsid};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::client::health;
 use super::server_lock::has_server_with_worker;
@@ -46,7 +46,7 @@ fn failed(message: impl Into<String>) -> Failure {
 pub(super) fn start(config: &Config) -> Result<Answer, Failure> {
     let folder = DataDir::open(&config.data_dir)?;
     socket_of(&folder)?;
-    if let Some(answer) =
+    if let Some((answer, _)) =
         wait_for_answer(config, Instant::now() + STATE_CHANGE_TIMEOUT, "worker already runs")?
     {
         return Ok(answer);
@@ -55,7 +55,7 @@ pub(super) fn start(config: &Config) -> Result<Answer, Failure> {
     let deadline = Instant::now() + STATE_CHANGE_TIMEOUT;
     while Instant::now() < deadline {
         if health(&folder.worker_socket()).is_ok()
-            && let Some(answer) = wait_for_answer(config, deadline, "worker started")?
+            && let Some((answer, _)) = wait_for_answer(config, deadline, "worker started")?
         {
             return Ok(answer);
         }
@@ -114,8 +114,13 @@ fn exit_message(log: &Path, from: u64) -> String {
     error.or_else(|| lines().next()).unwrap_or("no message").to_owned()
 }
 
-/// Waits until the worker of the data folder answers and returns its state; `None` if no worker is running.
-fn wait_for_answer(config: &Config, deadline: Instant, text: &str) -> Result<Option<Answer>, Failure> {
+/// Waits until the worker of the data folder answers and returns its state and its health; `None` if no worker
+/// is running.
+fn wait_for_answer(
+    config: &Config,
+    deadline: Instant,
+    text: &str,
+) -> Result<Option<(Answer, Value)>, Failure> {
     let folder = DataDir::at(&config.data_dir);
     loop {
         let state = WorkerLock::state(&config.data_dir);
@@ -128,7 +133,7 @@ fn wait_for_answer(config: &Config, deadline: Instant, text: &str) -> Result<Opt
                 "running": true, "pid": pid, "socket": folder.worker_socket(), "health": health,
             });
             let shown = pid.map_or_else(|| "of another container".to_owned(), |pid| pid.to_string());
-            return Ok(Some(Answer::new(data, format!("{text} (PID: {shown})"))));
+            return Ok(Some((Answer::new(data, format!("{text} (PID: {shown})")), health)));
         }
         if Instant::now() > deadline {
             return Err(failed("a worker is running but does not respond")
@@ -191,8 +196,7 @@ pub(super) fn status(config: &Config) -> Result<Answer, Failure> {
             answer.exit = Exit::NotFound;
             Ok(answer)
         }
-        Some(answer) => {
-            let health = &answer.data["health"];
+        Some((answer, health)) => {
             let mut text = format!(
                 "{}, up {} s, {} waiting, {} observations today, {} failed, compressor {}",
                 answer.text,
