@@ -93,15 +93,16 @@ impl CaptureFailures {
 
     /// Reads the failures that were recorded since the record was last cleared.
     pub(crate) fn read(&self) -> Option<CaptureFailure> {
-        self.files().iter().filter_map(|file| read(file)).reduce(|one, other| {
-            let last = if one.last_at < other.last_at { &other } else { &one };
-            CaptureFailure {
-                since: one.since.min(other.since),
-                last_at: last.last_at,
-                lost: one.lost + other.lost,
-                kept_elsewhere: one.kept_elsewhere + other.kept_elsewhere,
-                message: last.message.clone(),
-            }
+        let mut lines: Vec<Line> = self.files().iter().flat_map(|file| read(file)).collect();
+        lines.sort_by_key(|line| line.at);
+        let (first, last) = (lines.first()?, lines.last()?);
+        let count = |outcome| lines.iter().filter(|line| line.outcome == outcome).count();
+        Some(CaptureFailure {
+            since: first.at,
+            last_at: last.at,
+            lost: count(Outcome::Lost),
+            kept_elsewhere: count(Outcome::KeptElsewhere),
+            message: last.message.clone(),
         })
     }
 
@@ -149,19 +150,10 @@ fn read_marker(path: &Path) -> Option<Line> {
     Some(Line { at, event: "hook".to_owned(), outcome: Outcome::Lost, message })
 }
 
-fn read(path: &Path) -> Option<CaptureFailure> {
-    let text = std::fs::read_to_string(path).ok()?;
+fn read(path: &Path) -> Vec<Line> {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
     let written = text.lines().filter_map(|line| serde_json::from_str(line).ok());
-    let lines: Vec<Line> = read_marker(path).into_iter().chain(written).collect();
-    let (first, last) = (lines.first()?, lines.last()?);
-    let count = |outcome| lines.iter().filter(|line| line.outcome == outcome).count();
-    Some(CaptureFailure {
-        since: first.at,
-        last_at: last.at,
-        lost: count(Outcome::Lost),
-        kept_elsewhere: count(Outcome::KeptElsewhere),
-        message: last.message.clone(),
-    })
+    read_marker(path).into_iter().chain(written).collect()
 }
 
 #[cfg(test)]
