@@ -12,7 +12,7 @@ use baton_store::{KeyRing, SecretKey, sync_folder};
 use tempfile::NamedTempFile;
 use zeroize::Zeroizing;
 
-use super::lock::Lock;
+use super::lock::acquire_lock;
 use super::text::{self, KeyTextError};
 
 /// Maximum size, enough for hundreds of keys. A larger file is not a key file.
@@ -150,7 +150,7 @@ impl KeyFile {
         let mut lock_name = path.clone().into_os_string();
         lock_name.push(".lock");
         let _lock =
-            Lock::acquire(Path::new(&lock_name), LOCK_TIMEOUT).map_err(|error| self.unwritable(error))?;
+            acquire_lock(Path::new(&lock_name), LOCK_TIMEOUT).map_err(|error| self.unwritable(error))?;
         let (before, _) = self.read()?;
         let after = change(before.clone());
         if after != before {

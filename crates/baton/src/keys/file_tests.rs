@@ -184,8 +184,8 @@ fn read_reports_files_that_are_not_key_files() {
 fn acquiring_a_held_lock_times_out() {
     let (folder, _) = key_file_in_new_folder();
     let path = folder.path().join("lock");
-    let held = Lock::acquire(&path, Duration::ZERO).unwrap();
-    assert_eq!(Lock::acquire(&path, Duration::ZERO).unwrap_err().kind(), ErrorKind::TimedOut);
+    let held = acquire_lock(&path, Duration::ZERO).unwrap();
+    assert_eq!(acquire_lock(&path, Duration::ZERO).unwrap_err().kind(), ErrorKind::TimedOut);
     drop(held);
-    let _free = Lock::acquire(&path, Duration::ZERO).unwrap();
+    let _free = acquire_lock(&path, Duration::ZERO).unwrap();
 }

@@ -15,7 +15,7 @@ use baton_store::{KeyRing, SecretKey};
 use keyring::{Entry, Error};
 use zeroize::Zeroizing;
 
-use super::lock::Lock;
+use super::lock::acquire_lock;
 use super::text::{self, KeyTextError};
 
 const SERVICE: &str = "baton";
@@ -130,7 +130,7 @@ impl Keychain {
         self.within_deadline(move || {
             // The thread that writes holds the lock, so that a write after the deadline cannot replace keys that
             // another process stored meanwhile.
-            let _lock = Lock::acquire(&lock_path, deadline)
+            let _lock = acquire_lock(&lock_path, deadline)
                 .map_err(|source| KeychainError::Lock { path: lock_path, source })?;
             let entry = entry(USER)?;
             let before = match read_entry(&entry) {
