@@ -98,10 +98,10 @@ enum Command {
     #[command(after_help = "Example:\n  $ baton get obs_01M7H3Y790KKJH7PNR0DNVSC3B turn_42")]
     Get(verbs::recall::GetArgs),
     /// Show which sessions worked on a file, notes about it, and whether it changed since
-    #[command(after_help = verbs::recall::FILE_EXAMPLES)]
+    #[command(after_help = "Example:\n  $ baton file src/worker.rs")]
     File(verbs::recall::FileArgs),
     /// Show earlier runs of a command and their results
-    #[command(after_help = verbs::recall::HOW_EXAMPLES)]
+    #[command(after_help = "Example:\n  $ baton how cargo test")]
     How(verbs::recall::HowArgs),
     /// Correct memory: reject, supersede, pin or forget items
     #[command(subcommand, after_help = verbs::memory::EXAMPLES)]

@@ -92,9 +92,6 @@ pub(crate) struct GetArgs {
     ids: Vec<String>,
 }
 
-pub(crate) const FILE_EXAMPLES: &str = "Example:
-  $ baton file src/worker.rs";
-
 #[derive(Debug, Args)]
 pub(crate) struct FileArgs {
     /// Path of the file
@@ -106,9 +103,6 @@ pub(crate) struct FileArgs {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     limit: Option<i64>,
 }
-
-pub(crate) const HOW_EXAMPLES: &str = "Example:
-  $ baton how cargo test";
 
 #[derive(Debug, Args)]
 pub(crate) struct HowArgs {
@@ -293,6 +287,7 @@ fn entry_line(entry: &TimelineEntry) -> String {
 
 fn describe(item: &ItemView) -> String {
     let mut parts = vec![format!("{}  {}  {}", item.id, when(item.created_at), visible(&item.title))];
+    let list = |files: &[String]| (!files.is_empty()).then(|| files.join(", "));
     let details = [
         ("repo", item.repo.as_ref().map(ToString::to_string)),
         ("branch", item.branch.clone()),
@@ -300,21 +295,13 @@ fn describe(item: &ItemView) -> String {
         ("turn", item.turn_id.clone()),
         ("agent", item.agent.clone()),
         ("mark", item.mark.as_ref().map(describe_mark)),
+        ("files", list(&item.files)),
+        ("changed", list(&item.changed_files).map(|files| format!("{files} since this was recorded"))),
     ];
     for (name, value) in details {
         if let Some(value) = value {
             parts.push(format!("{name:<8}{}", visible(&value)));
         }
-    }
-    if !item.files.is_empty() {
-        parts.push(format!("{:<8}{}", "files", visible(&item.files.join(", "))));
-    }
-    if !item.changed_files.is_empty() {
-        parts.push(format!(
-            "{:<8}{} since this was recorded",
-            "changed",
-            visible(&item.changed_files.join(", "))
-        ));
     }
     parts.push(format!("\n{}", visible(&item.text)));
     parts.join("\n")

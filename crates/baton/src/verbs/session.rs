@@ -38,18 +38,6 @@ Examples:
       --decision 'Cookies instead of tokens: the proxy drops headers' --blocker 'The staging database is down'
   $ baton session end sess_01M7H6D3AHF4DP3YJEERGQ2KGT   # without a handoff";
 
-const HISTORY_EXAMPLES: &str = "\
-Examples:
-  $ baton session history --repo acme/webshop --status ended";
-
-const OVERVIEW_EXAMPLES: &str = "\
-Examples:
-  $ baton session overview --venture acme";
-
-const ACTIVITY_EXAMPLES: &str = "\
-Examples:
-  $ baton session activity --days 30";
-
 #[derive(Debug, Subcommand)]
 pub(crate) enum SessionCommand {
     /// Start or resume a session and print the latest handoff
@@ -68,13 +56,13 @@ pub(crate) enum SessionCommand {
     #[command(after_help = "Example:\n  $ baton session list --repo acme/webshop")]
     List(ListArgs),
     /// List active and ended sessions, newest first
-    #[command(after_help = HISTORY_EXAMPLES)]
+    #[command(after_help = "Examples:\n  $ baton session history --repo acme/webshop --status ended")]
     History(HistoryArgs),
     /// Show active sessions, their last turns and what needs attention
-    #[command(after_help = OVERVIEW_EXAMPLES)]
+    #[command(after_help = "Examples:\n  $ baton session overview --venture acme")]
     Overview(OverviewArgs),
     /// Count the sessions and turns of each day
-    #[command(after_help = ACTIVITY_EXAMPLES)]
+    #[command(after_help = "Examples:\n  $ baton session activity --days 30")]
     Activity(ActivityArgs),
     /// Show a session, active or ended
     #[command(after_help = "Example:\n  $ baton session show sess_01M7H6D3AHF4DP3YJEERGQ2KGT")]

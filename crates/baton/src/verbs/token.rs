@@ -1,7 +1,8 @@
 //! `baton token …`: access tokens for agents. They are managed on the machine of the store, never over the network.
 
 use baton_app::token::{CreateToken, ListTokens, RevokeToken, TokenView};
-use clap::{Args, Subcommand, ValueEnum};
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Subcommand};
 use serde::Serialize;
 use serde_json::json;
 
@@ -32,21 +33,14 @@ pub(crate) enum TokenCommand {
     Revoke(RevokeArgs),
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum AccessArg {
-    Read,
-    Write,
-}
-
 #[derive(Debug, Args, Serialize)]
 pub(crate) struct CreateArgs {
     /// Name that describes the purpose of the token
     #[arg(long)]
     name: String,
     /// Access level
-    #[arg(long, value_enum, default_value = "write")]
-    access: AccessArg,
+    #[arg(long, value_parser = PossibleValuesParser::new(["read", "write"]), default_value = "write")]
+    access: String,
     /// Venture that the token can access (repeatable) [default: all ventures]
     #[arg(long = "venture", value_name = "VENTURE")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
