@@ -23,7 +23,7 @@ fn is_shown() -> bool {
 
 /// What is counted.
 #[derive(Debug, Clone, Copy)]
-enum Amount {
+pub(crate) enum Amount {
     /// Bytes of a known total.
     BytesOf(u64),
     Bytes,
@@ -44,22 +44,8 @@ struct State {
 }
 
 impl Progress {
-    /// Counts bytes of a known total; `work` names what is done, for example `importing`.
-    pub(crate) const fn of_bytes(work: &'static str, total: u64) -> Self {
-        Self::new(work, Amount::BytesOf(total))
-    }
-
-    /// Counts bytes.
-    pub(crate) const fn in_bytes(work: &'static str) -> Self {
-        Self::new(work, Amount::Bytes)
-    }
-
-    /// Counts items.
-    pub(crate) const fn in_items(work: &'static str, items: &'static str) -> Self {
-        Self::new(work, Amount::Items(items))
-    }
-
-    const fn new(work: &'static str, amount: Amount) -> Self {
+    /// Creates the line; `work` names what is done, for example `importing`.
+    pub(crate) const fn new(work: &'static str, amount: Amount) -> Self {
         Self { work, amount, state: Mutex::new(State { done: 0, shown_at: None }) }
     }
 
@@ -131,17 +117,20 @@ mod tests {
 
     #[test]
     fn lines_name_the_work_and_how_much_is_done() {
-        let of_bytes = Progress::of_bytes("importing", 4096);
+        let of_bytes = Progress::new("importing", Amount::BytesOf(4096));
         assert_eq!(of_bytes.line(1024), "importing [#####...............]  25 %  1.0 KiB of 4.0 KiB");
         assert_eq!(of_bytes.line(9999), "importing [####################] 100 %  9.8 KiB of 4.0 KiB");
-        assert_eq!(Progress::in_bytes("writing the backup").line(2048), "writing the backup: 2.0 KiB");
-        let items = Progress::in_items("rebuilding the search index", "items");
+        assert_eq!(
+            Progress::new("writing the backup", Amount::Bytes).line(2048),
+            "writing the backup: 2.0 KiB"
+        );
+        let items = Progress::new("rebuilding the search index", Amount::Items("items"));
         assert_eq!(items.line(1200), "rebuilding the search index: 1200 items");
     }
 
     #[test]
     fn counted_streams_report_every_byte() {
-        let progress = Progress::in_bytes("copying");
+        let progress = Progress::new("copying", Amount::Bytes);
         let mut reader = Counted { inner: &b"four"[..], progress: &progress };
         let mut writer = Counted { inner: Vec::new(), progress: &progress };
         std::io::copy(&mut reader, &mut writer).unwrap();

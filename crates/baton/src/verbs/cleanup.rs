@@ -6,12 +6,12 @@ use serde_json::json;
 use crate::backend::Backend;
 use crate::config::Config;
 use crate::output::{Answer, Failure};
-use crate::progress::Progress;
+use crate::progress::{Amount, Progress};
 
 pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
     let backend = Backend::local(config, "cleaning up")?;
     let mut total = CleanupOutput { ran: true, ..CleanupOutput::default() };
-    let progress = Progress::in_items("cleaning up", "records");
+    let progress = Progress::new("cleaning up", Amount::Items("records"));
     loop {
         let (done, _) = backend.call::<Cleanup>(&json!({}), None)?;
         total.sessions_abandoned += done.sessions_abandoned;

@@ -23,7 +23,7 @@ use crate::exit::Exit;
 use crate::hooks::{CaptureFailures, Journal, ReportOutbox, Trouble};
 use crate::keys::Mode;
 use crate::output::{Answer, Failure};
-use crate::progress::Progress;
+use crate::progress::{Amount, Progress};
 use crate::terminal::{when, wrap};
 use crate::verbs::connections::{Probe, connections};
 use crate::verbs::key::keys_in_use;
@@ -306,7 +306,7 @@ fn search_index(config: &Config, repair: bool) -> Option<Finding> {
         if problems.is_empty() || !repair {
             return Ok((problems, None));
         }
-        let progress = Progress::in_items("rebuilding the search index", "items");
+        let progress = Progress::new("rebuilding the search index", Amount::Items("items"));
         // Shown before the first batch, because the old index is cleared first.
         progress.add(0);
         let indexed =

@@ -14,7 +14,7 @@ use crate::backend::require_local;
 use crate::config::Config;
 use crate::exit::Exit;
 use crate::output::{Answer, Failure};
-use crate::progress::{Counted, Progress};
+use crate::progress::{Amount, Counted, Progress};
 
 #[derive(Debug, Args)]
 pub(crate) struct BackupArgs {
@@ -47,7 +47,7 @@ pub(crate) fn backup(args: &BackupArgs, config: &Config) -> Result<Answer, Failu
         _ => failure(WHAT, &ArchiveError::Write(error)),
     })?;
     let (store, blobs) = store_of(config);
-    let progress = Progress::in_bytes("writing the backup");
+    let progress = Progress::new("writing the backup", Amount::Bytes);
     let written = {
         let output = Counted { inner: &mut file, progress: &progress };
         let output = BufWriter::with_capacity(256 * 1024, output);

@@ -13,7 +13,7 @@ use crate::backend::require_local;
 use crate::config::Config;
 use crate::exit::Exit;
 use crate::output::{Answer, Failure};
-use crate::progress::{Counted, Progress};
+use crate::progress::{Amount, Counted, Progress};
 
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
@@ -30,7 +30,7 @@ pub(crate) fn export(args: &ExportArgs, config: &Config) -> Result<Answer, Failu
     let now = SystemClock.now();
     let failed = |error| failure(WHAT, &error);
     if args.target == "-" {
-        let progress = Progress::in_bytes("exporting");
+        let progress = Progress::new("exporting", Amount::Bytes);
         let mut writer = StreamWriter::plain(BufWriter::with_capacity(
             256 * 1024,
             Counted { inner: stdout().lock(), progress: &progress },

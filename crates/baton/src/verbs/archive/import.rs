@@ -19,7 +19,7 @@ use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::exit::Exit;
 use crate::output::{Answer, Failure};
-use crate::progress::{Counted, Progress};
+use crate::progress::{Amount, Counted, Progress};
 
 #[derive(Debug, Args)]
 pub(crate) struct AllArgs {
@@ -41,7 +41,7 @@ pub(crate) fn import_all(args: &AllArgs, config: &Config) -> Result<Answer, Fail
     let (store, blobs) = store_of(config);
     let folder = DataDir::open(&config.data_dir).map(|_| config.data_dir.as_path())?;
     let progress = match args.source.as_str() {
-        "-" => Progress::in_bytes("importing"),
+        "-" => Progress::new("importing", Amount::Bytes),
         path => reading("importing", Path::new(path), 1),
     };
     let reader = if args.source == "-" {

@@ -26,7 +26,7 @@ use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::exit::Exit;
 use crate::output::{Failure, warn};
-use crate::progress::{Counted, Progress};
+use crate::progress::{Amount, Counted, Progress};
 
 pub(crate) const BACKUP_EXAMPLES: &str = "\
 Examples:
@@ -62,7 +62,8 @@ fn open_archive<'a>(
 
 /// Returns the progress of work that reads a file `passes` times.
 fn reading(work: &'static str, path: &Path, passes: u64) -> Progress {
-    Progress::of_bytes(work, std::fs::metadata(path).map_or(0, |file| file.len() * passes))
+    let total = std::fs::metadata(path).map_or(0, |file| file.len() * passes);
+    Progress::new(work, Amount::BytesOf(total))
 }
 
 /// Converts an archive error to a failure with exit code and hint.

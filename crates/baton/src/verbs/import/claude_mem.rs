@@ -16,7 +16,7 @@ use super::observations::{Batch, parse, report};
 use crate::config::Config;
 use crate::exit::Exit;
 use crate::output::{Answer, Failure};
-use crate::progress::Progress;
+use crate::progress::{Amount, Progress};
 
 /// Number of rows that are read at once.
 const PAGE_ROWS: usize = 500;
@@ -58,7 +58,8 @@ pub(super) fn import(args: &ClaudeMemArgs, config: &Config) -> Result<Answer, Fa
     let database = Database::open(&args.database)?;
     let mut batch = Batch::new(config, args.repo.as_deref(), args.venture.as_deref())?;
     let sessions = Sessions::new(&database.rows("SELECT * FROM sdk_sessions", &[])?, args.repo.is_none());
-    let (mut invalid, progress) = (InvalidLines::default(), Progress::in_items("importing", "records"));
+    let (mut invalid, progress) =
+        (InvalidLines::default(), Progress::new("importing", Amount::Items("records")));
     for (table, kind, convert) in TABLES {
         let mut last = 0;
         while let Some(page) = database.page(table, last)? {

@@ -15,7 +15,7 @@ use crate::checkout::repository_here;
 use crate::config::Config;
 use crate::exit::Exit;
 use crate::output::{Answer, Failure};
-use crate::progress::Progress;
+use crate::progress::{Amount, Progress};
 
 pub(crate) const FORMAT: &str = "\
 Each line is a JSON object:
@@ -65,7 +65,7 @@ pub(super) fn import(args: &ObservationsArgs, config: &Config) -> Result<Answer,
     };
     let mut batch = Batch::new(config, args.repo.as_deref(), args.venture.as_deref())?;
     let mut invalid = InvalidLines::default();
-    let (mut lines, progress) = (Lines::new(source), Progress::of_bytes("importing", bytes));
+    let (mut lines, progress) = (Lines::new(source), Progress::new("importing", Amount::BytesOf(bytes)));
     loop {
         let before = lines.position();
         let Some(line) = lines.next().map_err(unreadable)? else { break };

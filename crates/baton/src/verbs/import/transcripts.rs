@@ -24,7 +24,7 @@ use crate::backend::Backend;
 use crate::config::Config;
 use crate::exit::Exit;
 use crate::output::{Answer, Failure, warn};
-use crate::progress::Progress;
+use crate::progress::{Amount, Progress};
 use crate::verbs::worker::start_if_absent;
 
 /// Maximum number of reports in one request.
@@ -56,7 +56,7 @@ pub(super) fn import(
         agent: args.agent.clone().or_else(|| config.agent.as_ref().map(ToString::to_string)),
         venture: config.chosen_venture(args.venture.as_deref()).map(str::to_owned),
         places: Places::default(),
-        progress: Progress::of_bytes("importing", total),
+        progress: Progress::new("importing", Amount::BytesOf(total)),
     };
     let totals = import.run(&sources)?;
     drop(import);
