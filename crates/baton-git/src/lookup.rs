@@ -1,13 +1,13 @@
 //! Queries about a checkout that do not read its files: commits by name, paths, the repository's name.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use baton_core::Repo;
 
 use crate::configuration::Configuration;
 use crate::error::GitError;
-use crate::nested::git_dir;
+use crate::nested::GitFolder;
 use crate::object::ObjectId;
 use crate::path::RepoPath;
 use crate::program::{Git, require_success};
@@ -58,9 +58,9 @@ impl Repository {
     ///
     /// [`GitError::NotARepository`], or an error of git.
     pub fn name_at(git: &Git, root: &Path) -> Result<Option<Repo>, GitError> {
-        let folders = Folders::of(root).ok_or_else(|| GitError::NotARepository { path: root.to_owned() })?;
+        let place = GitFolder::of(root).ok_or_else(|| GitError::NotARepository { path: root.to_owned() })?;
         let output = git.call(root, "config").arguments(["--list", "-z"]).output()?;
-        Ok(folders.name(&Configuration::read(&output), root))
+        Ok(name_of(&place, &Configuration::read(&output), root))
     }
 
     /// Lists the local branches that are not merged into a main branch: `main`, `master` or the default branch of the
@@ -90,15 +90,21 @@ impl Repository {
     /// Reads name and head of a checkout without running git, for processes that must be fast. The name is `None` if
     /// only git can determine it.
     pub fn glance(root: &Path) -> Option<Glance> {
-        let folders = Folders::of(root)?;
-        let text = fs::read_to_string(folders.common_dir.join("config")).unwrap_or_default();
-        let name = Configuration::read_file(&text).and_then(|read| folders.name(&read, root));
-        let commit = match folders.branch() {
-            Some(branch) => folders.commit_of(branch),
-            None => Some(folders.head.trim_end().to_owned()).filter(|head| is_object_id(head)),
+        let place = GitFolder::of(root)?;
+        let text = fs::read_to_string(place.common_dir.join("config")).unwrap_or_default();
+        let name = Configuration::read_file(&text).and_then(|read| name_of(&place, &read, root));
+        let commit = match place.branch() {
+            Some(branch) => place.commit_of(&format!("refs/heads/{branch}")),
+            None => place.head.as_ref().and_then(|head| ObjectId::from_hex(head.as_bytes())),
         };
-        Some(Glance { name, branch: folders.branch().map(str::to_owned), commit })
+        let branch = place.branch().map(str::to_owned);
+        Some(Glance { name, branch, commit: commit.map(|id| id.to_string()) })
     }
+}
+
+fn name_of(place: &GitFolder, configuration: &Configuration, root: &Path) -> Option<Repo> {
+    let common_dir = place.common_dir.canonicalize().unwrap_or_else(|_| place.common_dir.clone());
+    repository_name(configuration, place.branch(), &common_dir, root)
 }
 
 /// Name and head of a checkout.
@@ -110,50 +116,4 @@ pub struct Glance {
     pub branch: Option<String>,
     /// Checked-out commit; `None` before the first commit.
     pub commit: Option<String>,
-}
-
-/// Head and common folder of a repository.
-struct Folders {
-    head: String,
-    common_dir: PathBuf,
-}
-
-impl Folders {
-    fn of(root: &Path) -> Option<Self> {
-        let git_dir = git_dir(root)?;
-        let head = fs::read_to_string(git_dir.join("HEAD")).unwrap_or_default();
-        let common_dir = match fs::read_to_string(git_dir.join("commondir")) {
-            Ok(path) => git_dir.join(path.trim_end()),
-            Err(_) => git_dir,
-        };
-        Some(Self { head, common_dir: common_dir.canonicalize().unwrap_or(common_dir) })
-    }
-
-    fn branch(&self) -> Option<&str> {
-        self.head.trim_end().strip_prefix("ref: refs/heads/")
-    }
-
-    /// Returns the name of the repository. A linked worktree has the name of the main checkout.
-    fn name(&self, configuration: &Configuration, root: &Path) -> Option<Repo> {
-        let folder = match self.common_dir.file_name() {
-            Some(name) if name == ".git" => self.common_dir.parent().unwrap_or(root),
-            _ => root,
-        };
-        repository_name(configuration, self.branch(), folder)
-    }
-
-    fn commit_of(&self, branch: &str) -> Option<String> {
-        let name = format!("refs/heads/{branch}");
-        let loose = fs::read_to_string(self.common_dir.join(&name)).ok();
-        let loose = loose.map(|id| id.trim_end().to_owned()).filter(|id| is_object_id(id));
-        loose.or_else(|| {
-            let packed = fs::read_to_string(self.common_dir.join("packed-refs")).ok()?;
-            let found = packed.lines().find_map(|line| line.strip_suffix(&name)?.strip_suffix(' '));
-            found.filter(|id| is_object_id(id)).map(str::to_owned)
-        })
-    }
-}
-
-fn is_object_id(text: &str) -> bool {
-    matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

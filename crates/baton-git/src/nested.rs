@@ -33,45 +33,61 @@ pub(crate) enum NestedState {
 
 /// Returns the commit that the repository in a folder has checked out.
 pub(crate) fn nested_state(git: &Git, folder: &Path, format: ObjectFormat) -> Result<NestedState, GitError> {
-    let Some(git_dir) = git_dir(folder) else { return Ok(NestedState::None) };
-    let Ok(head) = fs::read_to_string(git_dir.join("HEAD")) else { return Ok(NestedState::None) };
-    let reference = match head.trim_end().strip_prefix("ref:") {
-        None => return Ok(commit(head.trim_end(), format)),
-        Some(reference) => reference.trim(),
-    };
-    let common_dir = match fs::read_to_string(git_dir.join("commondir")) {
-        Ok(path) => git_dir.join(path.trim_end()),
-        Err(_) => git_dir.clone(),
-    };
-    // With the reftable format, HEAD is a stub and only git can resolve it.
-    if common_dir.join("reftable").is_dir() {
-        let call = git.call(folder, "rev-parse").variable("GIT_DIR", &git_dir);
-        let (output, ended) = call.arguments(["--verify", "--quiet", "HEAD"]).attempt()?;
-        let found = ended.status.success().then(|| String::from_utf8_lossy(&output).trim_end().to_owned());
-        return Ok(found.map_or(NestedState::Unborn, |id| commit(&id, format)));
-    }
-    for folder in [&git_dir, &common_dir] {
-        if let Ok(id) = fs::read_to_string(folder.join(reference)) {
-            return Ok(commit(id.trim_end(), format));
+    let Some(place) = GitFolder::of(folder) else { return Ok(NestedState::None) };
+    let Some(head) = &place.head else { return Ok(NestedState::None) };
+    let id = match head.strip_prefix("ref:") {
+        None => ObjectId::from_hex(head.as_bytes()),
+        // With the reftable format, HEAD is a stub and only git can resolve it.
+        Some(_) if place.common_dir.join("reftable").is_dir() => {
+            let call = git.call(folder, "rev-parse").variable("GIT_DIR", &place.git_dir);
+            let (output, ended) = call.arguments(["--verify", "--quiet", "HEAD"]).attempt()?;
+            ended.status.success().then(|| ObjectId::from_hex(output.trim_ascii_end())).flatten()
         }
-    }
-    let packed = fs::read_to_string(common_dir.join("packed-refs")).unwrap_or_default();
-    let found = packed.lines().find_map(|line| line.split_once(' ').filter(|(_, name)| *name == reference));
-    Ok(found.map_or(NestedState::Unborn, |(id, _)| commit(id, format)))
+        Some(reference) => place.commit_of(reference.trim()),
+    };
+    let id = id.filter(|id| id.format() == format);
+    Ok(id.map_or(NestedState::Unborn, NestedState::Commit))
 }
 
-fn commit(digits: &str, format: ObjectFormat) -> NestedState {
-    let id = digits.parse::<ObjectId>().ok().filter(|id| id.format() == format);
-    id.map_or(NestedState::Unborn, NestedState::Commit)
+/// The git folder of a checkout, read without git.
+pub(crate) struct GitFolder {
+    git_dir: PathBuf,
+    /// Folder that all checkouts of the repository share.
+    pub(crate) common_dir: PathBuf,
+    /// Content of `HEAD`, without the line end; `None` if it cannot be read.
+    pub(crate) head: Option<String>,
 }
 
-/// Returns the git folder of a repository: `.git`, or the target of the file `.git`.
-pub(crate) fn git_dir(folder: &Path) -> Option<PathBuf> {
-    let place = folder.join(".git");
-    let meta = fs::metadata(&place).ok()?;
-    if meta.is_dir() {
-        return Some(place);
+impl GitFolder {
+    /// Finds the git folder of a checkout: `.git`, or the target of the file `.git`.
+    pub(crate) fn of(root: &Path) -> Option<Self> {
+        let place = root.join(".git");
+        let git_dir = if fs::metadata(&place).ok()?.is_dir() {
+            place
+        } else {
+            root.join(fs::read_to_string(&place).ok()?.strip_prefix("gitdir:")?.trim())
+        };
+        let head = fs::read_to_string(git_dir.join("HEAD")).ok().map(|head| head.trim_end().to_owned());
+        let common_dir = match fs::read_to_string(git_dir.join("commondir")) {
+            Ok(path) => git_dir.join(path.trim_end()),
+            Err(_) => git_dir.clone(),
+        };
+        Some(Self { git_dir, common_dir, head })
     }
-    let text = fs::read_to_string(&place).ok()?;
-    Some(folder.join(text.strip_prefix("gitdir:")?.trim()))
+
+    /// Returns the checked-out branch; `None` for a detached head.
+    pub(crate) fn branch(&self) -> Option<&str> {
+        self.head.as_ref()?.strip_prefix("ref: refs/heads/")
+    }
+
+    /// Returns the commit of a reference; `None` if it has none.
+    pub(crate) fn commit_of(&self, reference: &str) -> Option<ObjectId> {
+        let loose = |folder: &PathBuf| fs::read_to_string(folder.join(reference)).ok();
+        let id = |digits: &str| ObjectId::from_hex(digits.as_bytes());
+        let loose = loose(&self.git_dir).or_else(|| loose(&self.common_dir));
+        loose.and_then(|digits| id(digits.trim_end())).or_else(|| {
+            let packed = fs::read_to_string(self.common_dir.join("packed-refs")).ok()?;
+            packed.lines().find_map(|line| id(line.strip_suffix(reference)?.strip_suffix(' ')?))
+        })
+    }
 }

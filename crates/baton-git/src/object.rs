@@ -25,14 +25,6 @@ impl ObjectFormat {
         }
     }
 
-    /// Returns git's name of the format.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Sha1 => "sha1",
-            Self::Sha256 => "sha256",
-        }
-    }
-
     /// Returns the id of the empty tree, which git knows without storing it.
     pub(crate) fn empty_tree(self) -> ObjectId {
         self.id_of("tree", b"")

@@ -1,6 +1,7 @@
 //! Runs one child process with limits on inactivity and output, and always reaps it.
 
 use std::io::{self, Write as _};
+use std::os::fd::AsFd;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -74,41 +75,28 @@ fn exchange(
 ) -> Result<Vec<u8>, ProcessError> {
     let timeout = timespec(limits.time);
     let mut input_writer = child.stdin.take().map(|stdin| InputWriter::new(stdin, input)).transpose()?;
-    let mut stdout = child.stdout.take();
-    let mut stderr = child.stderr.take();
+    let (mut stdout, mut stderr) = (child.stdout.take(), child.stderr.take());
+    stdout.as_ref().map_or(Ok(()), set_nonblocking)?;
+    stderr.as_ref().map_or(Ok(()), set_nonblocking)?;
     let (mut stderr_text, mut written) = (Vec::new(), 0_u64);
     let mut buffer = vec![0; 64 * 1_024];
     while stdout.is_some() || stderr.is_some() {
-        let (mut out_ready, mut err_ready, mut in_ready) = (false, false, false);
-        {
-            let mut waits = Vec::with_capacity(3);
-            let mut marks: Vec<&mut bool> = Vec::with_capacity(3);
-            if let Some(stdout) = &stdout {
-                waits.push(PollFd::new(stdout, PollFlags::IN));
-                marks.push(&mut out_ready);
-            }
-            if let Some(stderr) = &stderr {
-                waits.push(PollFd::new(stderr, PollFlags::IN));
-                marks.push(&mut err_ready);
-            }
-            if let Some(input_writer) = &input_writer {
-                waits.push(PollFd::new(&input_writer.stdin, PollFlags::OUT));
-                marks.push(&mut in_ready);
-            }
-            match poll(&mut waits, Some(&timeout)) {
-                Ok(0) => return Err(ProcessError::TimedOut),
-                Ok(_) => {}
-                Err(rustix::io::Errno::INTR) => continue,
-                Err(error) => return Err(error.into()),
-            }
-            for (wait, mark) in waits.iter().zip(marks) {
-                *mark = !wait.revents().is_empty();
-            }
+        let mut waits = Vec::with_capacity(3);
+        waits.extend(stdout.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::IN)));
+        waits.extend(stderr.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::IN)));
+        waits.extend(input_writer.as_ref().map(|writer| PollFd::new(&writer.stdin, PollFlags::OUT)));
+        match poll(&mut waits, Some(&timeout)) {
+            Ok(0) => return Err(ProcessError::TimedOut),
+            Ok(_) => {}
+            Err(rustix::io::Errno::INTR) => continue,
+            Err(error) => return Err(error.into()),
         }
-        if out_ready && let Some(pipe) = &mut stdout {
+        // The pipes do not block, so each one is tried.
+        if let Some(pipe) = &mut stdout {
             match read(pipe, &mut buffer)? {
-                0 => stdout = None,
-                count => {
+                None => {}
+                Some(0) => stdout = None,
+                Some(count) => {
                     written += count as u64;
                     if written > limits.output_bytes {
                         return Err(ProcessError::TooLarge);
@@ -117,16 +105,17 @@ fn exchange(
                 }
             }
         }
-        if err_ready && let Some(pipe) = &mut stderr {
+        if let Some(pipe) = &mut stderr {
             match read(pipe, &mut buffer)? {
-                0 => stderr = None,
-                count => {
+                None => {}
+                Some(0) => stderr = None,
+                Some(count) => {
                     let room = MAX_STDERR_BYTES - stderr_text.len();
                     stderr_text.extend_from_slice(&buffer[..count.min(room)]);
                 }
             }
         }
-        if in_ready && input_writer.as_mut().is_some_and(|input_writer| input_writer.push()) {
+        if input_writer.as_mut().is_some_and(InputWriter::push) {
             input_writer = None;
         }
     }
@@ -140,13 +129,19 @@ fn timespec(duration: Duration) -> Timespec {
     }
 }
 
-fn read(pipe: &mut impl io::Read, buffer: &mut [u8]) -> io::Result<usize> {
-    loop {
-        match pipe.read(buffer) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            other => return other,
+/// Reads what is there; `None` if nothing is.
+fn read(pipe: &mut impl io::Read, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+    match pipe.read(buffer) {
+        Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+            Ok(None)
         }
+        other => other.map(Some),
     }
+}
+
+fn set_nonblocking(pipe: &impl AsFd) -> io::Result<()> {
+    let flags = fcntl_getfl(pipe)?;
+    Ok(fcntl_setfl(pipe, flags | OFlags::NONBLOCK)?)
 }
 
 /// Input that is still to be written to a child.
@@ -158,8 +153,7 @@ struct InputWriter<'a> {
 impl<'a> InputWriter<'a> {
     fn new(stdin: ChildStdin, input: &'a [u8]) -> io::Result<Self> {
         // Non-blocking, so that a full pipe does not prevent reading the output of the child.
-        let flags = fcntl_getfl(&stdin)?;
-        fcntl_setfl(&stdin, flags | OFlags::NONBLOCK)?;
+        set_nonblocking(&stdin)?;
         Ok(Self { stdin, left: input })
     }
 

@@ -50,7 +50,7 @@ pub struct Git {
     inner: Arc<Inner>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Inner {
     program: PathBuf,
     environment: Vec<(OsString, OsString)>,
@@ -128,14 +128,7 @@ impl Git {
     /// Returns the same git with other limits.
     #[must_use]
     pub fn with_limits(&self, limits: Limits) -> Self {
-        let Inner { program, environment, settings, .. } = &*self.inner;
-        let inner = Inner {
-            program: program.clone(),
-            environment: environment.clone(),
-            settings: settings.clone(),
-            limits,
-        };
-        Self { inner: Arc::new(inner) }
+        Self { inner: Arc::new(Inner { limits, ..Inner::clone(&self.inner) }) }
     }
 
     pub(crate) fn limits(&self) -> Limits {

@@ -6,12 +6,18 @@ use baton_core::Repo;
 
 use crate::configuration::Configuration;
 
-/// Names a repository after `origin`, else the remote of the branch, else the only remote, else its folder.
+/// Names a repository after `origin`, else the remote of the branch, else the only remote, else its folder. A linked
+/// worktree has the name of the main checkout.
 pub(crate) fn repository_name(
     configuration: &Configuration,
     branch: Option<&str>,
-    folder: &Path,
+    common_dir: &Path,
+    root: &Path,
 ) -> Option<Repo> {
+    let folder = match common_dir.file_name() {
+        Some(name) if name == ".git" => common_dir.parent().unwrap_or(root),
+        _ => root,
+    };
     let url = |remote: &str| configuration.first(&format!("remote.{remote}.url"));
     let of_branch = || url(configuration.get(&format!("branch.{}.remote", branch?))?);
     let only = || {
@@ -75,10 +81,12 @@ mod tests {
         for (folder, name) in
             [("/home/a/my project", "local/my-project"), ("/", "local/repository"), ("/x/.dot", "local/.dot")]
         {
-            assert_eq!(repository_name(&none, None, Path::new(folder)).unwrap().as_str(), name);
+            let folder = Path::new(folder);
+            assert_eq!(repository_name(&none, None, &folder.join(".git"), folder).unwrap().as_str(), name);
         }
         let two = Configuration::read(b"remote.fork.url\nh:f/r\0remote.up.url\nh:u/r\0branch.x.remote\nup\0");
-        assert_eq!(repository_name(&two, Some("x"), Path::new("/r")).unwrap().as_str(), "u/r");
-        assert_eq!(repository_name(&two, Some("y"), Path::new("/r")).unwrap().as_str(), "local/r");
+        let name = |branch| repository_name(&two, Some(branch), Path::new("/r/.git"), Path::new("/r"));
+        assert_eq!(name("x").unwrap().as_str(), "u/r");
+        assert_eq!(name("y").unwrap().as_str(), "local/r");
     }
 }

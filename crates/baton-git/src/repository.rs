@@ -94,11 +94,7 @@ impl Repository {
 
     /// Returns `owner/name` from the remote, or `local/<folder>`. All worktrees of a repository have the same name.
     pub fn name(&self) -> Option<Repo> {
-        let folder = match self.common_dir.file_name() {
-            Some(name) if name == ".git" => self.common_dir.parent().unwrap_or(&self.root),
-            _ => &self.root,
-        };
-        repository_name(&self.configuration, self.head.branch(), folder)
+        repository_name(&self.configuration, self.head.branch(), &self.common_dir, &self.root)
     }
 
     pub(crate) fn configuration(&self) -> &Configuration {

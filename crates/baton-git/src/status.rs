@@ -93,10 +93,6 @@ pub enum StatusEntry {
     Unmerged {
         /// The path.
         path: RepoPath,
-        /// Change on our side.
-        ours: StatusCode,
-        /// Change on their side.
-        theirs: StatusCode,
     },
     /// Neither tracked nor ignored. A nested repository if the path ends with `/`.
     Untracked {
@@ -109,7 +105,7 @@ impl StatusEntry {
     /// Returns the path.
     pub const fn path(&self) -> &RepoPath {
         match self {
-            Self::Changed { path, .. } | Self::Unmerged { path, .. } | Self::Untracked { path } => path,
+            Self::Changed { path, .. } | Self::Unmerged { path } | Self::Untracked { path } => path,
         }
     }
 }
@@ -181,9 +177,7 @@ impl Status {
         };
         Ok(Self { head, stash, entries, report })
     }
-}
 
-impl Status {
     /// Adds changes that git was prevented from examining.
     pub(crate) fn add_unstaged(&mut self, mut found: BTreeMap<&[u8], Unstaged>) {
         if found.is_empty() {
@@ -248,17 +242,24 @@ fn amend(record: &mut [u8], file: &Unstaged) {
     record[MODE_AT..MODE_AT + mode.len()].copy_from_slice(mode.as_bytes());
 }
 
-const fn letter(code: StatusCode) -> u8 {
-    match code {
-        StatusCode::Unmodified => b'.',
-        StatusCode::Modified => b'M',
-        StatusCode::TypeChanged => b'T',
-        StatusCode::Added => b'A',
-        StatusCode::Deleted => b'D',
-        StatusCode::Renamed => b'R',
-        StatusCode::Copied => b'C',
-        StatusCode::Unmerged => b'U',
-    }
+/// Letters of git for each code.
+const LETTERS: [(u8, StatusCode); 8] = [
+    (b'.', StatusCode::Unmodified),
+    (b'M', StatusCode::Modified),
+    (b'T', StatusCode::TypeChanged),
+    (b'A', StatusCode::Added),
+    (b'D', StatusCode::Deleted),
+    (b'R', StatusCode::Renamed),
+    (b'C', StatusCode::Copied),
+    (b'U', StatusCode::Unmerged),
+];
+
+fn letter(code: StatusCode) -> u8 {
+    LETTERS.iter().find(|(_, known)| *known == code).map_or(b'.', |(letter, _)| *letter)
+}
+
+fn code(letter: u8) -> Option<StatusCode> {
+    LETTERS.iter().find(|(known, _)| *known == letter).map(|(_, code)| *code)
 }
 
 impl Repository {
@@ -299,10 +300,8 @@ fn entry(record: &[u8], original: Option<&[u8]>) -> Option<StatusEntry> {
             changed(fields, Some(RepoPath::new(original?)))
         }
         b'u' => {
-            let fields: Vec<&[u8]> = record.splitn(11, |byte| *byte == b' ').collect();
-            let [_, [ours, theirs], _, _, _, _, _, _, _, _, path] = fields[..] else { return None };
-            let (ours, theirs) = (code(*ours)?, code(*theirs)?);
-            Some(StatusEntry::Unmerged { path: RepoPath::new(path), ours, theirs })
+            let path = record.splitn(11, |byte| *byte == b' ').nth(10)?;
+            Some(StatusEntry::Unmerged { path: RepoPath::new(path) })
         }
         _ => None,
     }
@@ -323,20 +322,6 @@ fn changed(fields: Vec<&[u8]>, previous_path: Option<RepoPath>) -> Option<Status
         unstaged: code(*unstaged)?,
         head: side(head_mode, head_id)?,
         index: side(index_mode, index_id)?,
-    })
-}
-
-const fn code(letter: u8) -> Option<StatusCode> {
-    Some(match letter {
-        b'.' => StatusCode::Unmodified,
-        b'M' => StatusCode::Modified,
-        b'T' => StatusCode::TypeChanged,
-        b'A' => StatusCode::Added,
-        b'D' => StatusCode::Deleted,
-        b'R' => StatusCode::Renamed,
-        b'C' => StatusCode::Copied,
-        b'U' => StatusCode::Unmerged,
-        _ => return None,
     })
 }
 

@@ -77,12 +77,6 @@ pub(crate) struct TreeScan<'a> {
     pub(crate) stored_sizes: HashMap<ObjectId, u64>,
     /// Whether every file is read, even if its stat information is unchanged.
     pub(crate) reread: bool,
-    settings: Settings,
-}
-
-/// Configuration that concerns files.
-#[derive(Clone, Copy)]
-struct Settings {
     executable_bit: bool,
     symlinks: bool,
     sparse: bool,
@@ -105,13 +99,17 @@ const MAX_READ_ATTEMPTS: usize = 3;
 impl<'a> TreeScan<'a> {
     pub(crate) fn new(repository: &'a Repository, index: &'a Index, cache: &'a StatCache) -> Self {
         let flag = |key| repository.configuration().flag(key);
-        let settings = Settings {
+        Self {
+            repository,
+            index,
+            cache,
+            conversion: Conversion::Any,
+            stored_sizes: HashMap::new(),
+            reread: false,
             executable_bit: flag("core.filemode").unwrap_or(true),
             symlinks: flag("core.symlinks").unwrap_or(true),
             sparse: flag("core.sparsecheckout").unwrap_or(false),
-        };
-        let (conversion, stored_sizes) = (Conversion::Any, HashMap::new());
-        Self { repository, index, cache, conversion, stored_sizes, reread: false, settings }
+        }
     }
 
     /// Returns true if git stored the file of an entry unmodified, assuming that the file is unchanged since.
@@ -215,7 +213,7 @@ impl<'a> TreeScan<'a> {
     }
 
     fn missing(&self, item: &Item<'_>) -> Found {
-        let left_out = self.settings.sparse && item.entry.is_some_and(|entry| entry.skip_worktree);
+        let left_out = self.sparse && item.entry.is_some_and(|entry| entry.skip_worktree);
         if left_out { Found::NotCheckedOut } else { Found::Absent }
     }
 
@@ -234,10 +232,10 @@ impl<'a> TreeScan<'a> {
 
     fn mode(&self, item: &Item<'_>, kind: FileType, stat: &Stat) -> FileMode {
         let tracked = item.entry.map(|entry| entry.mode);
-        let written_as_file = !self.settings.symlinks && tracked == Some(FileMode::Symlink);
+        let written_as_file = !self.symlinks && tracked == Some(FileMode::Symlink);
         if kind == FileType::Symlink || written_as_file {
             FileMode::Symlink
-        } else if !self.settings.executable_bit {
+        } else if !self.executable_bit {
             tracked.filter(|mode| mode.is_file()).unwrap_or(FileMode::Regular)
         } else if stat.st_mode & 0o100 != 0 {
             FileMode::Executable
