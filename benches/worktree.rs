@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use baton_benches::{Timings, machine, release_binary, table};
-use baton_git::{Git, RepoPath, Repository, Snapshot, Vault};
+use baton_git::{Git, PermitAll, RepoPath, Repository, Snapshot, Vault};
 
 /// A working tree to measure.
 struct TestTree {
@@ -153,29 +153,29 @@ fn measure(tree: &TestTree) -> Vec<Vec<String>> {
         // A new vault.
         timed(&mut first, || {
             let (repository, vault) = open(&format!("vault{round}"));
-            repository.capture(&vault).expect("a snapshot")
+            repository.capture(&vault, &mut PermitAll).expect("a snapshot")
         });
         let snapshot: Snapshot = timed(&mut next, || {
             let (repository, vault) = open("vault");
-            repository.capture(&vault).expect("a snapshot").snapshot().clone()
+            repository.capture(&vault, &mut PermitAll).expect("a snapshot").snapshot
         });
         status.push(git_status(&root));
         let verified = timed(&mut same, || {
             let (repository, vault) = open("vault");
-            repository.verify(&vault, &snapshot).expect("a verification")
+            repository.verify(&vault, &snapshot, &mut PermitAll).expect("a verification")
         });
-        assert!(verified.is_same());
+        assert!(verified.changes.is_empty());
         timed(&mut changes, || {
             let (_, vault) = open("vault");
-            vault.changes_since(snapshot.head.commit(), &snapshot).expect("changes")
+            vault.changes_since(snapshot.head.commit(), &snapshot, &mut PermitAll).expect("changes")
         });
         change(tree, &root, round + 2);
         status.push(git_status(&root));
         let verified = timed(&mut drift, || {
             let (repository, vault) = open("vault");
-            repository.verify(&vault, &snapshot).expect("a verification")
+            repository.verify(&vault, &snapshot, &mut PermitAll).expect("a verification")
         });
-        assert_eq!(verified.differences.len(), tree.changed);
+        assert_eq!(verified.changes.len(), tree.changed);
     }
     let floor = Timings::new(status);
     let row = |name: &str, timings: Timings| {

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use baton_core::Sha256Hash;
+use baton_core::task::Inspector;
 use sha2::Digest as _;
 
 use crate::attributes::{ATTRIBUTES, Conversion};
 use crate::error::GitError;
 use crate::index::{Index, IndexStamp};
-use crate::inspector::{Inspector, PermitAll};
+use crate::inspector::PermitAll;
 use crate::object::{FileMode, ObjectHasher, ObjectId};
 use crate::pack::{NewObject, ObjectKind, PackError};
 use crate::path::{RepoPath, is_within, quoted};
@@ -29,41 +30,18 @@ const MAX_ATTEMPTS: usize = 5;
 /// A captured working tree.
 #[derive(Debug)]
 pub struct Capture {
-    snapshot: Snapshot,
-    status: Status,
-    files: Vec<TreeFile>,
-    withheld: Option<Withheld>,
+    /// The snapshot.
+    pub snapshot: Snapshot,
+    /// Status as reported by git.
+    pub status: Status,
+    /// Every file of the tree, sorted by path.
+    pub files: Vec<TreeFile>,
+    /// Files that may not be stored; `None` if everything may be stored.
+    pub(crate) withheld: Option<Withheld>,
 }
 
-/// Hashes of examined files that may not be stored, by path.
-pub(crate) type Withheld = HashMap<RepoPath, Sha256Hash>;
-
-impl Capture {
-    /// Returns the snapshot.
-    pub const fn snapshot(&self) -> &Snapshot {
-        &self.snapshot
-    }
-
-    /// Returns the status as reported by git.
-    pub const fn status(&self) -> &Status {
-        &self.status
-    }
-
-    /// Returns every file of the tree, sorted by path.
-    pub fn files(&self) -> &[TreeFile] {
-        &self.files
-    }
-
-    /// Returns every file of the tree, sorted by path.
-    pub fn into_files(self) -> Vec<TreeFile> {
-        self.files
-    }
-
-    /// Returns the hashes of files that may not be stored; `None` if everything may be stored.
-    pub(crate) const fn withheld(&self) -> Option<&Withheld> {
-        self.withheld.as_ref()
-    }
-}
+/// Size and hash of examined files that may not be stored, by path.
+pub(crate) type Withheld = HashMap<RepoPath, (u64, Sha256Hash)>;
 
 /// Whether to store the objects of a capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,27 +54,14 @@ pub(crate) enum Keep {
 }
 
 impl Repository {
-    /// Reads the working tree and stores in the vault, durably, everything that `HEAD` does not have.
+    /// Reads the working tree and stores in the vault, durably, everything that `HEAD` does not have. The inspector sees
+    /// it first.
     ///
     /// # Errors
     ///
-    /// [`GitError::Changing`] if the checkout keeps changing, [`GitError::Unreadable`] for an unreadable file, and
-    /// errors of git.
-    pub fn capture(&self, vault: &Vault) -> Result<Capture, GitError> {
-        self.capture_inspected(vault, &mut PermitAll)
-    }
-
-    /// Like [`capture`](Self::capture), but asks an inspector first, which sees every file that `HEAD` does not have.
-    ///
-    /// # Errors
-    ///
-    /// [`GitError::Withheld`] if the inspector rejects the content; nothing is stored then. Otherwise as
-    /// [`capture`](Self::capture).
-    pub fn capture_inspected(
-        &self,
-        vault: &Vault,
-        inspector: &mut dyn Inspector,
-    ) -> Result<Capture, GitError> {
+    /// [`GitError::Withheld`] if the inspector rejects the content; nothing is stored then. [`GitError::Changing`] if the
+    /// checkout keeps changing, [`GitError::Unreadable`] for an unreadable file, and errors of git.
+    pub fn capture(&self, vault: &Vault, inspector: &mut dyn Inspector) -> Result<Capture, GitError> {
         self.capture_keeping(vault, Keep::Objects, inspector)
     }
 
@@ -190,7 +155,7 @@ fn attempt(
     Ok(Capture { snapshot, status, files, withheld })
 }
 
-/// Builds the snapshot and stores its objects. Returns the hashes of files if they may not be stored.
+/// Builds the snapshot and stores its objects. Also returns the files if they may not be stored.
 fn record(
     repository: &Repository,
     vault: &Vault,
@@ -257,8 +222,7 @@ fn large_files(repository: &Repository, view: &View<'_>) -> Vec<RepoPath> {
     view.found.iter().filter(|(_, found)| is_large(found)).map(|(item, _)| RepoPath::new(item.path)).collect()
 }
 
-/// Shows the inspector every file that `HEAD` does not have. Returns the hashes of these files if they may not be
-/// stored.
+/// Shows the inspector every file that `HEAD` does not have. Returns these files if they may not be stored.
 fn inspect(
     repository: &Repository,
     vault: &Vault,
@@ -267,29 +231,33 @@ fn inspect(
 ) -> Result<Option<Withheld>, GitError> {
     let mut seen = Withheld::new();
     for (item, found) in &view.found {
-        let path = RepoPath::new(item.path);
         match found {
             Found::File(file) if !view.in_head(item, file.mode, file.id) => {
+                let path = RepoPath::new(item.path);
+                let name = path.to_string();
                 let mut id = ObjectHasher::new(vault.object_format(), "blob", file.stat.size);
                 let mut hasher = sha2::Sha256::new();
-                inspector.look(&path, &[]);
+                inspector.look(&name, &[]);
                 content(repository.root(), item.path, &file.stat, &mut |piece| {
                     id.update(piece);
                     hasher.update(piece);
-                    inspector.look(&path, piece);
+                    inspector.look(&name, piece);
                 })?;
                 let hash = Sha256Hash::from_bytes(hasher.finalize().into());
+                let digest = (file.stat.size, hash);
                 // The same bytes have this id and this hash.
                 if id.finish() == file.id {
-                    vault.known_digests().insert(file.id, (file.stat.size, hash));
+                    vault.known_digests().insert(file.id, digest);
                 }
-                seen.insert(path, hash);
+                seen.insert(path, digest);
             }
-            Found::Nested(_) if item.entry.is_none() => inspector.look(&path, &[]),
+            Found::Nested(_) if item.entry.is_none() => {
+                inspector.look(&RepoPath::new(item.path).to_string(), &[]);
+            }
             _ => {}
         }
     }
-    Ok(if inspector.permits() { None } else { Some(seen) })
+    Ok(inspector.verdict().is_err().then_some(seen))
 }
 
 /// Returns each tracked path once: during a conflict the index has a path up to three times.

@@ -4,112 +4,35 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
 
 use baton_core::Sha256Hash;
-use serde::{Deserialize, Serialize};
+use baton_core::task::{ChangeStatus, DiffStat, Inspector, TreeChange, TreeDiff};
 use sha2::Digest as _;
 
-use crate::diff::{Detail, DiffFile, TreeDiff, diff_trees, patch_trees};
+use crate::capture::Withheld;
+use crate::diff::{Detail, DiffFile, RawDiff, diff_trees, patch_trees};
 use crate::error::GitError;
-use crate::inspector::Inspector;
 use crate::object::{FileMode, ObjectId};
-use crate::patch::Patch;
 use crate::path::RepoPath;
 use crate::program::require_success;
 use crate::snapshot::Snapshot;
 use crate::status::StatusSide;
 use crate::vault::{Digests, Vault};
 
-/// All changes, per file and as a patch.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Changes {
-    /// Changed files, sorted by path.
-    pub files: Vec<FileChange>,
-    /// The changes as a patch.
-    pub patch: Patch,
-}
-
-/// A file that changed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FileChange {
-    /// Current path.
-    pub path: RepoPath,
-    /// Previous path of a renamed file.
-    pub previous_path: Option<RepoPath>,
-    /// Kind of the change.
-    pub kind: FileChangeKind,
-    /// Previous content; `None` for an added file.
-    pub before: Option<Content>,
-    /// Current content; `None` for a deleted file.
-    pub after: Option<Content>,
-    /// Added and deleted lines; `None` for a binary file.
-    pub lines: Option<LineCounts>,
-}
-
-/// Kind of a file change. If several apply, the first one is used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FileChangeKind {
-    /// The file is new.
-    Added,
-    /// The file was deleted.
-    Deleted,
-    /// The file has another path, possibly with other content.
-    Renamed,
-    /// The path has another type, for example a link instead of a file.
-    TypeChanged,
-    /// The content differs, possibly with another mode.
-    Modified,
-    /// Only the executable bit differs.
-    ModeChanged,
-}
-
-/// Content of a path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Content {
-    /// Type and mode.
-    pub mode: FileMode,
-    /// Object id, or the commit of a nested repository.
-    pub id: ObjectId,
-    /// Size in bytes; zero for a nested repository.
-    pub size_bytes: u64,
-    /// Hash of the bytes; `None` for a nested repository.
-    pub sha256: Option<Sha256Hash>,
-}
-
-/// Numbers of added and deleted lines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct LineCounts {
-    /// Added lines.
-    pub insertions: u64,
-    /// Deleted lines.
-    pub deletions: u64,
-}
-
-impl Changes {
-    /// Returns the total numbers of added and deleted lines.
-    pub fn lines(&self) -> LineCounts {
-        let counts = self.files.iter().filter_map(|file| file.lines);
-        counts.fold(LineCounts::default(), |sum, lines| LineCounts {
-            insertions: sum.insertions + lines.insertions,
-            deletions: sum.deletions + lines.deletions,
-        })
-    }
-
-    /// Returns all affected paths, sorted, including the previous paths of renames.
-    pub fn paths(&self) -> BTreeSet<&RepoPath> {
-        self.files.iter().flat_map(|file| [Some(&file.path), file.previous_path.as_ref()]).flatten().collect()
-    }
-}
-
 impl Vault {
     /// Returns the changes since a commit, or since an empty tree, in the form that git would store.
     ///
-    /// A file that differs from the commit only by a conversion is not included. The `after` content of a changed file
-    /// refers to its raw bytes.
+    /// A file that differs from the commit only by a conversion is not included. Hash and size of a changed file are
+    /// those of its raw bytes. The inspector sees both versions of every changed binary file, because the patch does not
+    /// show their content.
     ///
     /// # Errors
     ///
     /// Fails if git fails, for example because the commit no longer exists.
-    pub fn changes_since(&self, commit: Option<ObjectId>, snapshot: &Snapshot) -> Result<Changes, GitError> {
+    pub fn changes_since(
+        &self,
+        commit: Option<ObjectId>,
+        snapshot: &Snapshot,
+        inspector: &mut dyn Inspector,
+    ) -> Result<TreeDiff, GitError> {
         let from = commit.unwrap_or_else(|| self.object_format().empty_tree());
         let mut diff = patch_trees(self, from, snapshot.patch_tree, &snapshot.large)?;
         if snapshot.patch_tree != snapshot.tree {
@@ -121,6 +44,7 @@ impl Vault {
                 }
             }
         }
+        self.inspect_binaries(&diff.files, inspector)?;
         self.changes(diff)
     }
 
@@ -129,7 +53,7 @@ impl Vault {
     /// # Errors
     ///
     /// Fails if git fails.
-    pub fn changes_between(&self, from: &Snapshot, to: &Snapshot) -> Result<Changes, GitError> {
+    pub fn changes_between(&self, from: &Snapshot, to: &Snapshot) -> Result<TreeDiff, GitError> {
         let large = [from.large.as_slice(), &to.large].concat();
         let mut diff = patch_trees(self, from.patch_tree, to.patch_tree, &large)?;
         if from.patch_tree != from.tree || to.patch_tree != to.tree {
@@ -139,30 +63,20 @@ impl Vault {
         self.changes(diff)
     }
 
-    /// Returns the differences in raw bytes, without a patch.
-    pub(crate) fn raw_differences(&self, from: &Snapshot, to: &Snapshot) -> Result<Changes, GitError> {
-        self.changes(diff_trees(self, from.tree, to.tree, Detail::Paths)?)
-    }
-
-    /// Shows an inspector both versions of every changed binary file, because the patch does not show their content.
-    ///
-    /// # Errors
-    ///
-    /// Fails if git fails.
-    pub fn inspect_binaries(&self, changes: &Changes, inspector: &mut dyn Inspector) -> Result<(), GitError> {
-        let mut wanted: BTreeMap<ObjectId, Vec<&RepoPath>> = BTreeMap::new();
-        for file in changes.files.iter().filter(|file| file.lines.is_none()) {
-            for content in [file.before, file.after].into_iter().flatten() {
-                if content.mode != FileMode::Nested {
-                    wanted.entry(content.id).or_default().push(&file.path);
+    fn inspect_binaries(&self, files: &[DiffFile], inspector: &mut dyn Inspector) -> Result<(), GitError> {
+        let mut wanted: BTreeMap<ObjectId, Vec<String>> = BTreeMap::new();
+        for file in files.iter().filter(|file| file.lines.is_none()) {
+            for side in [file.before, file.after].into_iter().flatten() {
+                if side.mode != FileMode::Nested {
+                    wanted.entry(side.id).or_default().push(file.path.to_string());
                 }
             }
         }
         for (id, paths) in wanted {
             for path in paths {
-                inspector.look(path, &[]);
+                inspector.look(&path, &[]);
                 let call = self.call("cat-file").arguments(["blob".to_owned(), id.to_string()]);
-                let ended = call.stream(&mut |piece| inspector.look(path, piece))?;
+                let ended = call.stream(&mut |piece| inspector.look(&path, piece))?;
                 require_success("cat-file", &ended)?;
             }
         }
@@ -203,57 +117,48 @@ impl Vault {
         entries.ok_or_else(|| GitError::unexpected("ls-tree", "a line cannot be parsed"))
     }
 
-    /// Describes changes between pairs of versions. `known` returns size and hash of files that are in no repository.
-    pub(crate) fn described(
-        &self,
-        pairs: Vec<(RepoPath, Option<StatusSide>, Option<StatusSide>)>,
-        known: impl Fn(&RepoPath) -> Option<(u64, Sha256Hash)>,
-    ) -> Result<Vec<FileChange>, GitError> {
-        let known: HashMap<RepoPath, (u64, Sha256Hash)> =
-            pairs.iter().filter_map(|(path, ..)| Some((path.clone(), known(path)?))).collect();
-        let after = |path: &RepoPath, side: Option<StatusSide>| side.filter(|_| !known.contains_key(path));
-        let sides = pairs.iter().flat_map(|(path, before, now)| [*before, after(path, *now)]).flatten();
-        let ids = sides.filter(|side| side.mode != FileMode::Nested).map(|side| side.id).collect();
-        let digests = self.digests(&ids)?;
-        let content = |side: StatusSide, known: Option<&(u64, Sha256Hash)>| {
-            let digest = known.or_else(|| digests.get(&side.id));
-            let (size_bytes, sha256) = digest.map_or((0, None), |(size, hash)| (*size, Some(*hash)));
-            Content { mode: side.mode, id: side.id, size_bytes, sha256 }
-        };
-        let change = |(path, before, after): (RepoPath, Option<StatusSide>, Option<StatusSide>)| {
-            let file = DiffFile { path, previous_path: None, before, after, lines: None };
-            FileChange {
-                kind: kind(&file),
-                before: before.map(|side| content(side, None)),
-                after: after.map(|side| content(side, known.get(&file.path))),
-                lines: None,
-                previous_path: None,
-                path: file.path,
-            }
-        };
-        Ok(pairs.into_iter().map(change).collect())
+    fn changes(&self, diff: RawDiff) -> Result<TreeDiff, GitError> {
+        let mut stat = DiffStat { files: diff.files.len() as u64, ..DiffStat::default() };
+        for (insertions, deletions) in diff.files.iter().filter_map(|file| file.lines) {
+            stat.insertions += insertions;
+            stat.deletions += deletions;
+        }
+        let changes = self.describe(diff.files, None)?.into_values().collect();
+        Ok(TreeDiff { changes, stat, patch: diff.patch })
     }
 
-    fn changes(&self, diff: TreeDiff) -> Result<Changes, GitError> {
-        let sides = diff.files.iter().flat_map(|file| [file.before, file.after]).flatten();
+    /// Describes changed files by path. `withheld` has size and hash of current files that are in no repository.
+    pub(crate) fn describe(
+        &self,
+        files: Vec<DiffFile>,
+        withheld: Option<&Withheld>,
+    ) -> Result<BTreeMap<RepoPath, TreeChange>, GitError> {
+        let withheld = |path: &RepoPath| withheld.and_then(|withheld| withheld.get(path));
+        let stored = |file: &DiffFile| file.after.filter(|_| withheld(&file.path).is_none());
+        let sides = files.iter().flat_map(|file| [file.before, stored(file)]).flatten();
         let ids = sides.filter(|side| side.mode != FileMode::Nested).map(|side| side.id).collect();
         let digests = self.digests(&ids)?;
-        let content = |side: StatusSide| {
-            let (size_bytes, sha256) =
-                digests.get(&side.id).map_or((0, None), |(size, hash)| (*size, Some(*hash)));
-            Content { mode: side.mode, id: side.id, size_bytes, sha256 }
+        let change = |file: DiffFile| {
+            let now = withheld(&file.path).or_else(|| digests.get(&file.after?.id));
+            let before = file.before.and_then(|side| digests.get(&side.id));
+            // A nested repository has no content of its own, so its commit is used.
+            let hash = |side: StatusSide, digest: Option<&(u64, Sha256Hash)>| {
+                digest.map_or_else(|| side.id.to_string(), |(_, hash)| hash.to_string())
+            };
+            let mode = |side: StatusSide| side.mode.to_string();
+            let change = TreeChange {
+                path: file.path.to_string(),
+                previous_path: file.previous_path.as_ref().map(RepoPath::to_string),
+                status: status(&file),
+                sha256: file.after.map(|side| hash(side, now)),
+                previous_sha256: file.before.map(|side| hash(side, before)),
+                mode: file.after.map(mode),
+                previous_mode: file.before.map(mode),
+                size_bytes: file.after.and(now).map(|(size, _)| *size),
+            };
+            (file.path, change)
         };
-        let change = |file: DiffFile| FileChange {
-            kind: kind(&file),
-            before: file.before.map(content),
-            after: file.after.map(content),
-            lines: file.lines.map(|(insertions, deletions)| LineCounts { insertions, deletions }),
-            path: file.path,
-            previous_path: file.previous_path,
-        };
-        let mut files: Vec<FileChange> = diff.files.into_iter().map(change).collect();
-        files.sort_by(|a, b| a.path.cmp(&b.path));
-        Ok(Changes { files, patch: diff.patch })
+        Ok(files.into_iter().map(change).collect())
     }
 
     /// Returns the digests of objects.
@@ -281,7 +186,7 @@ impl Vault {
 }
 
 /// Combines the files of one diff with the line counts and the patch of another.
-fn with_lines_of(mut files: TreeDiff, lines: TreeDiff) -> TreeDiff {
+fn with_lines_of(mut files: RawDiff, lines: RawDiff) -> RawDiff {
     let counts: HashMap<&RepoPath, _> = lines.files.iter().map(|file| (&file.path, file.lines)).collect();
     for file in &mut files.files {
         // If git would store the same content, no line changed.
@@ -291,19 +196,20 @@ fn with_lines_of(mut files: TreeDiff, lines: TreeDiff) -> TreeDiff {
     files
 }
 
-fn kind(file: &DiffFile) -> FileChangeKind {
+/// Returns the kind of a change. If several apply, the first one is used.
+fn status(file: &DiffFile) -> ChangeStatus {
     match (file.before, file.after) {
-        (None, _) => FileChangeKind::Added,
-        (_, None) => FileChangeKind::Deleted,
-        _ if file.previous_path.is_some() => FileChangeKind::Renamed,
+        (None, _) => ChangeStatus::Added,
+        (_, None) => ChangeStatus::Deleted,
+        _ if file.previous_path.is_some() => ChangeStatus::Renamed,
         (Some(before), Some(after)) if before.mode != after.mode => {
             match (before.mode.is_file() && after.mode.is_file(), before.id == after.id) {
-                (false, _) => FileChangeKind::TypeChanged,
-                (true, false) => FileChangeKind::Modified,
-                (true, true) => FileChangeKind::ModeChanged,
+                (false, _) => ChangeStatus::TypeChanged,
+                (true, false) => ChangeStatus::Modified,
+                (true, true) => ChangeStatus::ModeChanged,
             }
         }
-        _ => FileChangeKind::Modified,
+        _ => ChangeStatus::Modified,
     }
 }
 

@@ -2,7 +2,6 @@
 
 use crate::error::GitError;
 use crate::object::{FileMode, ObjectId};
-use crate::patch::Patch;
 use crate::path::RepoPath;
 use crate::status::StatusSide;
 use crate::vault::Vault;
@@ -15,9 +14,10 @@ pub(crate) enum Detail {
 }
 
 #[derive(Debug)]
-pub(crate) struct TreeDiff {
+pub(crate) struct RawDiff {
     pub(crate) files: Vec<DiffFile>,
-    pub(crate) patch: Patch,
+    /// A complete, applicable patch as written by git (`--binary --full-index`).
+    pub(crate) patch: Vec<u8>,
 }
 
 /// A path that differs.
@@ -38,7 +38,7 @@ pub(crate) fn diff_trees(
     from: ObjectId,
     to: ObjectId,
     detail: Detail,
-) -> Result<TreeDiff, GitError> {
+) -> Result<RawDiff, GitError> {
     ask(vault, from, to, detail, &[])
 }
 
@@ -48,9 +48,9 @@ fn ask(
     to: ObjectId,
     detail: Detail,
     left_out: &[RepoPath],
-) -> Result<TreeDiff, GitError> {
+) -> Result<RawDiff, GitError> {
     if from == to {
-        return Ok(TreeDiff { files: Vec::new(), patch: Patch::default() });
+        return Ok(RawDiff { files: Vec::new(), patch: Vec::new() });
     }
     let mut call = vault.call("diff-tree").arguments([
         "-r",
@@ -88,24 +88,22 @@ pub(crate) fn patch_trees(
     from: ObjectId,
     to: ObjectId,
     large: &[RepoPath],
-) -> Result<TreeDiff, GitError> {
+) -> Result<RawDiff, GitError> {
     if large.is_empty() {
         return diff_trees(vault, from, to, Detail::Patch);
     }
     let mut all = diff_trees(vault, from, to, Detail::Paths)?;
-    let smaller = ask(vault, from, to, Detail::Patch, large)?;
-    let mut patch = smaller.patch.as_bytes().to_vec();
+    all.patch = ask(vault, from, to, Detail::Patch, large)?.patch;
     for file in all.files.iter().filter(|file| large.contains(&file.path)) {
         let path = &file.path;
-        patch.extend_from_slice(
+        all.patch.extend_from_slice(
             format!("diff --git a/{path} b/{path}\nBinary files a/{path} and b/{path} differ\n").as_bytes(),
         );
     }
-    all.patch = Patch::new(patch);
     Ok(all)
 }
 
-fn parse(output: &[u8]) -> Option<TreeDiff> {
+fn parse(output: &[u8]) -> Option<RawDiff> {
     let mut reader = Records(output);
     let mut files = Vec::new();
     while reader.0.starts_with(b":") {
@@ -143,7 +141,7 @@ fn parse(output: &[u8]) -> Option<TreeDiff> {
         }
     }
     let patch = reader.0.strip_prefix(b"\0").unwrap_or(reader.0);
-    Some(TreeDiff { files, patch: Patch::new(patch.to_vec()) })
+    Some(RawDiff { files, patch: patch.to_vec() })
 }
 
 /// Iterates over NUL-terminated records.

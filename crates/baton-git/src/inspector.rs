@@ -1,28 +1,18 @@
-//! Inspection of the working tree before it is stored.
+//! The inspector that permits everything.
 
-use crate::path::RepoPath;
+use baton_core::Fault;
+use baton_core::task::Inspector;
 
-/// Examines content before it is stored.
-pub trait Inspector {
-    /// Starts again: the checkout changed, so earlier content is not what will be stored.
-    fn begin(&mut self);
-
-    /// Receives the next piece of a file. The pieces of a file are consecutive, and the first one is empty.
-    fn look(&mut self, path: &RepoPath, piece: &[u8]);
-
-    /// Returns true if everything that was examined may be stored.
-    fn permits(&mut self) -> bool;
-}
-
-/// Permits everything without examining it.
-pub(crate) struct PermitAll;
+/// Permits storing everything without examining it.
+#[derive(Debug)]
+pub struct PermitAll;
 
 impl Inspector for PermitAll {
     fn begin(&mut self) {}
 
-    fn look(&mut self, _: &RepoPath, _: &[u8]) {}
+    fn look(&mut self, _: &str, _: &[u8]) {}
 
-    fn permits(&mut self) -> bool {
-        true
+    fn verdict(&self) -> Result<(), Fault> {
+        Ok(())
     }
 }

@@ -5,10 +5,11 @@
 //!
 //! A [`Repository`] is a discovered checkout. [`Repository::capture`] reads its working tree into a [`Capture`]. Its
 //! [`Snapshot`] is small and serializable and refers to a tree; the objects of the tree are stored in a [`Vault`], a
-//! folder of the caller. The vault computes the [`Changes`] between two snapshots, and [`Repository::verify`] checks
-//! whether a working tree still matches a snapshot.
+//! folder of the caller. The vault computes the changes between two snapshots, and [`Repository::verify`] lists how a
+//! working tree differs from a snapshot.
 //!
-//! An [`Inspector`] sees every file that `HEAD` does not have before anything is stored, and can reject it.
+//! An [`Inspector`](baton_core::task::Inspector) sees every file that `HEAD` does not have before anything is stored, and
+//! can reject it.
 //!
 //! **The user's repository is never changed**: no lock, no object, no index update, not even a new time stamp. Git is
 //! used only for what it alone knows (the location of the checkout, ignored paths, staged changes); tracked files are
@@ -25,7 +26,7 @@
 //!   those of git-lfs, are never run: an unchanged file keeps its committed form, an edited one appears raw.
 //! - **Membership** follows git: paths in the index, and paths that are neither in the index nor ignored. Files marked
 //!   assume-unchanged are read like any other. So are files marked skip-worktree; if one is missing in a sparse
-//!   checkout, it counts as not checked out, and a change of that state is a difference.
+//!   checkout, it counts as not checked out and keeps its content of the index.
 //! - **Modes** follow git too: executable or not, symbolic link, nested repository. With `core.fileMode=false` the
 //!   executable bit of the index is used.
 //! - **Nested repositories**, submodules or not, are represented by the commit that they have checked out.
@@ -43,7 +44,6 @@ mod lookup;
 mod nested;
 mod object;
 mod pack;
-mod patch;
 mod path;
 mod process;
 mod program;
@@ -63,14 +63,12 @@ mod view;
 mod worktree;
 
 pub use capture::Capture;
-pub use changes::{Changes, Content, FileChange, FileChangeKind, LineCounts};
 pub use error::GitError;
 pub use head::Head;
-pub use inspector::Inspector;
+pub use inspector::PermitAll;
 pub use lookup::Glance;
 pub use nested::NestedRepository;
 pub use object::{FileMode, ObjectFormat, ObjectId, ObjectIdError};
-pub use patch::{Patch, normalized_patch_hash};
 pub use path::{RepoPath, RepoPathError};
 pub use program::{Git, Limits};
 pub use remote::name_in_url;
@@ -78,6 +76,5 @@ pub use repository::Repository;
 pub use snapshot::{Snapshot, StagedChange, TreeFile};
 pub use stash::Stash;
 pub use status::{Status, StatusCode, StatusEntry, StatusSide};
-pub use uncommitted::Uncommitted;
 pub use vault::Vault;
-pub use verification::{Difference, HeadMovement, Verification};
+pub use verification::Verification;

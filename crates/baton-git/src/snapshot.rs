@@ -55,6 +55,4 @@ pub struct TreeFile {
     pub id: ObjectId,
     /// Size in bytes; zero for nested repositories and files that are not checked out.
     pub size_bytes: u64,
-    /// Whether it is in the index.
-    pub tracked: bool,
 }

@@ -8,6 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use baton_core::Sha256Hash;
+use baton_core::task::UncommittedFile;
 use sha2::Digest as _;
 
 use crate::error::GitError;
@@ -19,18 +20,6 @@ use crate::status::{Status, StatusCode, StatusEntry};
 /// Files of at least this size are not read.
 const LARGE_FILE_BYTES: u64 = 64 << 20;
 
-/// A file that differs from `HEAD`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Uncommitted {
-    /// The path.
-    pub path: RepoPath,
-    /// Whether it is tracked and also differs from the index, or is in conflict.
-    pub modified: bool,
-    /// Hash of the content or of the target of a link; for a large file, hash of its size and modification time. `None`
-    /// if it was deleted or is a folder.
-    pub sha256: Option<Sha256Hash>,
-}
-
 impl Repository {
     /// Lists modified, staged, deleted, conflicting and untracked (but not ignored) files, sorted by path. Files marked
     /// assume-unchanged are examined too. Paths within `excluded` are omitted.
@@ -38,7 +27,7 @@ impl Repository {
     /// # Errors
     ///
     /// [`GitError::Unreadable`] with the name of the file, or an error of git.
-    pub fn uncommitted(&self, excluded: &[RepoPath]) -> Result<Vec<Uncommitted>, GitError> {
+    pub fn uncommitted(&self, excluded: &[RepoPath]) -> Result<Vec<UncommittedFile>, GitError> {
         let scratch = tempfile::tempdir().map_err(GitError::folder(std::env::temp_dir()))?;
         let index = Index::read(self, scratch.path())?.examined_copy(scratch.path())?;
         let status = Status::ask(self, excluded, index.as_ref().map(|index| index.path()))?;
@@ -57,7 +46,7 @@ impl Repository {
         let hash = |(path, modified): (&RepoPath, bool)| {
             let sha256 = content_hash(&self.root().join(path.as_path()))
                 .map_err(|source| GitError::Unreadable { path: path.clone(), source })?;
-            Ok(Uncommitted { path: path.clone(), modified, sha256 })
+            Ok(UncommittedFile { path: path.to_string(), modified, sha256 })
         };
         paths.into_iter().map(hash).collect()
     }

@@ -127,8 +127,7 @@ impl<'a> View<'a> {
         let file = |(item, found): &(Item<'a>, Found)| {
             let (mode, id) = side(item, found)?;
             let size_bytes = if let Found::File(file) = found { file.stat.size } else { 0 };
-            let tracked = item.entry.is_some();
-            Some(TreeFile { path: RepoPath::new(item.path), mode, id, size_bytes, tracked })
+            Some(TreeFile { path: RepoPath::new(item.path), mode, id, size_bytes })
         };
         self.found.iter().filter_map(file).collect()
     }

@@ -1,25 +1,10 @@
 //! Interface to the working tree of a checkout. The implementation runs git; the data types are in `baton-core`.
 
-use baton_core::{Fault, Repo, Sha256Hash};
+pub use baton_core::task::{Inspector, UncommittedFile};
+use baton_core::{Fault, Repo};
 use serde_json::Value;
 
 use crate::rules::{Head, TreeChange, TreeDiff, TreeState, WorktreeSnapshot};
-
-/// Inspects files of a checkout before their content is stored.
-pub trait Inspector {
-    /// Discards everything inspected so far: the checkout changed while it was read, and the read starts again.
-    fn begin(&mut self);
-
-    /// Inspects the next piece of a file. The pieces of a file are consecutive, and the first one is empty.
-    fn look(&mut self, path: &str, piece: &[u8]);
-
-    /// Returns an error if the inspected content must not be stored.
-    ///
-    /// # Errors
-    ///
-    /// `secret_found` if the content contains a secret that is not accepted.
-    fn verdict(&self) -> Result<(), Fault>;
-}
 
 /// Which files are read when a tree is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,17 +13,6 @@ pub enum Reading {
     Changed,
     /// Every file.
     All,
-}
-
-/// A file that differs from HEAD.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UncommittedFile {
-    /// Path.
-    pub path: String,
-    /// True if it is tracked and has changes that are not staged, or is in conflict.
-    pub modified: bool,
-    /// SHA-256 of its content, or of the target of a symbolic link; `None` if it is gone or is a repository.
-    pub sha256: Option<Sha256Hash>,
 }
 
 /// Working tree of a checkout. No method changes the index, a ref, an object or a file of the user. Trees recorded by

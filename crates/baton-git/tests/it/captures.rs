@@ -4,31 +4,35 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use baton_git::{
-    Capture, Difference, FileMode, GitError, Limits, RepoPath, Repository, StatusCode, StatusEntry, Vault,
+    Capture, FileMode, GitError, Limits, PermitAll, RepoPath, Repository, StatusCode, StatusEntry, Vault,
 };
 
-use crate::sandbox::{Sandbox, file_letters};
+use crate::sandbox::{Sandbox, file_letters, paths_of};
 
 fn capture(sandbox: &Sandbox) -> Capture {
-    sandbox.repository().capture(&sandbox.vault()).unwrap()
+    sandbox.repository().capture(&sandbox.vault(), &mut PermitAll).unwrap()
 }
 
 fn paths(capture: &Capture) -> Vec<String> {
-    capture.files().iter().map(|file| file.path.to_string()).collect()
+    capture.files.iter().map(|file| file.path.to_string()).collect()
+}
+
+fn sha(bytes: &[u8]) -> Option<String> {
+    Some(baton_core::Sha256Hash::of(bytes).to_string())
 }
 
 /// Returns the paths changed since `HEAD`.
 fn changed(sandbox: &Sandbox) -> Vec<String> {
-    let snapshot = capture(sandbox).snapshot().clone();
-    let changes = sandbox.vault().changes_since(snapshot.head.commit(), &snapshot).unwrap();
-    changes.paths().into_iter().map(ToString::to_string).collect()
+    let snapshot = capture(sandbox).snapshot.clone();
+    let changes = sandbox.vault().changes_since(snapshot.head.commit(), &snapshot, &mut PermitAll).unwrap();
+    paths_of(&changes)
 }
 
 #[test]
 fn clean_tree_equals_the_committed_tree() {
     let sandbox =
         Sandbox::with_files(&[("a", "1\n"), ("dir/b", "2\n"), ("dir.c", "3\n"), ("dir/d/e", "4\n")]);
-    let snapshot = capture(&sandbox).snapshot().clone();
+    let snapshot = capture(&sandbox).snapshot;
     assert_eq!(snapshot.tree.to_string(), sandbox.git_text(&["rev-parse", "HEAD^{tree}"]));
     assert_eq!(snapshot.patch_tree, snapshot.tree);
     assert!(snapshot.clean);
@@ -44,7 +48,7 @@ fn tree_equals_the_tree_of_git_add_all() {
     sandbox.remove("gone/x");
     symlink("dir", sandbox.path("link")).unwrap();
     fs::set_permissions(sandbox.path("dir/b"), fs::Permissions::from_mode(0o755)).unwrap();
-    let snapshot = capture(&sandbox).snapshot().clone();
+    let snapshot = capture(&sandbox).snapshot;
     assert!(!snapshot.clean);
     sandbox.git(&["add", "--all"]);
     assert_eq!(snapshot.tree.to_string(), sandbox.git_text(&["write-tree"]));
@@ -76,12 +80,12 @@ fn excluded_paths_are_never_captured() {
     });
     assert!(differences.is_empty(), "{differences:?}");
     assert!(changed(&sandbox).is_empty());
-    assert!(capture(&sandbox).status().report.is_empty());
+    assert!(capture(&sandbox).status.report.is_empty());
     sandbox.git(&["rm", "--quiet", "-r", "--cached", ".agent-output"]);
     assert!(changed(&sandbox).is_empty());
     fs::remove_dir_all(sandbox.path(".agent-output")).unwrap();
     assert!(changed(&sandbox).is_empty());
-    assert!(capture(&sandbox).snapshot().staged.is_empty());
+    assert!(capture(&sandbox).snapshot.staged.is_empty());
 }
 
 #[test]
@@ -124,7 +128,7 @@ fn converted_line_endings_are_captured_raw_without_false_changes() {
         sandbox.git(&["checkout", "--quiet", file]);
     }
     assert_eq!(fs::read(sandbox.path("a.txt")).unwrap(), b"one\r\ntwo\r\nthree\r\n");
-    let snapshot = capture(&sandbox).snapshot().clone();
+    let snapshot = capture(&sandbox).snapshot;
     assert!(snapshot.clean);
     assert_ne!(snapshot.tree, snapshot.patch_tree);
     assert_eq!(snapshot.patch_tree.to_string(), sandbox.git_text(&["rev-parse", "HEAD^{tree}"]));
@@ -136,16 +140,12 @@ fn converted_line_endings_are_captured_raw_without_false_changes() {
 
     // An edited line counts as one line.
     sandbox.write("a.txt", "one\r\nTWO\r\nthree\r\n");
-    let snapshot = capture(&sandbox).snapshot().clone();
+    let snapshot = capture(&sandbox).snapshot;
     let vault = sandbox.vault();
-    let changes = vault.changes_since(snapshot.head.commit(), &snapshot).unwrap();
-    let lines = changes.lines();
-    assert_eq!((lines.insertions, lines.deletions), (1, 1));
-    assert_eq!(changes.files[0].after.unwrap().size_bytes, 17, "size of the raw bytes");
-    assert_eq!(
-        changes.files[0].after.unwrap().sha256.unwrap(),
-        baton_core::Sha256Hash::of(b"one\r\nTWO\r\nthree\r\n")
-    );
+    let changes = vault.changes_since(snapshot.head.commit(), &snapshot, &mut PermitAll).unwrap();
+    assert_eq!((changes.stat.insertions, changes.stat.deletions), (1, 1));
+    assert_eq!(changes.changes[0].size_bytes, Some(17), "size of the raw bytes");
+    assert_eq!(changes.changes[0].sha256, sha(b"one\r\nTWO\r\nthree\r\n"));
 
     // Other line endings change the raw tree, but nothing that git would store.
     let differences = sandbox.differences(|sandbox| sandbox.write("b.txt", "one\n"));
@@ -178,7 +178,7 @@ fn filters_are_not_run() {
     sandbox.commit();
     assert_eq!(sandbox.git(&["show", "HEAD:a.txt"]), b"QUIET\n");
     fs::write(&trace, "").unwrap();
-    let snapshot = capture(&sandbox).snapshot().clone();
+    let snapshot = capture(&sandbox).snapshot;
     let differences = sandbox.differences(|sandbox| sandbox.write("a.txt", "other\n"));
     assert_eq!(file_letters(&differences), ["M a.txt"]);
     assert_eq!(changed(&sandbox), ["a.txt"]);
@@ -197,7 +197,7 @@ fn filtered_file_is_unchanged_after_checkout() {
     std::thread::sleep(std::time::Duration::from_millis(40));
     sandbox.git(&["update-index", "--force-write-index"]);
     let capture = capture(&sandbox);
-    assert!(capture.snapshot().clean, "{:?}", capture.status());
+    assert!(capture.snapshot.clean, "{:?}", capture.status);
 }
 
 #[test]
@@ -205,10 +205,10 @@ fn file_in_an_invalid_encoding_is_captured_raw() {
     let sandbox = Sandbox::with_files(&[(".gitattributes", "*.u text working-tree-encoding=UTF-16\n")]);
     sandbox.write("bad.u", "no mark\r\n");
     sandbox.write("good.u", [0xff, 0xfe, b'a', 0, b'\n', 0]);
-    let snapshot = capture(&sandbox).snapshot().clone();
-    let changes = sandbox.vault().changes_since(snapshot.head.commit(), &snapshot).unwrap();
-    assert_eq!(changes.paths().len(), 2);
-    assert!(String::from_utf8_lossy(changes.patch.as_bytes()).contains("+a\n"));
+    let snapshot = capture(&sandbox).snapshot;
+    let changes = sandbox.vault().changes_since(snapshot.head.commit(), &snapshot, &mut PermitAll).unwrap();
+    assert_eq!(paths_of(&changes).len(), 2);
+    assert!(String::from_utf8_lossy(changes.patch.as_slice()).contains("+a\n"));
 }
 
 #[test]
@@ -221,7 +221,7 @@ fn executable_bit_comes_from_the_index_without_file_modes() {
         fs::set_permissions(sandbox.path("plain"), fs::Permissions::from_mode(0o755)).unwrap();
     });
     assert!(differences.is_empty(), "{differences:?}");
-    let modes: Vec<FileMode> = capture(&sandbox).files().iter().map(|file| file.mode).collect();
+    let modes: Vec<FileMode> = capture(&sandbox).files.iter().map(|file| file.mode).collect();
     assert_eq!(modes, [FileMode::Regular, FileMode::Executable]);
     assert!(changed(&sandbox).is_empty());
 }
@@ -240,7 +240,7 @@ fn conflicts_are_captured_as_in_the_working_tree() {
     assert!(!sandbox.try_git(&["merge", "other"]).status.success());
     let capture = capture(&sandbox);
     let unmerged: Vec<_> = capture
-        .status()
+        .status
         .entries
         .iter()
         .filter(|entry| matches!(entry, StatusEntry::Unmerged { .. }))
@@ -249,7 +249,7 @@ fn conflicts_are_captured_as_in_the_working_tree() {
     assert_eq!(unmerged, ["a", "b"]);
     assert_eq!(paths(&capture), ["a", "b"]);
     assert_eq!(changed(&sandbox), ["a"], "b is as it was in HEAD");
-    let staged: Vec<_> = capture.snapshot().staged.iter().map(|staged| staged.change).collect();
+    let staged: Vec<_> = capture.snapshot.staged.iter().map(|staged| staged.change).collect();
     assert_eq!(staged, [StatusCode::Unmerged, StatusCode::Unmerged]);
     let differences = sandbox.differences(|sandbox| sandbox.write("a", "resolved\n"));
     assert_eq!(file_letters(&differences), ["M a"]);
@@ -262,7 +262,7 @@ fn intent_to_add_files_are_captured() {
     sandbox.write("empty", "");
     sandbox.git(&["add", "--intent-to-add", "new", "empty"]);
     assert_eq!(changed(&sandbox), ["empty", "new"]);
-    let snapshot = capture(&sandbox).snapshot().clone();
+    let snapshot = capture(&sandbox).snapshot;
     sandbox.git(&["add", "--all"]);
     assert_eq!(snapshot.tree.to_string(), sandbox.git_text(&["write-tree"]));
 }
@@ -273,11 +273,11 @@ fn staged_content_stays_in_the_vault_after_it_is_lost() {
     sandbox.write("a", "staged\n");
     sandbox.git(&["add", "a"]);
     let vault = sandbox.vault();
-    let snapshot = capture(&sandbox).snapshot().clone();
+    let snapshot = capture(&sandbox).snapshot;
     sandbox.git(&["reset", "--quiet", "--hard"]);
     sandbox.git(&["gc", "--quiet", "--prune=now"]);
-    let changes = vault.changes_since(snapshot.head.commit(), &snapshot).unwrap();
-    assert!(String::from_utf8_lossy(changes.patch.as_bytes()).contains("+staged"));
+    let changes = vault.changes_since(snapshot.head.commit(), &snapshot, &mut PermitAll).unwrap();
+    assert!(String::from_utf8_lossy(changes.patch.as_slice()).contains("+staged"));
 }
 
 #[test]
@@ -289,18 +289,18 @@ fn nested_repositories_are_captured_by_commit() {
     };
     fs::create_dir(sandbox.path("inner")).unwrap();
     inner(&["init", "--quiet"]);
-    let snapshot = capture(&sandbox).snapshot().clone();
+    let snapshot = capture(&sandbox).snapshot;
     assert_eq!(snapshot.nested.len(), 1);
     assert_eq!((snapshot.nested[0].tracked, snapshot.nested[0].commit), (false, None));
 
     sandbox.write("inner/x", "1\n");
     inner(&["add", "x"]);
     inner(&["commit", "--quiet", "-m", "x"]);
-    let nested = capture(&sandbox).snapshot().nested.clone();
+    let nested = capture(&sandbox).snapshot.nested.clone();
     let first = nested[0].commit.unwrap();
     sandbox.git(&["add", "inner"]);
     sandbox.git(&["commit", "--quiet", "-m", "x"]);
-    let snapshot = capture(&sandbox).snapshot().clone();
+    let snapshot = capture(&sandbox).snapshot;
     assert!(snapshot.clean);
     assert_eq!((snapshot.nested[0].tracked, snapshot.nested[0].commit), (true, Some(first)));
 
@@ -308,23 +308,18 @@ fn nested_repositories_are_captured_by_commit() {
     let differences = sandbox.differences(|sandbox| sandbox.write("inner/x", "2\n"));
     assert!(differences.is_empty(), "{differences:?}");
     let differences = sandbox.differences(|_| inner(&["commit", "--quiet", "--all", "-m", "y"]));
-    let [Difference::NestedMoved { path, expected, actual }] = &differences[..] else {
-        panic!("{differences:?}")
-    };
-    assert_eq!(*path, RepoPath::new("inner"));
-    assert_eq!(expected.as_ref().unwrap().commit, Some(first));
-    assert_ne!(actual.as_ref().unwrap().commit, Some(first));
+    let [moved] = &differences[..] else { panic!("{differences:?}") };
+    assert_eq!(moved.path, "inner");
+    assert_eq!(moved.previous_sha256, Some(first.to_string()));
+    assert_ne!(moved.sha256, Some(first.to_string()));
     inner(&["pack-refs", "--all"]);
-    assert_eq!(
-        Some(capture(&sandbox).snapshot().nested[0].commit),
-        actual.as_ref().map(|nested| nested.commit)
-    );
+    assert_eq!(capture(&sandbox).snapshot.nested[0].commit.map(|id| id.to_string()), moved.sha256);
 
     // A submodule that was never fetched counts as unchanged.
     sandbox.git(&["commit", "--quiet", "--all", "-m", "x"]);
     fs::remove_dir_all(sandbox.path("inner")).unwrap();
     fs::create_dir(sandbox.path("inner")).unwrap();
-    assert!(capture(&sandbox).snapshot().clean);
+    assert!(capture(&sandbox).snapshot.clean);
 }
 
 #[test]
@@ -335,7 +330,7 @@ fn sparse_checkout_omits_files() {
         sandbox.git(&["config", "index.sparse", sparse_index]);
         sandbox.git(&["sparse-checkout", "set", "--cone", "in"]);
         assert!(!sandbox.path("out").exists());
-        let snapshot = capture(&sandbox).snapshot().clone();
+        let snapshot = capture(&sandbox).snapshot;
         assert!(snapshot.clean, "{snapshot:?}");
         assert_eq!(snapshot.tree.to_string(), sandbox.git_text(&["rev-parse", "HEAD^{tree}"]));
         assert!(snapshot.not_checked_out.is_some());
@@ -345,9 +340,8 @@ fn sparse_checkout_omits_files() {
             sandbox.git(&["checkout", "--quiet", "in/a"]);
             sandbox.git(&["sparse-checkout", "disable"]);
         });
-        let checked_out =
-            differences.iter().filter(|one| matches!(one, Difference::CheckedOut { actual: true, .. }));
-        assert_eq!(checked_out.count(), 2, "{differences:?}");
+        assert_eq!(file_letters(&differences), ["M in/a"]);
+        assert_eq!(capture(&sandbox).snapshot.not_checked_out, None);
     }
 }
 
@@ -388,12 +382,11 @@ fn large_files_are_read_in_pieces() {
     let sandbox = Sandbox::with_files(&[("a", "1\n")]);
     let content: Vec<u8> = (0..3_000_000_u32).map(|number| (number * 7 / 3) as u8).collect();
     sandbox.write("large", &content);
-    let snapshot = capture(&sandbox).snapshot().clone();
-    let changes = sandbox.vault().changes_since(snapshot.head.commit(), &snapshot).unwrap();
-    let after = changes.files[0].after.unwrap();
-    assert_eq!(after.size_bytes, 3_000_000);
-    assert_eq!(after.sha256, Some(baton_core::Sha256Hash::of(&content)));
-    assert_eq!(changes.files[0].lines, None);
+    let snapshot = capture(&sandbox).snapshot;
+    let changes = sandbox.vault().changes_since(snapshot.head.commit(), &snapshot, &mut PermitAll).unwrap();
+    assert_eq!(changes.changes[0].size_bytes, Some(3_000_000));
+    assert_eq!(changes.changes[0].sha256, sha(&content));
+    assert_eq!((changes.stat.insertions, changes.stat.deletions), (0, 0));
 }
 
 #[test]
@@ -408,12 +401,12 @@ fn files_above_the_limit_are_hashed_as_a_stream_and_left_out_of_the_patch() {
     sandbox.write("large", vec![b'x'; 300_000]);
     let repository = Repository::discover(&git, &sandbox.root()).unwrap();
     let vault = sandbox.vault_for(&repository);
-    let snapshot = repository.capture(&vault).unwrap().snapshot().clone();
+    let snapshot = repository.capture(&vault, &mut PermitAll).unwrap().snapshot;
     assert_eq!(snapshot.large, [RepoPath::new("large")]);
-    let changes = vault.changes_since(snapshot.head.commit(), &snapshot).unwrap();
-    let large = changes.files.iter().find(|file| file.path == RepoPath::new("large")).unwrap();
-    assert_eq!(large.after.unwrap().sha256, Some(baton_core::Sha256Hash::of(&[b'x'; 300_000])));
-    let patch = String::from_utf8(changes.patch.as_bytes().to_vec()).unwrap();
+    let changes = vault.changes_since(snapshot.head.commit(), &snapshot, &mut PermitAll).unwrap();
+    let large = changes.changes.iter().find(|file| file.path == "large").unwrap();
+    assert_eq!(large.sha256, sha(&[b'x'; 300_000]));
+    let patch = String::from_utf8(changes.patch).unwrap();
     assert!(patch.contains("+2\n") && patch.contains("Binary files a/large and b/large differ"), "{patch}");
     assert!(patch.len() < 1_000, "{}", patch.len());
 }
@@ -429,12 +422,14 @@ fn with_little_memory() {
     file.set_len(SIZE).unwrap();
     let repository = Repository::discover(&git, &sandbox.root()).unwrap();
     let vault = sandbox.vault_for(&repository);
-    let snapshot = repository.capture(&vault).unwrap().snapshot().clone();
-    let changes = vault.changes_since(snapshot.head.commit(), &snapshot).unwrap();
-    assert_eq!(changes.files[0].after.unwrap().size_bytes, SIZE);
-    assert!(repository.verify(&vault.clone().rereading(), &snapshot).unwrap().is_same());
+    let snapshot = repository.capture(&vault, &mut PermitAll).unwrap().snapshot;
+    let changes = vault.changes_since(snapshot.head.commit(), &snapshot, &mut PermitAll).unwrap();
+    assert_eq!(changes.changes[0].size_bytes, Some(SIZE));
+    assert!(
+        repository.verify(&vault.clone().rereading(), &snapshot, &mut PermitAll).unwrap().changes.is_empty()
+    );
     file.set_len(SIZE + 1).unwrap();
-    assert!(!repository.verify(&vault, &snapshot).unwrap().is_same());
+    assert!(!repository.verify(&vault, &snapshot, &mut PermitAll).unwrap().changes.is_empty());
 }
 
 #[test]
@@ -462,7 +457,7 @@ fn rereading_finds_an_edit_that_leaves_the_status_information_unchanged() {
         digits.parse::<baton_git::ObjectId>().unwrap()
     };
     let first = id("aaa\n");
-    let snapshot = repository.capture(&vault).unwrap().snapshot().clone();
+    let snapshot = repository.capture(&vault, &mut PermitAll).unwrap().snapshot;
     let second = id("bbb\n");
     // Makes the cache name the old content for the new file, as if its stat information had not changed.
     let path = vault.folder().join("stat-cache");
@@ -482,8 +477,13 @@ fn rereading_finds_an_edit_that_leaves_the_status_information_unchanged() {
     let sum = crc32(&bytes[..end]).to_le_bytes();
     bytes[end..].copy_from_slice(&sum);
     fs::write(&path, bytes).unwrap();
-    assert!(repository.verify(&vault, &snapshot).unwrap().is_same(), "the stat information is trusted");
-    assert!(!repository.verify(&vault.clone().rereading(), &snapshot).unwrap().is_same());
+    assert!(
+        repository.verify(&vault, &snapshot, &mut PermitAll).unwrap().changes.is_empty(),
+        "the stat information is trusted"
+    );
+    assert!(
+        !repository.verify(&vault.clone().rereading(), &snapshot, &mut PermitAll).unwrap().changes.is_empty()
+    );
 }
 
 fn crc32(bytes: &[u8]) -> u32 {
@@ -502,7 +502,7 @@ fn snapshots_survive_serialization() {
     let sandbox = Sandbox::with_files(&[("a", "1\n")]);
     sandbox.write(b"caf\xe9", "1\n");
     sandbox.git(&["add", "--all"]);
-    let snapshot = capture(&sandbox).snapshot().clone();
+    let snapshot = capture(&sandbox).snapshot;
     let text = serde_json::to_string(&snapshot).unwrap();
     assert_eq!(serde_json::from_str::<baton_git::Snapshot>(&text).unwrap(), snapshot);
 }

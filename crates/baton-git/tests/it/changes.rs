@@ -4,17 +4,18 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use baton_core::Sha256Hash;
-use baton_git::{Changes, FileChangeKind, FileMode, Snapshot};
+use baton_core::task::{ChangeStatus, TreeDiff};
+use baton_git::{PermitAll, Snapshot};
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, paths_of};
 
 fn snapshot(sandbox: &Sandbox) -> Snapshot {
-    sandbox.repository().capture(&sandbox.vault()).unwrap().snapshot().clone()
+    sandbox.repository().capture(&sandbox.vault(), &mut PermitAll).unwrap().snapshot
 }
 
-fn since_head(sandbox: &Sandbox) -> Changes {
+fn since_head(sandbox: &Sandbox) -> TreeDiff {
     let snapshot = snapshot(sandbox);
-    sandbox.vault().changes_since(snapshot.head.commit(), &snapshot).unwrap()
+    sandbox.vault().changes_since(snapshot.head.commit(), &snapshot, &mut PermitAll).unwrap()
 }
 
 const LONG: &str = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\n";
@@ -40,35 +41,31 @@ fn every_kind_of_change_is_reported_with_both_contents() {
     sandbox.write("binary", b"\0\x01\x02");
 
     let changes = since_head(&sandbox);
-    let kinds: Vec<_> = changes.files.iter().map(|file| (file.path.to_string(), file.kind)).collect();
+    let kinds: Vec<_> = changes.changes.iter().map(|file| (file.path.clone(), file.status)).collect();
     let expected = [
-        ("added", FileChangeKind::Added),
-        ("binary", FileChangeKind::Added),
-        ("deleted", FileChangeKind::Deleted),
-        ("edited", FileChangeKind::Modified),
-        ("mode", FileChangeKind::ModeChanged),
-        ("renamed", FileChangeKind::Renamed),
-        ("type", FileChangeKind::TypeChanged),
+        ("added", ChangeStatus::Added),
+        ("binary", ChangeStatus::Added),
+        ("deleted", ChangeStatus::Deleted),
+        ("edited", ChangeStatus::Modified),
+        ("mode", ChangeStatus::ModeChanged),
+        ("renamed", ChangeStatus::Renamed),
+        ("type", ChangeStatus::TypeChanged),
     ];
     assert_eq!(kinds, expected.map(|(path, kind)| (path.to_owned(), kind)));
-    let file =
-        |path: &str| changes.files.iter().find(|file| file.path.as_bytes() == path.as_bytes()).unwrap();
+    let file = |path: &str| changes.changes.iter().find(|file| file.path == path).unwrap();
 
+    let sha = |bytes: &[u8]| Some(Sha256Hash::of(bytes).to_string());
     let edited = file("edited");
-    assert_eq!(edited.before.unwrap().sha256, Some(Sha256Hash::of(b"1\n2\n")));
-    assert_eq!(edited.after.unwrap().sha256, Some(Sha256Hash::of(b"1\n3\n4\n")));
-    assert_eq!((edited.before.unwrap().size_bytes, edited.after.unwrap().size_bytes), (4, 6));
-    assert_eq!(edited.lines.map(|lines| (lines.insertions, lines.deletions)), Some((2, 1)));
-    assert_eq!(file("added").before, None);
-    assert_eq!(file("deleted").after, None);
-    assert_eq!(file("binary").lines, None);
-    assert_eq!(file("renamed").previous_path.as_ref().unwrap().as_bytes(), b"moved");
-    assert_eq!(file("mode").after.unwrap().mode, FileMode::Executable);
-    assert_eq!(file("type").after.unwrap().sha256, Some(Sha256Hash::of(b"elsewhere")));
-    let lines = changes.lines();
-    assert_eq!((lines.insertions, lines.deletions), (2 + 2 + 1 + 1, 1 + 1 + 1 + 1));
-    assert!(changes.paths().iter().any(|path| path.as_bytes() == b"moved"));
-    let patch = String::from_utf8_lossy(changes.patch.as_bytes()).into_owned();
+    assert_eq!(edited.previous_sha256, sha(b"1\n2\n"));
+    assert_eq!((edited.sha256.clone(), edited.size_bytes), (sha(b"1\n3\n4\n"), Some(6)));
+    assert_eq!((&file("added").previous_sha256, &file("added").previous_mode), (&None, &None));
+    assert_eq!((&file("deleted").sha256, &file("deleted").mode), (&None, &None));
+    assert_eq!(file("renamed").previous_path.as_deref(), Some("moved"));
+    assert_eq!(file("mode").mode.as_deref(), Some("100755"));
+    assert_eq!(file("type").sha256, sha(b"elsewhere"));
+    assert_eq!((changes.stat.insertions, changes.stat.deletions), (2 + 2 + 1 + 1, 1 + 1 + 1 + 1));
+    assert!(paths_of(&changes).contains(&"moved".to_owned()));
+    let patch = String::from_utf8_lossy(changes.patch.as_slice()).into_owned();
     for part in ["rename from moved", "GIT binary patch", "new mode 100755", "+3\n"] {
         assert!(patch.contains(part), "{part} is missing in {patch}");
     }
@@ -100,7 +97,6 @@ fn patch_does_not_depend_on_configuration() {
     }
     let after = since_head(&sandbox).patch;
     assert_eq!(before, after);
-    assert_eq!(before.normalized_hash(), after.normalized_hash());
     assert!(!trace.exists(), "a configured program was executed");
 }
 
@@ -115,13 +111,13 @@ fn changes_between_snapshots_contain_only_later_edits() {
     let second = snapshot(&sandbox);
     let vault = sandbox.vault();
     let changes = vault.changes_between(&first, &second).unwrap();
-    assert_eq!(changes.files.len(), 2);
-    let patch = String::from_utf8_lossy(changes.patch.as_bytes()).into_owned();
+    assert_eq!(changes.changes.len(), 2);
+    let patch = String::from_utf8_lossy(changes.patch.as_slice()).into_owned();
     assert!(patch.contains("-TWO\n+zwei\n") && !patch.contains("-two"), "{patch}");
-    let all = vault.changes_since(second.head.commit(), &second).unwrap();
-    assert!(String::from_utf8_lossy(all.patch.as_bytes()).contains("-two\n+zwei\n"));
+    let all = vault.changes_since(second.head.commit(), &second, &mut PermitAll).unwrap();
+    assert!(String::from_utf8_lossy(all.patch.as_slice()).contains("-two\n+zwei\n"));
     let none = vault.changes_between(&second, &second).unwrap();
-    assert!(none.files.is_empty() && none.patch.is_empty());
+    assert!(none.changes.is_empty() && none.patch.is_empty());
 }
 
 #[test]
@@ -131,7 +127,7 @@ fn repository_without_commits_has_changes_since_the_empty_tree() {
     sandbox.write("b", "1\n");
     sandbox.git(&["add", "a"]);
     let changes = since_head(&sandbox);
-    let paths: Vec<String> = changes.paths().into_iter().map(ToString::to_string).collect();
+    let paths: Vec<String> = paths_of(&changes);
     assert_eq!(paths, ["a", "b"]);
     assert!(!snapshot(&sandbox).clean);
 }

@@ -5,9 +5,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-use baton_git::{Git, GitError, Head, Limits, ObjectFormat, RepoPath, Repository};
+use baton_git::{Git, GitError, Head, Limits, ObjectFormat, PermitAll, RepoPath, Repository};
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, paths_of};
 
 #[test]
 fn checkout_is_found_from_any_subfolder() {
@@ -49,10 +49,10 @@ fn linked_worktree_has_its_own_git_folder_and_the_name_of_the_main_checkout() {
 
     fs::write(linked.join("a"), "2\n").unwrap();
     let vault = sandbox.vault_for(&repository);
-    let snapshot = repository.capture(&vault).unwrap().snapshot().clone();
-    let changes = vault.changes_since(snapshot.head.commit(), &snapshot).unwrap();
-    assert_eq!(changes.paths().into_iter().collect::<Vec<_>>(), [&RepoPath::new("a")]);
-    assert!(sandbox.repository().capture(&vault).unwrap().snapshot().clean);
+    let snapshot = repository.capture(&vault, &mut PermitAll).unwrap().snapshot;
+    let changes = vault.changes_since(snapshot.head.commit(), &snapshot, &mut PermitAll).unwrap();
+    assert_eq!(paths_of(&changes), ["a"]);
+    assert!(sandbox.repository().capture(&vault, &mut PermitAll).unwrap().snapshot.clean);
 }
 
 #[test]
@@ -109,8 +109,8 @@ fn names_with_line_breaks_are_found() {
     assert!(matches!(repository.head(), Head::Unborn { .. }));
     fs::write(folder.join("x"), "1").unwrap();
     let vault = sandbox.vault_for(&repository);
-    let snapshot = repository.capture(&vault).unwrap().snapshot().clone();
-    assert_eq!(vault.changes_since(None, &snapshot).unwrap().files.len(), 1);
+    let snapshot = repository.capture(&vault, &mut PermitAll).unwrap().snapshot;
+    assert_eq!(vault.changes_since(None, &snapshot, &mut PermitAll).unwrap().changes.len(), 1);
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn git_variables_of_the_caller_are_ignored() {
     }
     let repository = Repository::discover(&Git::find(environment).unwrap(), &sandbox.root()).unwrap();
     assert_eq!(repository.root(), sandbox.root().canonicalize().unwrap());
-    assert!(repository.capture(&sandbox.vault_for(&repository)).unwrap().snapshot().clean);
+    assert!(repository.capture(&sandbox.vault_for(&repository), &mut PermitAll).unwrap().snapshot.clean);
 }
 
 /// Adds settings as `GIT_CONFIG_COUNT` and its variables.
@@ -226,12 +226,12 @@ fn settings_from_the_environment_apply_as_they_do_for_git() {
     let repository = Repository::discover(&program, &sandbox.root()).unwrap();
     assert_eq!(repository.name().unwrap().as_str(), "acme/webshop");
     let vault = sandbox.vault_for(&repository);
-    let capture = repository.capture(&vault).unwrap();
-    let paths: Vec<String> = capture.files().iter().map(|file| file.path.to_string()).collect();
+    let capture = repository.capture(&vault, &mut PermitAll).unwrap();
+    let paths: Vec<String> = capture.files.iter().map(|file| file.path.to_string()).collect();
     assert!(!paths.contains(&"scratch.tmp".to_owned()), "core.excludesFile: {paths:?}");
-    let changes = vault.changes_since(repository.head().commit(), capture.snapshot()).unwrap();
-    let changed: Vec<String> = changes.files.iter().map(|file| file.path.to_string()).collect();
-    let patch = String::from_utf8_lossy(changes.patch.as_bytes()).into_owned();
+    let changes = vault.changes_since(repository.head().commit(), &capture.snapshot, &mut PermitAll).unwrap();
+    let changed: Vec<String> = changes.changes.iter().map(|file| file.path.to_string()).collect();
+    let patch = String::from_utf8_lossy(changes.patch.as_slice()).into_owned();
     assert!(changed.contains(&"b.up".to_owned()), "{changed:?}");
     assert!(!patch.contains("a.txt"), "core.autocrlf: {patch}");
     assert!(!marker.exists(), "filters and monitors must not run, wherever they are configured");

@@ -11,10 +11,10 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
 use baton_core::Sha256Hash;
-use baton_git::{Capture, Content, Difference, FileMode, Limits, Repository, Snapshot, Vault};
+use baton_git::{Capture, FileMode, Limits, PermitAll, RepoPath, Repository, Snapshot, Vault};
 
 use crate::oracle::{self, Kind, Tree};
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, paths_of};
 
 /// A small random number generator (SplitMix64): the same seed gives the same history on every machine.
 struct RandomSource(u64);
@@ -204,7 +204,7 @@ impl<'a> Player<'a> {
             let _ = fs::remove_file(self.vault.folder().join("stat-cache"));
         }
         let before = oracle::tree(&self.sandbox, self.setting.executable_bit);
-        let expected = self.capture(&before).snapshot().clone();
+        let expected = self.capture(&before).snapshot.clone();
         note.steps.push("-- snapshot --".into());
         self.steps(note, 5);
         let after = oracle::tree(&self.sandbox, self.setting.executable_bit);
@@ -227,9 +227,9 @@ impl<'a> Player<'a> {
     }
 
     fn capture(&mut self, tree: &Tree) -> Capture {
-        let capture = self.repository.capture(&self.vault).unwrap();
+        let capture = self.repository.capture(&self.vault, &mut PermitAll).unwrap();
         let listed: BTreeMap<&[u8], _> =
-            capture.files().iter().map(|file| (file.path.as_bytes(), file)).collect();
+            capture.files.iter().map(|file| (file.path.as_bytes(), file)).collect();
         let paths: Vec<&[u8]> = listed.keys().copied().collect();
         assert_eq!(paths, tree.keys().map(Vec::as_slice).collect::<Vec<_>>(), "the captured paths");
         for (path, (kind, content)) in tree {
@@ -241,18 +241,19 @@ impl<'a> Player<'a> {
     }
 
     fn verify(&mut self, expected: &Snapshot, before: &Tree, after: &Tree) {
-        let verification = self.repository.verify(&self.vault, expected).unwrap();
-        let actual = verification.present.snapshot();
+        let verification = self.repository.verify(&self.vault, expected, &mut PermitAll).unwrap();
+        let actual = &verification.present.snapshot;
         let differing = oracle::differing(before, after);
         assert_eq!(expected.tree == actual.tree, differing.is_empty(), "same tree or not: {differing:?}");
         let mut reported = BTreeSet::new();
-        for difference in &verification.differences {
-            let Difference::File { change, .. } = difference else { continue };
-            let former = change.previous_path.as_ref().unwrap_or(&change.path);
-            compare(before.get(former.as_bytes()), change.before);
-            compare(after.get(change.path.as_bytes()), change.after);
-            reported.insert(former.as_bytes().to_vec());
-            reported.insert(change.path.as_bytes().to_vec());
+        for change in &verification.changes {
+            let former = bytes_of(change.previous_path.as_ref().unwrap_or(&change.path));
+            let path = bytes_of(&change.path);
+            compare(before.get(&former), &change.previous_mode, &change.previous_sha256);
+            compare(after.get(&path), &change.mode, &change.sha256);
+            let size = after.get(&path).map(|(_, content)| content.len() as u64);
+            assert_eq!(change.size_bytes, size, "the size of a file");
+            reported.extend([former, path]);
         }
         assert_eq!(reported, differing, "the paths that differ");
         if !differing.is_empty() && self.random.chance(15) {
@@ -265,7 +266,7 @@ impl<'a> Player<'a> {
         let changes = self.vault.changes_between(from, to).unwrap();
         let index = self.sandbox.folder().join("patch-index");
         let patch = self.sandbox.folder().join("patch");
-        fs::write(&patch, changes.patch.as_bytes()).unwrap();
+        fs::write(&patch, changes.patch.as_slice()).unwrap();
         let git = |arguments: &[&str]| {
             let mut command = self.sandbox.command(arguments);
             command.current_dir(self.vault.folder()).env("GIT_DIR", self.vault.folder());
@@ -288,11 +289,10 @@ impl<'a> Player<'a> {
         let capture = self.capture(after);
         let arguments = ["status", "--porcelain=v2", "-z", "-uall", "--", ":!.agent-output"];
         let report = self.sandbox.git(&arguments);
-        assert_eq!(shown(&capture.status().report), shown(&report), "the report");
-        let snapshot = capture.snapshot().clone();
-        let changes = self.vault.changes_since(snapshot.head.commit(), &snapshot).unwrap();
-        let ours: BTreeSet<Vec<u8>> =
-            changes.paths().into_iter().map(|path| path.as_bytes().to_vec()).collect();
+        assert_eq!(shown(&capture.status.report), shown(&report), "the report");
+        let snapshot = capture.snapshot.clone();
+        let changes = self.vault.changes_since(snapshot.head.commit(), &snapshot, &mut PermitAll).unwrap();
+        let ours: BTreeSet<Vec<u8>> = paths_of(&changes).iter().map(|path| bytes_of(path)).collect();
         let mut theirs = BTreeSet::new();
         if snapshot.head.commit().is_some() {
             let listed = self.sandbox.git(&[
@@ -498,11 +498,13 @@ fn mode(kind: Kind) -> FileMode {
     }
 }
 
-fn compare(known: Option<&(Kind, Vec<u8>)>, told: Option<Content>) {
-    let told = told.map(|content| (content.mode, content.size_bytes, content.sha256));
-    let known =
-        known.map(|(kind, content)| (mode(*kind), content.len() as u64, Some(Sha256Hash::of(content))));
-    assert_eq!(told, known, "what a file holds");
+fn compare(known: Option<&(Kind, Vec<u8>)>, told_mode: &Option<String>, told_sha: &Option<String>) {
+    let known = known.map(|(kind, content)| (mode(*kind).to_string(), Sha256Hash::of(content).to_string()));
+    assert_eq!(told_mode.clone().zip(told_sha.clone()), known, "what a file holds");
+}
+
+fn bytes_of(path: &str) -> Vec<u8> {
+    path.parse::<RepoPath>().unwrap().as_bytes().to_vec()
 }
 
 #[test]

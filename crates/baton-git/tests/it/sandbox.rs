@@ -5,7 +5,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use baton_git::{Difference, Git, RepoPath, Repository, Vault, Verification};
+use baton_core::task::{ChangeStatus, TreeChange, TreeDiff};
+use baton_git::{Git, PermitAll, RepoPath, Repository, Snapshot, Vault, Verification};
 use tempfile::TempDir;
 
 pub(crate) struct Sandbox {
@@ -123,31 +124,35 @@ impl Sandbox {
     }
 
     /// Takes a snapshot, runs `between`, and verifies.
-    pub(crate) fn differences(&self, between: impl FnOnce(&Self)) -> Vec<Difference> {
+    pub(crate) fn verified(&self, between: impl FnOnce(&Self)) -> (Snapshot, Verification) {
         let vault = self.vault();
-        let expected = self.repository().capture(&vault).unwrap().snapshot().clone();
+        let expected = self.repository().capture(&vault, &mut PermitAll).unwrap().snapshot;
         between(self);
-        let Verification { differences, .. } = self.repository().verify(&vault, &expected).unwrap();
-        differences
+        let verification = self.repository().verify(&vault, &expected, &mut PermitAll).unwrap();
+        (expected, verification)
+    }
+
+    /// Takes a snapshot, runs `between`, and returns the changes.
+    pub(crate) fn differences(&self, between: impl FnOnce(&Self)) -> Vec<TreeChange> {
+        self.verified(between).1.changes
     }
 }
 
 /// Returns the paths of changed files, each with the letter of its change.
-pub(crate) fn file_letters(differences: &[Difference]) -> Vec<String> {
-    use baton_git::FileChangeKind::{Added, Deleted, ModeChanged, Modified, Renamed, TypeChanged};
-    let letter = |kind| match kind {
-        Added => 'A',
-        Deleted => 'D',
-        Modified => 'M',
-        ModeChanged => 'X',
-        Renamed => 'R',
-        TypeChanged => 'T',
+pub(crate) fn file_letters(changes: &[TreeChange]) -> Vec<String> {
+    let letter = |status| match status {
+        ChangeStatus::Added => 'A',
+        ChangeStatus::Deleted => 'D',
+        ChangeStatus::Modified => 'M',
+        ChangeStatus::ModeChanged => 'X',
+        ChangeStatus::Renamed => 'R',
+        ChangeStatus::TypeChanged => 'T',
     };
-    differences
-        .iter()
-        .filter_map(|difference| match difference {
-            Difference::File { change, .. } => Some(format!("{} {}", letter(change.kind), change.path)),
-            _ => None,
-        })
-        .collect()
+    changes.iter().map(|change| format!("{} {}", letter(change.status), change.path)).collect()
+}
+
+/// Returns all affected paths, sorted, including the previous paths of renames.
+pub(crate) fn paths_of(diff: &TreeDiff) -> Vec<String> {
+    let paths = diff.changes.iter().flat_map(|change| [Some(&change.path), change.previous_path.as_ref()]);
+    paths.flatten().cloned().collect::<std::collections::BTreeSet<_>>().into_iter().collect()
 }

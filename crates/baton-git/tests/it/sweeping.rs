@@ -3,12 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use baton_git::{Snapshot, Vault};
+use baton_git::{PermitAll, Snapshot, Vault};
 
 use crate::sandbox::{Sandbox, file_letters};
 
 fn snapshot(sandbox: &Sandbox) -> Snapshot {
-    sandbox.repository().capture(&sandbox.vault()).unwrap().snapshot().clone()
+    sandbox.repository().capture(&sandbox.vault(), &mut PermitAll).unwrap().snapshot
 }
 
 fn packs(vault: &Vault) -> Vec<PathBuf> {
@@ -38,7 +38,7 @@ fn sweep_removes_only_unreachable_packs() {
     assert!(freed > 0);
     assert_eq!(packs(&vault), of_first);
     // The kept snapshot can still be compared file by file.
-    let differences = sandbox.repository().verify(&vault, &first).unwrap().differences;
+    let differences = sandbox.repository().verify(&vault, &first, &mut PermitAll).unwrap().changes;
     assert_eq!(file_letters(&differences), ["M a"]);
     vault.sweep(&[]).unwrap();
     assert!(packs(&vault).is_empty());
@@ -61,8 +61,8 @@ fn sweep_removes_converted_objects_and_leftovers() {
     fs::write(pack.join("pack-0000000000000000000000000000000000000000.pack"), "no index").unwrap();
     vault.sweep(&kept.objects().collect::<Vec<_>>()).unwrap();
     assert_eq!((loose(), packs(&vault).len()), (1, 2));
-    let changes = vault.changes_since(kept.head.commit(), &kept).unwrap();
-    assert!(changes.patch.as_bytes().ends_with(b"+2\n"));
+    let changes = vault.changes_since(kept.head.commit(), &kept, &mut PermitAll).unwrap();
+    assert!(changes.patch.as_slice().ends_with(b"+2\n"));
     vault.sweep(&[]).unwrap();
     assert_eq!((loose(), packs(&vault).len()), (0, 0));
 }

@@ -5,6 +5,8 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use baton_git::PermitAll;
+
 use crate::sandbox::Sandbox;
 
 /// Visible state of a file or folder.
@@ -46,9 +48,9 @@ fn look_at_everything(sandbox: &Sandbox) {
     let repository = sandbox.repository();
     let vault = sandbox.vault_for(&repository);
     repository.status(&[]).unwrap();
-    let first = repository.capture(&vault).unwrap().snapshot().clone();
-    assert!(repository.verify(&vault, &first).unwrap().is_same());
-    vault.changes_since(first.head.commit(), &first).unwrap();
+    let first = repository.capture(&vault, &mut PermitAll).unwrap().snapshot;
+    assert!(repository.verify(&vault, &first, &mut PermitAll).unwrap().changes.is_empty());
+    vault.changes_since(first.head.commit(), &first, &mut PermitAll).unwrap();
     vault.changes_between(&first, &first).unwrap();
 }
 

@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use baton_git::{Difference, GitError, HeadMovement, Inspector, RepoPath, StatusCode, Verification};
+use baton_core::task::Inspector;
+use baton_core::{ErrorCode, Fault};
+use baton_git::{GitError, PermitAll, StatusCode};
 
 use crate::sandbox::{Sandbox, file_letters};
 
@@ -26,31 +28,22 @@ fn unchanged_tree_has_no_differences() {
 }
 
 #[test]
-fn commit_of_all_changes_is_reported() {
-    let differences = dirty().differences(Sandbox::commit);
-    let [Difference::HeadMoved { movement, expected, actual }, Difference::Committed { commit }] =
-        &differences[..]
-    else {
-        panic!("{differences:?}")
-    };
-    assert_eq!(*movement, HeadMovement::Forward);
-    assert_ne!(expected.commit(), actual.commit());
-    assert_eq!(Some(*commit), actual.commit());
+fn commit_of_all_changes_changes_no_file() {
+    let (expected, verification) = dirty().verified(Sandbox::commit);
+    assert!(verification.changes.is_empty(), "{:?}", verification.changes);
+    let actual = &verification.present.snapshot;
+    assert_ne!(expected.head.commit(), actual.head.commit());
+    assert!(actual.clean && !expected.clean);
 }
 
 #[test]
 fn stash_is_reported_with_the_affected_files() {
-    let differences = dirty().differences(|sandbox| {
+    let (expected, verification) = dirty().verified(|sandbox| {
         sandbox.git(&["stash", "--quiet", "--include-untracked"]);
     });
-    let stashed = differences.iter().find_map(|difference| match difference {
-        Difference::Stashed { expected, actual } => Some((expected.clone(), actual.clone())),
-        _ => None,
-    });
-    let (expected, actual) = stashed.unwrap();
-    assert_eq!(expected, None);
-    assert_eq!(actual.unwrap().count, 1);
-    assert_eq!(file_letters(&differences), ["M a", "D new"]);
+    assert_eq!(expected.stash, None);
+    assert_eq!(verification.present.snapshot.stash.as_ref().unwrap().count, 1);
+    assert_eq!(file_letters(&verification.changes), ["M a", "D new"]);
 }
 
 #[test]
@@ -72,78 +65,68 @@ fn stashes_are_counted_in_every_kind_of_repository() {
 }
 
 #[test]
-fn hard_reset_is_reported_as_discarded() {
-    let differences = dirty().differences(|sandbox| {
+fn hard_reset_is_reported_with_the_affected_files() {
+    let (_, verification) = dirty().verified(|sandbox| {
         sandbox.git(&["reset", "--quiet", "--hard"]);
         sandbox.remove("new");
     });
-    assert!(differences.contains(&Difference::Discarded), "{differences:?}");
-    assert_eq!(file_letters(&differences), ["M a", "D new"]);
+    assert!(verification.present.snapshot.clean);
+    assert_eq!(file_letters(&verification.changes), ["M a", "D new"]);
 }
 
 #[test]
-fn head_movement_is_reported_with_its_kind() {
-    let movement = |between: &dyn Fn(&Sandbox)| {
+fn head_movement_changes_no_file() {
+    let commands: [&[&str]; 5] = [
+        &["commit", "--quiet", "--allow-empty", "-m", "x"],
+        &["reset", "--quiet", "--soft", "HEAD^"],
+        &["commit", "--quiet", "--amend", "--allow-empty", "-m", "other"],
+        &["checkout", "--quiet", "-b", "x"],
+        &["checkout", "--quiet", "--detach"],
+    ];
+    for command in commands {
         let sandbox = dirty();
         sandbox.git(&["commit", "--quiet", "--allow-empty", "-m", "second"]);
-        let differences = sandbox.differences(between);
-        assert!(file_letters(&differences).is_empty(), "{differences:?}");
-        differences.iter().find_map(|difference| match difference {
-            Difference::HeadMoved { movement, .. } => Some(*movement),
-            _ => None,
-        })
-    };
-    let git = |arguments: &'static [&'static str]| {
-        move |sandbox: &Sandbox| {
-            sandbox.git(arguments);
-        }
-    };
-    let empty = git(&["commit", "--quiet", "--allow-empty", "-m", "x"]);
-    assert_eq!(movement(&empty), Some(HeadMovement::Forward));
-    assert_eq!(movement(&git(&["reset", "--quiet", "--soft", "HEAD^"])), Some(HeadMovement::Backward));
-    let amend = git(&["commit", "--quiet", "--amend", "--allow-empty", "-m", "other"]);
-    assert_eq!(movement(&amend), Some(HeadMovement::Sideways));
-    assert_eq!(movement(&git(&["checkout", "--quiet", "-b", "x"])), Some(HeadMovement::OtherBranch));
-    assert_eq!(movement(&git(&["checkout", "--quiet", "--detach"])), Some(HeadMovement::OtherBranch));
+        let (expected, verification) = sandbox.verified(|sandbox| drop(sandbox.git(command)));
+        assert!(verification.changes.is_empty(), "{command:?}: {:?}", verification.changes);
+        assert_ne!(expected.head, verification.present.snapshot.head, "{command:?}");
+    }
 }
 
 #[test]
-fn movement_from_a_missing_commit_is_reported() {
-    let differences = dirty().differences(|sandbox| {
+fn movement_from_a_missing_commit_is_verified() {
+    let (expected, verification) = dirty().verified(|sandbox| {
         sandbox.git(&["stash", "--quiet"]);
         sandbox.git(&["commit", "--quiet", "--amend", "-m", "other"]);
         sandbox.git(&["stash", "pop", "--quiet"]);
         sandbox.git(&["reflog", "expire", "--expire=now", "--all"]);
         sandbox.git(&["gc", "--quiet", "--prune=now"]);
     });
-    assert!(
-        matches!(differences[..], [Difference::HeadMoved { movement: HeadMovement::Sideways, .. }]),
-        "{differences:?}"
-    );
+    assert!(verification.changes.is_empty(), "{:?}", verification.changes);
+    assert_ne!(expected.head.commit(), verification.present.snapshot.head.commit());
 }
 
 #[test]
-fn staged_only_changes_are_reported() {
+fn staged_only_changes_are_in_the_snapshot() {
     let sandbox = dirty();
-    let differences = sandbox.differences(|sandbox| {
-        sandbox.git(&["add", "a"]);
-    });
-    let [Difference::Staged { path, expected, actual }] = &differences[..] else { panic!("{differences:?}") };
-    assert_eq!(path.to_string(), "a");
-    assert_eq!(*expected, None);
-    assert_eq!(actual.as_ref().unwrap().change, StatusCode::Modified);
+    let staged = |between: &dyn Fn(&Sandbox)| {
+        let (expected, verification) = sandbox.verified(between);
+        assert!(verification.changes.is_empty(), "{:?}", verification.changes);
+        (expected.staged, verification.present.snapshot.staged)
+    };
+    let (expected, actual) = staged(&|sandbox| drop(sandbox.git(&["add", "a"])));
+    assert_eq!(expected, []);
+    assert_eq!(actual[0].path.to_string(), "a");
+    assert_eq!(actual[0].change, StatusCode::Modified);
 
     // Other content in the index with the same working tree.
-    let differences = sandbox.differences(|sandbox| {
+    let (expected, actual) = staged(&|sandbox| {
         sandbox.write("a", "in between\n");
         sandbox.git(&["add", "a"]);
         sandbox.write("a", "2\n");
     });
-    assert!(matches!(differences[..], [Difference::Staged { expected: Some(_), actual: Some(_), .. }]));
-    let differences = sandbox.differences(|sandbox| {
-        sandbox.git(&["reset", "--quiet"]);
-    });
-    assert!(matches!(differences[..], [Difference::Staged { expected: Some(_), actual: None, .. }]));
+    assert_ne!(expected[0].index, actual[0].index);
+    let (_, actual) = staged(&|sandbox| drop(sandbox.git(&["reset", "--quiet"])));
+    assert_eq!(actual, []);
 }
 
 #[test]
@@ -156,16 +139,6 @@ fn edits_renames_and_additions_are_reported_per_file() {
         sandbox.write("added", "1\n");
     });
     assert_eq!(file_letters(&differences), ["M a", "A added", "R moved"]);
-    let untracked: Vec<bool> = differences
-        .iter()
-        .filter_map(|difference| match difference {
-            Difference::File { untracked, .. } => Some(*untracked),
-            _ => None,
-        })
-        .collect();
-    assert_eq!(untracked, [false, true, true]);
-    let text = serde_json::to_string(&differences).unwrap();
-    assert_eq!(serde_json::from_str::<Vec<Difference>>(&text).unwrap(), differences);
 }
 
 /// Rejects everything.
@@ -174,10 +147,10 @@ struct Closed;
 impl Inspector for Closed {
     fn begin(&mut self) {}
 
-    fn look(&mut self, _: &RepoPath, _: &[u8]) {}
+    fn look(&mut self, _: &str, _: &[u8]) {}
 
-    fn permits(&mut self) -> bool {
-        false
+    fn verdict(&self) -> Result<(), Fault> {
+        Err(Fault::new(ErrorCode::SecretFound, "nothing may be stored"))
     }
 }
 
@@ -206,29 +179,20 @@ fn withheld_files_are_reported_by_name_and_hash() {
         ]);
         sandbox.write("b", "left\n");
         let (repository, vault) = (sandbox.repository(), sandbox.vault());
-        let expected = repository.capture(&vault).unwrap().snapshot().clone();
+        let expected = repository.capture(&vault, &mut PermitAll).unwrap().snapshot;
         sandbox.write("a.txt", "1\r\nedited\r\n");
         sandbox.write("b", "2\n");
         sandbox.write("new", "came\n");
         sandbox.remove("d/c");
         let before = stored(vault.folder());
-        let refused = repository.capture_inspected(&vault, &mut Closed);
+        let refused = repository.capture(&vault, &mut Closed);
         assert!(matches!(refused, Err(GitError::Withheld)), "{refused:?}");
-        let withheld = repository.verify_inspected(&vault, &expected, &mut Closed).unwrap();
+        let withheld = repository.verify(&vault, &expected, &mut Closed).unwrap();
         assert_eq!(stored(vault.folder()), before, "nothing may be stored");
-        let kept = repository.verify(&vault, &expected).unwrap();
+        let kept = repository.verify(&vault, &expected, &mut PermitAll).unwrap();
         assert_ne!(stored(vault.folder()), before);
-        let told = |verification: &Verification| -> Vec<_> {
-            let files = verification.differences.iter().filter_map(|difference| match difference {
-                Difference::File { change, .. } => {
-                    Some((change.path.clone(), change.kind, change.before, change.after))
-                }
-                _ => None,
-            });
-            files.collect()
-        };
-        assert_eq!(told(&withheld), told(&kept), "{attributes}");
-        assert_eq!(told(&kept).len(), 4);
-        assert_eq!(withheld.present.snapshot(), kept.present.snapshot());
+        assert_eq!(withheld.changes, kept.changes, "{attributes}");
+        assert_eq!(kept.changes.len(), 4);
+        assert_eq!(withheld.present.snapshot, kept.present.snapshot);
     }
 }

@@ -3,14 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use baton_core::Timestamp;
-use baton_core::task::Role;
+use baton_core::task::{ChangeStatus, Role, TreeChange, TreeState};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::scope::ScopeMatcher;
 use super::snapshot::{Artifact, WorktreeSnapshot};
 use super::status_report::{Entry, entries};
-use super::tree::{ChangeStatus, TreeChange, TreeState};
 
 /// Maximum number of stored differences per drift. The count is always complete.
 const MAX_KEPT: usize = 200;

@@ -1,6 +1,6 @@
 use super::*;
 use crate::rules::snapshot::sample;
-use crate::rules::tree::Head;
+use baton_core::task::Head;
 
 fn state(snapshot: &WorktreeSnapshot) -> TreeState {
     TreeState {

@@ -19,9 +19,9 @@ mod section;
 mod snapshot;
 mod status;
 mod status_report;
-mod tree;
 mod ttl;
 
+pub use baton_core::task::{ChangeStatus, DiffStat, Head, Submodule, TreeChange, TreeDiff, TreeState};
 pub use capture::{Capture, Captured, LargeText, QaDefaults, SummaryLine, capture, line_of, qa_commands};
 pub use citation::{Citation, CitationRule, Wanted, cite, stale_citations, wanted};
 pub use context::{
@@ -49,5 +49,4 @@ pub use snapshot::{
     Artifact, Encoding, FileChanged, FileMetadata, LARGE_DIFF_BYTES, SnapshotKind, SnapshotRef,
     WorktreeSnapshot, file_metadata, files_changed,
 };
-pub use tree::{ChangeStatus, DiffStat, Head, Submodule, TreeChange, TreeDiff, TreeState};
 pub use ttl::parse_ttl;

@@ -1,12 +1,10 @@
 //! Snapshots of the working tree, recorded when a role finishes its work.
 
-use baton_core::task::Role;
+use baton_core::task::{ChangeStatus, Role, Submodule, TreeChange};
 use baton_core::{Sha256Hash, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-use super::tree::{ChangeStatus, Submodule, TreeChange};
 
 /// Size of a diff above which a warning is given.
 pub const LARGE_DIFF_BYTES: u64 = 10 * 1024 * 1024;

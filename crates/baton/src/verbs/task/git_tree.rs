@@ -1,18 +1,12 @@
 //! Working tree backend of `baton-task`, implemented with `baton-git`.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
 use baton_core::{ErrorCode, Fault, Repo};
-use baton_git::{
-    Capture, Changes, Content, Difference, FileChange, FileChangeKind, FileMode, GitError, NestedRepository,
-    RepoPath, Repository, Snapshot, Uncommitted, Vault,
-};
-use baton_task::rules::{
-    ChangeStatus, DiffStat, Head, Submodule, TreeChange, TreeDiff, TreeState, WorktreeSnapshot,
-};
+use baton_git::{Capture, GitError, RepoPath, Repository, Snapshot, Vault};
+use baton_task::rules::{Head, Submodule, TreeChange, TreeDiff, TreeState, WorktreeSnapshot};
 use baton_task::{Inspector, OBJECTS_FOLDER, OUTPUT_FOLDER, Reading, UncommittedFile, WorkingTree};
 use serde_json::Value;
 
@@ -76,23 +70,6 @@ fn discover(root: &Path) -> Result<Repository, Fault> {
     Repository::discover(&git()?, root).map_err(fault)
 }
 
-/// Passes content that `baton-git` is about to store to an inspector of `baton-task`.
-struct Bridge<'a>(&'a mut dyn Inspector);
-
-impl baton_git::Inspector for Bridge<'_> {
-    fn begin(&mut self) {
-        self.0.begin();
-    }
-
-    fn look(&mut self, path: &RepoPath, piece: &[u8]) {
-        self.0.look(&path.to_string(), piece);
-    }
-
-    fn permits(&mut self) -> bool {
-        self.0.verdict().is_ok()
-    }
-}
-
 fn excluded() -> [RepoPath; 1] {
     [RepoPath::new(OUTPUT_FOLDER)]
 }
@@ -127,13 +104,7 @@ impl WorkingTree for GitTree {
     }
 
     fn uncommitted(&self) -> Result<Vec<UncommittedFile>, Fault> {
-        let files = self.repository()?.uncommitted(&excluded()).map_err(fault)?;
-        let file = |file: Uncommitted| UncommittedFile {
-            path: file.path.to_string(),
-            modified: file.modified,
-            sha256: file.sha256,
-        };
-        Ok(files.into_iter().map(file).collect())
+        self.repository()?.uncommitted(&excluded()).map_err(fault)
     }
 
     fn files(&self) -> Result<Vec<String>, Fault> {
@@ -144,7 +115,7 @@ impl WorkingTree for GitTree {
     fn snapshot(&self, inspector: &mut dyn Inspector) -> Result<TreeState, Fault> {
         let repository = self.repository()?;
         let vault = self.vault(repository)?;
-        match repository.capture_inspected(&vault, &mut Bridge(inspector)) {
+        match repository.capture(&vault, inspector) {
             Ok(capture) => state(capture),
             Err(error) => Err(inspector.verdict().err().unwrap_or_else(|| fault(error))),
         }
@@ -158,15 +129,13 @@ impl WorkingTree for GitTree {
     ) -> Result<TreeDiff, Fault> {
         let vault = self.vault(self.repository()?)?;
         let commit = commit.map(|id| id.parse().map_err(|_| lost(id))).transpose()?;
-        let changes = vault.changes_since(commit, &snapshot_of(&to.record)?).map_err(fault)?;
-        vault.inspect_binaries(&changes, &mut Bridge(inspector)).map_err(fault)?;
-        Ok(diff(changes))
+        vault.changes_since(commit, &snapshot_of(&to.record)?, inspector).map_err(fault)
     }
 
     fn changes_between(&self, from: &Value, to: &TreeState) -> Result<TreeDiff, Fault> {
         let vault = self.vault(self.repository()?)?;
         let (from, to) = (snapshot_of(from)?, snapshot_of(&to.record)?);
-        vault.changes_between(&from, &to).map(diff).map_err(fault)
+        vault.changes_between(&from, &to).map_err(fault)
     }
 
     fn verify(
@@ -180,8 +149,8 @@ impl WorkingTree for GitTree {
             Reading::Changed => self.vault(repository)?,
             Reading::All => self.vault(repository)?.rereading(),
         };
-        match repository.verify_inspected(&vault, &snapshot_of(&expected.record)?, &mut Bridge(inspector)) {
-            Ok(verification) => Ok((state(verification.present)?, tree_changes(verification.differences))),
+        match repository.verify(&vault, &snapshot_of(&expected.record)?, inspector) {
+            Ok(verification) => Ok((state(verification.present)?, verification.changes)),
             // The objects of the earlier tree were removed; the difference is still known from the ids.
             Err(GitError::CommandFailed { .. } | GitError::UnexpectedOutput { .. }) => {
                 Ok((state(repository.glimpse(&vault).map_err(fault)?)?, Vec::new()))
@@ -226,8 +195,8 @@ fn head(head: &baton_git::Head) -> Head {
 }
 
 fn state(capture: Capture) -> Result<TreeState, Fault> {
-    let snapshot = capture.snapshot();
-    let record = serde_json::to_value(snapshot)
+    let snapshot = capture.snapshot;
+    let record = serde_json::to_value(&snapshot)
         .map_err(|error| Fault::new(ErrorCode::Internal, "cannot write the snapshot").caused_by(error))?;
     let submodules = snapshot.nested.iter().map(|nested| Submodule {
         path: nested.path.to_string(),
@@ -239,10 +208,10 @@ fn state(capture: Capture) -> Result<TreeState, Fault> {
         tree: snapshot.tree.to_string(),
         clean: snapshot.clean,
         stash: snapshot.stash.as_ref().map(|stash| stash.tip.to_string()),
-        status_report: report(&capture.status().report),
+        status_report: report(&capture.status.report),
         submodules: submodules.collect(),
         record,
-        paths: capture.into_files().into_iter().map(|file| file.path.into()).collect(),
+        paths: capture.files.into_iter().map(|file| file.path.into()).collect(),
     })
 }
 
@@ -251,88 +220,6 @@ fn report(bytes: &[u8]) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.to_owned(),
         Err(_) => bytes.escape_ascii().to_string(),
-    }
-}
-
-fn diff(changes: Changes) -> TreeDiff {
-    let lines = changes.lines();
-    let stat = DiffStat {
-        files: changes.files.len() as u64,
-        insertions: lines.insertions,
-        deletions: lines.deletions,
-    };
-    let patch = changes.patch.as_bytes().to_vec();
-    TreeDiff { changes: changes.files.into_iter().map(tree_change).collect(), stat, patch }
-}
-
-/// Returns the files that differ, sorted by path, and the nested repositories whose commit changed.
-fn tree_changes(differences: Vec<Difference>) -> Vec<TreeChange> {
-    let mut changes: BTreeMap<RepoPath, TreeChange> = BTreeMap::new();
-    for difference in differences {
-        match difference {
-            Difference::File { change, .. } => {
-                changes.insert(change.path.clone(), tree_change(change));
-            }
-            Difference::NestedMoved { path, expected, actual } => {
-                changes.entry(path).or_insert_with_key(|path| nested_change(path, expected, actual));
-            }
-            _ => {}
-        }
-    }
-    changes.into_values().collect()
-}
-
-fn nested_change(
-    path: &RepoPath,
-    expected: Option<NestedRepository>,
-    actual: Option<NestedRepository>,
-) -> TreeChange {
-    let status = match (&expected, &actual) {
-        (None, _) => ChangeStatus::Added,
-        (_, None) => ChangeStatus::Deleted,
-        (Some(_), Some(_)) => ChangeStatus::Modified,
-    };
-    let mode = |nested: &Option<_>| nested.as_ref().map(|_| FileMode::Nested.digits().to_owned());
-    let (previous_mode, mode) = (mode(&expected), mode(&actual));
-    let commit =
-        |nested: Option<NestedRepository>| nested.and_then(|nested| nested.commit).map(|id| id.to_string());
-    TreeChange {
-        path: path.to_string(),
-        previous_path: None,
-        status,
-        sha256: commit(actual),
-        previous_sha256: commit(expected),
-        mode,
-        previous_mode,
-        size_bytes: None,
-    }
-}
-
-fn tree_change(change: FileChange) -> TreeChange {
-    let status = match change.kind {
-        FileChangeKind::Added => ChangeStatus::Added,
-        FileChangeKind::Deleted => ChangeStatus::Deleted,
-        FileChangeKind::Renamed => ChangeStatus::Renamed,
-        FileChangeKind::TypeChanged => ChangeStatus::TypeChanged,
-        FileChangeKind::Modified => ChangeStatus::Modified,
-        FileChangeKind::ModeChanged => ChangeStatus::ModeChanged,
-    };
-    // A nested repository has no content of its own, so its commit is used.
-    let hash =
-        |content: Content| content.sha256.map_or_else(|| content.id.to_string(), |hash| hash.to_string());
-    let mode = |content: Content| content.mode.digits().to_owned();
-    TreeChange {
-        path: change.path.to_string(),
-        previous_path: change.previous_path.map(|path| path.to_string()),
-        status,
-        sha256: change.after.map(hash),
-        previous_sha256: change.before.map(hash),
-        mode: change.after.map(mode),
-        previous_mode: change.before.map(mode),
-        size_bytes: change
-            .after
-            .filter(|content| content.mode != FileMode::Nested)
-            .map(|content| content.size_bytes),
     }
 }
 

@@ -1,8 +1,11 @@
-//! State of a working tree. Another crate determines it with git; `drift` evaluates it.
+//! State of a working tree and its changes. `baton-git` determines them; `baton-task` evaluates them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use crate::canonical::Sha256Hash;
+use crate::error::Fault;
 
 /// Target of HEAD.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -110,4 +113,32 @@ pub struct TreeDiff {
     pub stat: DiffStat,
     /// Patch in git format.
     pub patch: Vec<u8>,
+}
+
+/// A file that differs from HEAD.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UncommittedFile {
+    /// Path.
+    pub path: String,
+    /// True if it is tracked and has changes that are not staged, or is in conflict.
+    pub modified: bool,
+    /// SHA-256 of its content or of the target of a symbolic link; for a large file, of its size and modification time.
+    /// `None` if it was deleted or is a folder.
+    pub sha256: Option<Sha256Hash>,
+}
+
+/// Inspects files of a checkout before their content is stored.
+pub trait Inspector {
+    /// Discards everything inspected so far: the checkout changed while it was read, and the read starts again.
+    fn begin(&mut self);
+
+    /// Inspects the next piece of a file. The pieces of a file are consecutive, and the first one is empty.
+    fn look(&mut self, path: &str, piece: &[u8]);
+
+    /// Returns an error if the inspected content must not be stored.
+    ///
+    /// # Errors
+    ///
+    /// `secret_found` if the content contains a secret that is not accepted.
+    fn verdict(&self) -> Result<(), Fault>;
 }
