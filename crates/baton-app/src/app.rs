@@ -175,25 +175,25 @@ impl App {
 
     /// Calls an operation and blocks until its durable response is there. Not for use inside an async
     /// runtime.
-    pub fn call_blocking(&self, operation: &'static dyn AnyOperation, call: Call, params: Value) -> Reply {
+    pub fn call_blocking(&self, operation: &'static AnyOperation, call: Call, params: Value) -> Reply {
         let mut open = OpenCall::new(self.shared.clone(), call, operation, &params);
         open.log_in_transaction();
         block_on(self.answer(operation, open, params))
     }
 
     /// Calls an operation and returns its durable response.
-    pub async fn call(&self, operation: &'static dyn AnyOperation, call: Call, params: Value) -> Reply {
+    pub async fn call(&self, operation: &'static AnyOperation, call: Call, params: Value) -> Reply {
         let open = OpenCall::new(self.shared.clone(), call, operation, &params);
         self.answer(operation, open, params).await
     }
 
-    async fn answer(&self, operation: &'static dyn AnyOperation, open: OpenCall, params: Value) -> Reply {
+    async fn answer(&self, operation: &'static AnyOperation, open: OpenCall, params: Value) -> Reply {
         let gate = match self.outbox_before(operation, &open.call) {
             Some(outbox) => self.replay_before_call(outbox).await,
             None => WriteGate::Open,
         };
         let answer = match submit(operation, &open, params).await {
-            Ok(execution) if gate == WriteGate::Blocked && operation.effect().is_write() => {
+            Ok(execution) if gate == WriteGate::Blocked && operation.effect.is_write() => {
                 let message = "earlier writes are still in the outbox".to_owned();
                 or_without_store(&execution, StoreError::Unavailable { message, source: None }.into())
             }
@@ -207,7 +207,7 @@ impl App {
     /// unavailable.
     async fn execute(
         &self,
-        operation: &'static dyn AnyOperation,
+        operation: &'static AnyOperation,
         open: &OpenCall,
         execution: &Execution,
     ) -> Result<Stored, Fault> {
@@ -223,11 +223,11 @@ impl App {
 
     /// Decides whether a call that failed is run once more: on a full disk with the disk reserve released, and on a new
     /// snapshot if a blob was missing, because its row may have been deleted after the read began.
-    fn retry(&self, operation: &'static dyn AnyOperation, answer: &Result<Stored, Fault>) -> Option<Retry> {
+    fn retry(&self, operation: &'static AnyOperation, answer: &Result<Stored, Fault>) -> Option<Retry> {
         let error = store_error(answer.as_ref().err()?)?;
         self.shared.write_probe.failed();
         match error {
-            StoreError::Full if operation.frees_space() => Some(Retry {
+            StoreError::Full if operation.frees_space => Some(Retry {
                 attempt: Attempt::Second { is_disk_full: true },
                 _reserve: self.shared.store.release_reserve(),
             }),
@@ -248,9 +248,9 @@ impl App {
     }
 
     /// Returns the outbox if writes in it must be replayed before a call.
-    fn outbox_before(&self, operation: &dyn AnyOperation, call: &Call) -> Option<Outbox> {
+    fn outbox_before(&self, operation: &AnyOperation, call: &Call) -> Option<Outbox> {
         let outbox = self.settings().checkpoints.outbox.as_ref()?;
-        let must_wait = operation.runs_after_outbox() && !call.is_replay() && !outbox.is_empty();
+        let must_wait = operation.after_outbox && !call.is_replay() && !outbox.is_empty();
         must_wait.then(|| outbox.clone())
     }
 
@@ -371,15 +371,15 @@ impl App {
 
 /// Checks a call, on a thread of its own if that may take long.
 async fn submit(
-    operation: &'static dyn AnyOperation,
+    operation: &'static AnyOperation,
     open: &OpenCall,
     params: Value,
 ) -> Result<Execution, Fault> {
     let submission = open.submission();
-    if !operation.request().is_slow {
-        return operation.submit(submission, params);
+    if !operation.request.is_slow {
+        return (operation.submit)(submission, params);
     }
-    on_thread(move || operation.submit(submission, params))
+    on_thread(move || (operation.submit)(submission, params))
         .await
         .unwrap_or_else(|| Err(Fault::new(ErrorCode::Internal, "internal error; nothing was stored")))
 }

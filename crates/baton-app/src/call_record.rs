@@ -37,14 +37,14 @@ pub struct PageRequest {
 /// Makes the record of a call that is not answered yet.
 pub(crate) fn record_of_call(
     call: &Call,
-    operation: &dyn AnyOperation,
+    operation: &AnyOperation,
     started_at: Timestamp,
     params: &Value,
 ) -> RequestRecord {
     let text = |name: &str| params.get(name).and_then(Value::as_str).map(without_secrets);
     let number = |name: &str| params.get(name).and_then(Value::as_i64);
     // A filter of the request log names a session too, but reading the log is not a request of that session.
-    let names_session = operation.request_logging() != RequestLogging::Counted;
+    let names_session = operation.request_logging != RequestLogging::Counted;
     let session_id = |name: &str| params.get(name).and_then(Value::as_str)?.parse().ok();
     RequestRecord {
         actor_key_id: Some(call.actor.key_id.clone()),
@@ -57,7 +57,7 @@ pub(crate) fn record_of_call(
         status_code: 499,
         error_message: Some("the client disconnected before the response".into()),
         idempotency_key: call.idempotency_key.as_ref().map(ToString::to_string),
-        ..blank_record(started_at, call.correlation_id.clone(), &call.face, operation.name())
+        ..blank_record(started_at, call.correlation_id.clone(), &call.face, operation.name)
     }
 }
 

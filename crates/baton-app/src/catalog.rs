@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// Returns all operations.
-pub fn operations() -> Vec<&'static dyn AnyOperation> {
+pub fn operations() -> Vec<&'static AnyOperation> {
     vec![
         operation::<session::StartSession>(),
         operation::<session::Heartbeat>(),
@@ -75,6 +75,6 @@ pub fn operations() -> Vec<&'static dyn AnyOperation> {
 }
 
 /// Returns the operation with a wire name.
-pub fn find(name: &str) -> Option<&'static dyn AnyOperation> {
-    operations().into_iter().find(|operation| operation.name() == name)
+pub fn find(name: &str) -> Option<&'static AnyOperation> {
+    operations().into_iter().find(|operation| operation.name == name)
 }

@@ -15,8 +15,7 @@ use crate::prepare::{Prepared, prepare};
 use crate::transact::{Done, Stored, transact};
 
 /// A call on its way to the store.
-#[doc(hidden)]
-pub struct Submission {
+pub(crate) struct Submission {
     pub(crate) store: Store,
     pub(crate) environment: Arc<Environment>,
     pub(crate) call: Call,
@@ -28,8 +27,7 @@ pub struct Submission {
 }
 
 /// A call that passed its checks.
-#[doc(hidden)]
-pub struct Execution {
+pub(crate) struct Execution {
     store: Store,
     is_write: bool,
     work: Arc<dyn Work>,

@@ -31,7 +31,7 @@ impl OpenCall {
     pub(crate) fn new(
         shared: Arc<Shared>,
         call: Call,
-        operation: &'static dyn AnyOperation,
+        operation: &'static AnyOperation,
         params: &Value,
     ) -> Self {
         let started_at = shared.clock.now();
@@ -41,7 +41,7 @@ impl OpenCall {
             call,
             started_at,
             record: Some(record),
-            logging: operation.request_logging(),
+            logging: operation.request_logging,
             logs_in_transaction: false,
             effects: CallEffects::default(),
         }

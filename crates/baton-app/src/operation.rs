@@ -1,5 +1,6 @@
 //! The trait of an operation: its wire name, parameters, output, effect and implementation.
 
+pub use baton_core::Effect;
 use baton_core::Fault;
 use baton_store::Tx;
 use schemars::JsonSchema;
@@ -8,37 +9,6 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::context::Context;
-
-/// Effect of an operation on the store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Effect {
-    /// Reads.
-    Read,
-    /// Writes. Repeating the call with the same parameters changes nothing more.
-    Write,
-    /// Adds something with each call.
-    Create,
-    /// Deletes stored data. A second call with the same parameters fails.
-    Delete,
-}
-
-impl Effect {
-    /// Returns true if the operation changes the store.
-    pub const fn is_write(self) -> bool {
-        !matches!(self, Self::Read)
-    }
-
-    /// Returns true if repeating the call with the same parameters changes nothing more and gives the same
-    /// response.
-    pub const fn is_idempotent(self) -> bool {
-        matches!(self, Self::Read | Self::Write)
-    }
-
-    /// Returns true if the operation deletes stored data.
-    pub const fn is_destructive(self) -> bool {
-        matches!(self, Self::Delete)
-    }
-}
 
 /// Use of the idempotency key by an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

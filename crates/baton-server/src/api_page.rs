@@ -32,7 +32,7 @@ fn section(route: &Route) -> String {
         "<h2><code>{} {}</code></h2><p>{}</p><table><tr><th>parameter</th><th>type</th><th></th></tr>",
         route.verb.as_str(),
         escape(route.path),
-        escape(operation.summary())
+        escape(operation.summary)
     );
     let schema = operation.params_schema();
     let required = schema["required"].as_array().cloned().unwrap_or_default();
@@ -45,7 +45,7 @@ fn section(route: &Route) -> String {
             write!(section, "<tr><td><code>{name}</code></td><td>{kind}{needed}</td><td>{text}</td></tr>");
     }
     section.push_str("</table>");
-    if let Some(example) = example(operation.name()).filter(|_| route.verb.has_body()) {
+    if let Some(example) = example(operation.name).filter(|_| route.verb.has_body()) {
         let _ = write!(section, "<pre>{}</pre>", escape(&format!("{example:#}")));
     }
     section

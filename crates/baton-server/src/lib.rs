@@ -15,8 +15,8 @@ mod routes;
 
 pub use http::{LocalServer, ServeError, Server, ServerConfig};
 pub use mcp::{
-    Area, Filled, FindRepo, LocalCall, LocalCheckout, LocalHints, LocalTool, McpError, PromptBinding,
-    ResourceBinding, ToolBinding, ToolSelection, UnknownToolSet, prompts, resources, serve_stdio, tools,
+    Area, Filled, FindRepo, LocalCall, LocalCheckout, LocalTool, McpError, PromptBinding, ResourceBinding,
+    ToolBinding, ToolSelection, UnknownToolSet, prompts, resources, serve_stdio, tools,
 };
 pub use openapi::openapi;
 pub use routes::{Route, Verb, routes};

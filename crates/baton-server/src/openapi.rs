@@ -57,19 +57,19 @@ fn error_schema() -> Value {
 fn describe(route: &Route) -> Value {
     let operation = route.operation;
     let schema = operation.params_schema();
-    let first = routes().into_iter().find(|other| other.operation.name() == operation.name());
+    let first = routes().into_iter().find(|other| other.operation.name == operation.name);
     let own_path = first.is_none_or(|first| first.path == route.path);
-    let id = if own_path { operation.name().to_owned() } else { format!("{}.alias", operation.name()) };
+    let id = if own_path { operation.name.to_owned() } else { format!("{}.alias", operation.name) };
     let mut description = json!({
         "operationId": id,
-        "summary": operation.summary(),
-        "tags": [operation.name().split('.').next().unwrap_or_default()],
+        "summary": operation.summary,
+        "tags": [operation.name.split('.').next().unwrap_or_default()],
         "parameters": parameters(route, &schema),
         "responses": responses(operation),
     });
     if route.verb.has_body() {
         let mut body = json!({ "schema": without_path_names(route, schema) });
-        if let Some(example) = example(operation.name()) {
+        if let Some(example) = example(operation.name) {
             body["example"] = example;
         }
         description["requestBody"] = json!({ "required": true, "content": { "application/json": body } });
@@ -101,9 +101,9 @@ fn parameters(route: &Route, schema: &Value) -> Vec<Value> {
         "description": "Correlation id of your choice, for example a UUID. It is returned in the response and written to the log.",
         "schema": { "type": "string", "pattern": "^[A-Za-z0-9_.:-]{1,128}$" },
     })];
-    if route.operation.effect().is_write() {
+    if route.operation.effect.is_write() {
         parameters.push(json!({
-            "name": "Idempotency-Key", "in": "header", "required": route.operation.key() == KeyUse::Required,
+            "name": "Idempotency-Key", "in": "header", "required": route.operation.key == KeyUse::Required,
             "description": "Key of your choice, for example a UUID. Requests with the same key are executed at most once.",
             "schema": { "type": "string", "pattern": "^[!-~]{1,255}$" },
         }));
@@ -140,13 +140,13 @@ fn without_null(mut schema: Value) -> Value {
     schema
 }
 
-fn responses(operation: &dyn AnyOperation) -> Value {
+fn responses(operation: &AnyOperation) -> Value {
     let mut statuses = vec![400, 401, 403, 404, 405, 413, 429, 500, 503];
-    if operation.name().starts_with("checkpoint.") {
+    if operation.name.starts_with("checkpoint.") {
         statuses.push(ErrorCode::CheckpointCorrupt.status());
     }
     let mut headers = json!({ "X-Correlation-ID": correlation_header() });
-    if operation.effect().is_write() {
+    if operation.effect.is_write() {
         statuses.extend([409, 422]);
         headers["X-Idempotency-Hit"] = json!({
             "description": "`true` if this is the stored response to an earlier request with the same key.",

@@ -61,7 +61,7 @@ pub struct Route {
     /// Path; `{name}` is the parameter of that name.
     pub path: &'static str,
     /// The operation.
-    pub operation: &'static dyn AnyOperation,
+    pub operation: &'static AnyOperation,
 }
 
 /// Returns all routes. The first route of an operation is canonical, others are aliases.

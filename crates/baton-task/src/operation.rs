@@ -1,8 +1,9 @@
-//! Task operations: a typed trait to implement, and a type-erased trait for the CLI and MCP.
+//! Task operations: a typed trait to implement, and their type-erased form for the CLI and MCP.
 
-use std::marker::PhantomData;
+use std::ops::Deref;
 
-use baton_core::{ErrorCode, Fault, output_schema, params_schema, read_params, require_plain_text};
+pub(crate) use baton_core::Effect;
+use baton_core::{ErrorCode, Fault, OperationDescription, read_params, require_plain_text};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -10,15 +11,6 @@ use serde_json::Value;
 
 use crate::environment::TaskEnvironment;
 use crate::operations as op;
-
-/// Effect of an operation on the files of a task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Effect {
-    /// Reads files.
-    Read,
-    /// Writes files.
-    Write,
-}
 
 /// Next command after a verb that removed the files of a task.
 pub(crate) const LIST: &str = "baton task list";
@@ -31,8 +23,6 @@ pub trait TaskOperation: Send + Sync + 'static {
     const SUMMARY: &'static str;
     /// Effect on the files of a task.
     const EFFECT: Effect;
-    /// True if repeating the operation with the same parameters has no further effect.
-    const IDEMPOTENT: bool;
     /// Parameters.
     type Params: DeserializeOwned + JsonSchema;
     /// Output.
@@ -46,69 +36,54 @@ pub trait TaskOperation: Send + Sync + 'static {
     fn run(environment: &TaskEnvironment, params: &Self::Params) -> Result<Self::Output, Fault>;
 }
 
-/// A task operation with JSON parameters and output.
-pub trait AnyTaskOperation: Send + Sync {
-    /// Returns the wire name.
-    fn name(&self) -> &'static str;
-    /// Returns the description.
-    fn summary(&self) -> &'static str;
-    /// Returns the effect on the files of a task.
-    fn effect(&self) -> Effect;
-    /// Returns true if repeating the operation has no further effect.
-    fn idempotent(&self) -> bool;
-    /// Returns the JSON Schema of the parameters.
-    fn params_schema(&self) -> Value;
-    /// Returns the JSON Schema of the output.
-    fn output_schema(&self) -> Value;
+/// A task operation with JSON parameters and output. It dereferences to its description.
+pub struct AnyTaskOperation {
+    description: OperationDescription,
+    call: fn(&TaskEnvironment, Value) -> Result<Value, Fault>,
+}
+
+impl AnyTaskOperation {
     /// Parses the parameters, runs the operation and serializes the output.
     ///
     /// # Errors
     ///
     /// `invalid_request` if the parameters are invalid, and the errors of the operation.
-    fn call(&self, environment: &TaskEnvironment, params: Value) -> Result<Value, Fault>;
+    pub fn call(&self, environment: &TaskEnvironment, params: Value) -> Result<Value, Fault> {
+        (self.call)(environment, params)
+    }
 }
 
-struct Erased<O>(PhantomData<O>);
+impl Deref for AnyTaskOperation {
+    type Target = OperationDescription;
 
-impl<O: TaskOperation> AnyTaskOperation for Erased<O> {
-    fn name(&self) -> &'static str {
-        O::NAME
+    fn deref(&self) -> &OperationDescription {
+        &self.description
     }
-    fn summary(&self) -> &'static str {
-        O::SUMMARY
+}
+
+fn call<O: TaskOperation>(environment: &TaskEnvironment, params: Value) -> Result<Value, Fault> {
+    match &params {
+        Value::Object(members) => require_plain_text("", members)?,
+        _ => return Err(Fault::invalid("params", "must be an object")),
     }
-    fn effect(&self) -> Effect {
-        O::EFFECT
-    }
-    fn idempotent(&self) -> bool {
-        O::IDEMPOTENT
-    }
-    fn params_schema(&self) -> Value {
-        params_schema::<O::Params>()
-    }
-    fn output_schema(&self) -> Value {
-        output_schema::<O::Output>()
-    }
-    fn call(&self, environment: &TaskEnvironment, params: Value) -> Result<Value, Fault> {
-        match &params {
-            Value::Object(members) => require_plain_text("", members)?,
-            _ => return Err(Fault::invalid("params", "must be an object")),
-        }
-        let params: O::Params = read_params(params, None)?;
-        let output = O::run(environment, &params)?;
-        serde_json::to_value(output).map_err(|error| {
-            Fault::new(ErrorCode::Internal, "cannot serialize the response").caused_by(error)
-        })
-    }
+    let params: O::Params = read_params(params, None)?;
+    let output = O::run(environment, &params)?;
+    serde_json::to_value(output)
+        .map_err(|error| Fault::new(ErrorCode::Internal, "cannot serialize the response").caused_by(error))
 }
 
 /// Returns a type-erased operation.
-pub fn operation<O: TaskOperation>() -> &'static dyn AnyTaskOperation {
-    &Erased::<O>(PhantomData)
+pub fn operation<O: TaskOperation>() -> &'static AnyTaskOperation {
+    const {
+        &AnyTaskOperation {
+            description: OperationDescription::of::<O::Params, O::Output>(O::NAME, O::SUMMARY, O::EFFECT),
+            call: call::<O>,
+        }
+    }
 }
 
 /// Returns all task operations.
-pub fn catalog() -> [&'static dyn AnyTaskOperation; 17] {
+pub fn catalog() -> [&'static AnyTaskOperation; 17] {
     [
         operation::<op::InitContext>(),
         operation::<op::GetContext>(),
@@ -136,13 +111,13 @@ mod tests {
 
     #[test]
     fn every_operation_has_a_summary_and_object_schemas_with_descriptions() {
-        let mut names: Vec<&str> = catalog().iter().map(|operation| operation.name()).collect();
+        let mut names: Vec<&str> = catalog().iter().map(|operation| operation.name).collect();
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), 17);
         for operation in catalog() {
-            let name = operation.name();
-            assert!(name.starts_with("task.") && operation.summary().len() > 20, "{name}");
+            let name = operation.name;
+            assert!(name.starts_with("task.") && operation.summary.len() > 20, "{name}");
             for schema in [operation.params_schema(), operation.output_schema()] {
                 assert_eq!(schema["type"], "object", "{name}");
                 assert!(!schema.to_string().contains("uint"), "{name}");

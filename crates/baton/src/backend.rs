@@ -237,7 +237,7 @@ impl Backend {
     /// Calls an operation with its parameters and an optional context, and returns the body of the response.
     fn request(
         &self,
-        operation: &'static dyn AnyOperation,
+        operation: &'static AnyOperation,
         mut params: Value,
         context: Option<SavedContext>,
         key: Option<&str>,
@@ -256,7 +256,7 @@ impl Backend {
                 call_local(app, operation, params, key, attachment)
             }
             Self::Remote(remote) => {
-                let name = operation.request().context_param;
+                let name = operation.request.context_param;
                 let body = context.map(|context| with_context(&params, name, &context));
                 remote.send(operation, params, key, body)
             }
@@ -337,14 +337,14 @@ fn unreadable(error: serde_json::Error) -> Failure {
 /// Calls an operation on the local store and returns the body of the response.
 fn call_local(
     app: &App,
-    operation: &'static dyn AnyOperation,
+    operation: &'static AnyOperation,
     params: Value,
     key: Option<IdempotencyKey>,
     attachment: Option<Attachment>,
 ) -> Result<String, Failure> {
     let correlation_id = app.correlation_id()?;
     let idempotency_key = match key {
-        None if operation.key() == KeyUse::Required => Some(IdempotencyKey::parse(correlation_id.as_str())?),
+        None if operation.key == KeyUse::Required => Some(IdempotencyKey::parse(correlation_id.as_str())?),
         key => key,
     };
     let call = Call { actor: Actor::local(), face: Face::Cli, correlation_id, idempotency_key, attachment };
@@ -380,16 +380,16 @@ impl Remote {
     /// otherwise the parameters.
     fn send(
         &self,
-        operation: &'static dyn AnyOperation,
+        operation: &'static AnyOperation,
         params: Value,
         key: Option<IdempotencyKey>,
         document: Option<Box<dyn Read + Send>>,
     ) -> Result<String, Failure> {
-        let name = operation.name();
-        let route = routes().into_iter().find(|route| route.operation.name() == name);
+        let name = operation.name;
+        let route = routes().into_iter().find(|route| route.operation.name == name);
         let route = route.ok_or_else(|| Failure::internal(format!("{name} has no HTTP route")))?;
         let key = match key {
-            None if operation.key() == KeyUse::Required => {
+            None if operation.key == KeyUse::Required => {
                 let mut random = [0; 16];
                 getrandom::fill(&mut random).map_err(|error| Failure::internal(error.to_string()))?;
                 Some(format!("cli-{:032x}", u128::from_le_bytes(random)))

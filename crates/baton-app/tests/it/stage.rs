@@ -183,7 +183,7 @@ fn settings() -> Settings {
     }
 }
 
-pub(crate) fn operation(name: &str) -> &'static dyn AnyOperation {
+pub(crate) fn operation(name: &str) -> &'static AnyOperation {
     find(name).unwrap()
 }
 

@@ -142,7 +142,7 @@ impl Endpoint {
 
     /// Checks what the headers tell, before the client is asked to send its body.
     fn check_headers(&self, actor: &Actor, headers: &HeaderMap) -> Result<Option<IdempotencyKey>, Fault> {
-        let is_write = self.route.operation.effect().is_write();
+        let is_write = self.route.operation.effect.is_write();
         actor.require_access(if is_write { Access::Write } else { Access::Read })?;
         idempotency_key(headers)
     }
@@ -153,7 +153,7 @@ impl Endpoint {
         body: Body,
         idempotency_key: Option<IdempotencyKey>,
     ) -> Result<Accepted, Fault> {
-        let lenient = self.route.operation.request().repair.is_some();
+        let lenient = self.route.operation.request.repair.is_some();
         let (mut attachment, mut reservation) = (None, None);
         let sent = match self.route.verb {
             Verb::Get | Verb::Delete => {
@@ -171,12 +171,12 @@ impl Endpoint {
                 })
             }
             Verb::Post => {
-                let limit = self.route.operation.request().max_bytes;
+                let limit = self.route.operation.request.max_bytes;
                 let received = read_body(&parts.headers, body, limit, &self.shared.budget).await;
                 received.and_then(|received| {
                     reservation = received.reservation;
                     let (fields, context) =
-                        from_body(&received.bytes, self.route.operation.request().context_param)?;
+                        from_body(&received.bytes, self.route.operation.request.context_param)?;
                     drop(received.bytes);
                     attachment =
                         context.map(|text| Attachment::Context(Arc::new(SavedContext::of_canonical(text))));

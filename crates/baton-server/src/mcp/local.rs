@@ -4,13 +4,14 @@
 use std::sync::Arc;
 
 use baton_app::Reply;
-use baton_core::{Agent, CorrelationId, ErrorCode, Fault, Repo};
-use rmcp::model::{CallToolResult, ContentBlock, Tool, ToolAnnotations};
+use baton_core::{Agent, CorrelationId, ErrorCode, Fault, OperationDescription, Repo};
+use rmcp::model::{CallToolResult, ContentBlock, Tool};
 use serde_json::{Map, Value};
 
-use crate::mcp::defaults::integers_from_text;
+use crate::mcp::defaults::{has_integer_text, integers_from_text};
 use crate::mcp::result::tool_result;
 use crate::mcp::schema::short_input;
+use crate::mcp::tools::describe_tool;
 
 /// Function of a local tool. It may block and is called on a blocking thread.
 pub type LocalCall = Arc<dyn Fn(Map<String, Value>) -> Result<Value, Fault> + Send + Sync>;
@@ -32,45 +33,24 @@ pub struct LocalCheckout {
 /// A tool that runs in the process of the client's MCP server.
 #[derive(Clone)]
 pub struct LocalTool {
-    /// Name of the tool.
-    pub name: String,
-    /// Description for models.
-    pub description: &'static str,
-    /// JSON Schema of the arguments.
-    pub input_schema: Value,
-    /// JSON Schema of the response.
+    /// Description of the operation.
+    pub operation: OperationDescription,
+    /// JSON Schema of the response, which may be less strict than that of the operation.
     pub output_schema: Value,
-    /// Hints about the effects of the tool.
-    pub hints: LocalHints,
     /// Function of the tool.
     pub call: LocalCall,
 }
 
-/// Hints about the effects of a local tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LocalHints {
-    /// The tool changes nothing.
-    pub reads: bool,
-    /// The tool deletes something.
-    pub destructive: bool,
-    /// Calling the tool twice has the same effect as once.
-    pub idempotent: bool,
-}
-
 impl LocalTool {
+    /// Returns the name of the tool, for example `task_get_context`.
+    pub(super) fn name(&self) -> String {
+        self.operation.name.replace('.', "_")
+    }
+
     /// Describes the tool to a client.
     pub(super) fn describe(&self) -> Tool {
-        let output = self.output_schema.as_object().cloned().unwrap_or_default();
-        let input = short_input(self.input_schema.clone());
-        let mut annotations = ToolAnnotations::default();
-        annotations.read_only_hint = Some(self.hints.reads);
-        annotations.destructive_hint = Some(self.hints.destructive);
-        annotations.idempotent_hint = Some(self.hints.idempotent);
-        annotations.open_world_hint = Some(false);
-        let mut tool = Tool::new(self.name.clone(), self.description, Arc::new(input));
-        tool.output_schema = Some(Arc::new(output));
-        tool.annotations = Some(annotations);
-        tool
+        let input = short_input(self.operation.params_schema());
+        describe_tool(self.name(), &self.operation, input, self.output_schema.clone())
     }
 
     /// Runs the tool on a blocking thread.
@@ -79,11 +59,13 @@ impl LocalTool {
         mut arguments: Map<String, Value>,
         correlation_id: CorrelationId,
     ) -> CallToolResult {
-        integers_from_text(&self.input_schema, &mut arguments);
+        if has_integer_text(&arguments) {
+            integers_from_text(&self.operation.params_schema(), &mut arguments);
+        }
         let call = Arc::clone(&self.call);
         let done = tokio::task::spawn_blocking(move || call(arguments)).await;
         let answer = done.unwrap_or_else(|error| {
-            tracing::error!(tool = %self.name, %error, "a local tool panicked");
+            tracing::error!(tool = %self.name(), %error, "a local tool panicked");
             Err(Fault::new(ErrorCode::Internal, "the tool stopped unexpectedly"))
         });
         match answer {

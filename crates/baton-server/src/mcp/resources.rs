@@ -22,7 +22,7 @@ pub struct ResourceBinding {
     /// Name of the resource.
     pub name: &'static str,
     /// The operation, which must be read-only.
-    pub operation: &'static dyn AnyOperation,
+    pub operation: &'static AnyOperation,
 }
 
 /// Returns all resources. The first one with a matching path is used.
@@ -86,7 +86,7 @@ impl ResourceBinding {
         let is_one = !self.path().contains('{');
         is_one.then(|| {
             Resource::new(self.path(), self.name)
-                .with_description(self.operation.summary())
+                .with_description(self.operation.summary)
                 .with_mime_type(MIME_TYPE)
         })
     }
@@ -94,7 +94,7 @@ impl ResourceBinding {
     /// Describes the URI template to a client.
     pub(super) fn describe_template(&self) -> ResourceTemplate {
         ResourceTemplate::new(self.uri, self.name)
-            .with_description(self.operation.summary())
+            .with_description(self.operation.summary)
             .with_mime_type(MIME_TYPE)
     }
 
@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn every_resource_is_read_only_and_has_known_parameters() {
         for binding in resources() {
-            assert_eq!(binding.operation.effect(), Effect::Read, "{}", binding.uri);
+            assert_eq!(binding.operation.effect, Effect::Read, "{}", binding.uri);
             let schema = binding.operation.params_schema();
             let in_path = binding.names_in(binding.path()).unwrap();
             for name in in_path.into_iter().map(|(name, _)| name).chain(binding.query_names()) {

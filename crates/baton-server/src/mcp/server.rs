@@ -141,7 +141,7 @@ impl McpServer {
     pub(super) async fn call(
         &self,
         caller: Caller,
-        operation: &'static dyn AnyOperation,
+        operation: &'static AnyOperation,
         mut arguments: Map<String, Value>,
     ) -> Reply {
         let Caller { actor, correlation_id } = caller;
@@ -177,12 +177,12 @@ impl McpServer {
     /// Returns the client's key, or a new one if the operation requires a key.
     fn idempotency_key(
         &self,
-        operation: &dyn AnyOperation,
+        operation: &AnyOperation,
         argument: Option<Value>,
     ) -> Result<Option<IdempotencyKey>, Fault> {
         match argument {
             Some(Value::String(text)) => IdempotencyKey::parse(&text).map(Some),
-            None | Some(Value::Null) if operation.key() == KeyUse::Required => {
+            None | Some(Value::Null) if operation.key == KeyUse::Required => {
                 IdempotencyKey::parse(self.app.correlation_id()?.as_str()).map(Some)
             }
             None | Some(Value::Null) => Ok(None),
@@ -234,7 +234,7 @@ impl ServerHandler for McpServer {
                 }
             }
         }
-        if let Some(tool) = self.local.iter().find(|tool| tool.name == name) {
+        if let Some(tool) = self.local.iter().find(|tool| tool.name() == name) {
             return Ok(tool.run(arguments, caller.correlation_id).await.into());
         }
         let Some(binding) = self.bindings.iter().find(|binding| binding.tool == name) else {
@@ -276,7 +276,7 @@ impl ServerHandler for McpServer {
         let default_venture = caller.actor.only_venture().unwrap_or(&self.app.settings().default_venture);
         let reply = match find_resource(&request.uri, default_venture) {
             Ok((binding, mut params)) => {
-                if binding.operation.name() == ReadContext::NAME {
+                if binding.operation.name == ReadContext::NAME {
                     self.defaults.fill(&[Filled::Repo], &mut params, None, default_venture).await;
                 }
                 self.call(caller, binding.operation, params).await

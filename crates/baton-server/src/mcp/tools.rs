@@ -1,5 +1,6 @@
 //! The table of MCP tools, one line each.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use baton_app::checkpoint::{
@@ -19,7 +20,8 @@ use baton_app::session::{
 };
 use baton_app::task::ListTasks;
 use baton_app::turn::{ListTurns, ShowTurn};
-use baton_app::{AnyOperation, Effect, operation};
+use baton_app::{AnyOperation, operation};
+use baton_core::OperationDescription;
 use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
 
@@ -33,7 +35,7 @@ pub struct ToolBinding {
     /// Name of the tool.
     pub tool: &'static str,
     /// The operation.
-    pub operation: &'static dyn AnyOperation,
+    pub operation: &'static AnyOperation,
     /// Area of the tool, for `--tools`.
     pub area: Area,
     /// Whether the tool is part of the default set.
@@ -117,7 +119,7 @@ pub fn tools() -> Vec<ToolBinding> {
 pub(super) const IDEMPOTENCY_KEY: &str = "idempotency_key";
 
 impl ToolBinding {
-    const fn new(area: Area, tool: &'static str, operation: &'static dyn AnyOperation) -> Self {
+    const fn new(area: Area, tool: &'static str, operation: &'static AnyOperation) -> Self {
         Self { tool, operation, area, in_default_set: false, rare_params: &[], text: None, filled: &[] }
     }
 
@@ -143,12 +145,13 @@ impl ToolBinding {
 
     /// Describes the tool to a client.
     pub(super) fn describe(&self, locality: Locality) -> Tool {
-        let reads = self.operation.effect() == Effect::Read;
         let mut input = short_input(self.operation.params_schema());
         for (name, default) in self.filled.iter().flat_map(|filled| filled.optional_params(locality)) {
             make_optional(&mut input, name, default);
         }
-        if !reads && let Some(Value::Object(properties)) = input.get_mut("properties") {
+        if self.operation.effect.is_write()
+            && let Some(Value::Object(properties)) = input.get_mut("properties")
+        {
             properties.insert(
                 IDEMPOTENCY_KEY.into(),
                 json!({
@@ -157,16 +160,26 @@ impl ToolBinding {
                 }),
             );
         }
-        let mut annotations = ToolAnnotations::default();
-        annotations.read_only_hint = Some(reads);
-        annotations.destructive_hint = Some(self.operation.effect().is_destructive());
-        annotations.idempotent_hint = Some(self.operation.effect().is_idempotent());
-        annotations.open_world_hint = Some(false);
-        let mut tool = Tool::new(self.tool, self.operation.summary(), Arc::new(input));
-        tool.output_schema = Some(Arc::new(object(self.operation.output_schema())));
-        tool.annotations = Some(annotations);
-        tool
+        describe_tool(self.tool, self.operation, input, self.operation.output_schema())
     }
+}
+
+/// Describes the tool of an operation to a client.
+pub(super) fn describe_tool(
+    name: impl Into<Cow<'static, str>>,
+    operation: &OperationDescription,
+    input: Map<String, Value>,
+    output: Value,
+) -> Tool {
+    let mut annotations = ToolAnnotations::default();
+    annotations.read_only_hint = Some(!operation.effect.is_write());
+    annotations.destructive_hint = Some(operation.effect.is_destructive());
+    annotations.idempotent_hint = Some(operation.effect.is_idempotent());
+    annotations.open_world_hint = Some(false);
+    let mut tool = Tool::new(name, operation.summary, Arc::new(input));
+    tool.output_schema = Some(Arc::new(object(output)));
+    tool.annotations = Some(annotations);
+    tool
 }
 
 /// Removes a parameter from the required ones and states its default.

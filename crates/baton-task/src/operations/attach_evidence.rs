@@ -56,7 +56,6 @@ impl TaskOperation for AttachEvidence {
     const SUMMARY: &'static str = "Attach a file or some of its lines to a task with a SHA-256 hash. Cite \
         the returned id instead of pasting the text.";
     const EFFECT: Effect = Effect::Write;
-    const IDEMPOTENT: bool = true;
     type Params = AttachEvidenceParams;
     type Output = AttachEvidenceOutput;
 

@@ -49,8 +49,7 @@ impl TaskOperation for CompleteTask {
     const NAME: &'static str = "task.complete";
     const SUMMARY: &'static str =
         "Complete a task whose roles are all done. Its context is archived for 30 days.";
-    const EFFECT: Effect = Effect::Write;
-    const IDEMPOTENT: bool = false;
+    const EFFECT: Effect = Effect::Create;
     type Params = CompleteTaskParams;
     type Output = CompleteTaskOutput;
 

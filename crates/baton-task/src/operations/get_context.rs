@@ -111,7 +111,6 @@ impl TaskOperation for GetContext {
     const SUMMARY: &'static str = "Read a task's frozen description, standards, QA plan and the status of \
         each role, or only the context of one role. Call it before you work in a role.";
     const EFFECT: Effect = Effect::Read;
-    const IDEMPOTENT: bool = true;
     type Params = GetContextParams;
     type Output = GetContextOutput;
 

@@ -72,7 +72,6 @@ impl TaskOperation for GetDiff {
     const SUMMARY: &'static str = "Return the path or the text of a role's diff, from the base or from the \
         previous snapshot, or of a drift.";
     const EFFECT: Effect = Effect::Read;
-    const IDEMPOTENT: bool = true;
     type Params = GetDiffParams;
     type Output = GetDiffOutput;
 

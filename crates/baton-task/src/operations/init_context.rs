@@ -64,8 +64,7 @@ impl TaskOperation for InitContext {
     const NAME: &'static str = "task.init_context";
     const SUMMARY: &'static str = "Create the context of a task: freeze its description, standards, QA \
         commands and scope. Call it once, before the first role starts.";
-    const EFFECT: Effect = Effect::Write;
-    const IDEMPOTENT: bool = false;
+    const EFFECT: Effect = Effect::Create;
     type Params = InitContextParams;
     type Output = InitContextOutput;
 

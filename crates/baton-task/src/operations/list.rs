@@ -70,7 +70,6 @@ impl TaskOperation for ListTasks {
     const NAME: &'static str = "task.list";
     const SUMMARY: &'static str = "List the tasks of this checkout with the status of each role.";
     const EFFECT: Effect = Effect::Read;
-    const IDEMPOTENT: bool = true;
     type Params = ListTasksParams;
     type Output = ListTasksOutput;
 

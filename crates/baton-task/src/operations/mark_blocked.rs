@@ -55,7 +55,6 @@ impl TaskOperation for MarkBlocked {
     const SUMMARY: &'static str =
         "Record a blocking finding. The role stops until an earlier role resolves it.";
     const EFFECT: Effect = Effect::Write;
-    const IDEMPOTENT: bool = true;
     type Params = MarkBlockedParams;
     type Output = MarkBlockedOutput;
 

@@ -55,7 +55,6 @@ impl TaskOperation for WriteNote {
     const SUMMARY: &'static str =
         "Write a handover note for the next role, or a review note that does not block the work.";
     const EFFECT: Effect = Effect::Write;
-    const IDEMPOTENT: bool = true;
     type Params = WriteNoteParams;
     type Output = WriteNoteOutput;
 

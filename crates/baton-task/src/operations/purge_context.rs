@@ -39,8 +39,7 @@ impl TaskOperation for PurgeContext {
     const NAME: &'static str = "task.purge_context";
     const SUMMARY: &'static str = "Delete a task's context, diffs and logs without archiving them. Succeeds \
         if there is nothing to delete.";
-    const EFFECT: Effect = Effect::Write;
-    const IDEMPOTENT: bool = true;
+    const EFFECT: Effect = Effect::Purge;
     type Params = PurgeContextParams;
     type Output = PurgeContextOutput;
 

@@ -60,7 +60,6 @@ impl TaskOperation for RebuildContext {
     const SUMMARY: &'static str = "Rebuild the frozen part of a context after the task file, standards or \
         configuration changed. The status of the roles is kept.";
     const EFFECT: Effect = Effect::Write;
-    const IDEMPOTENT: bool = true;
     type Params = RebuildContextParams;
     type Output = RebuildContextOutput;
 

@@ -78,8 +78,7 @@ impl TaskOperation for RecordQa {
     const NAME: &'static str = "task.record_qa";
     const SUMMARY: &'static str = "Record the log of tests, linters and type checkers: counts, failures and \
         changes since the baseline. Prefer task_run_qa, which also records exit codes.";
-    const EFFECT: Effect = Effect::Write;
-    const IDEMPOTENT: bool = false;
+    const EFFECT: Effect = Effect::Create;
     type Params = RecordQaParams;
     type Output = RecordQaOutput;
 

@@ -71,8 +71,7 @@ impl TaskOperation for ResolveDrift {
     const NAME: &'static str = "task.resolve_drift";
     const SUMMARY: &'static str = "Resolve a drift: keep the changes made outside the roles, or restore \
         files to the last snapshot. Requires a note with the reason.";
-    const EFFECT: Effect = Effect::Write;
-    const IDEMPOTENT: bool = false;
+    const EFFECT: Effect = Effect::Create;
     type Params = ResolveDriftParams;
     type Output = ResolveDriftOutput;
 

@@ -45,8 +45,7 @@ impl TaskOperation for RunQa {
     const NAME: &'static str = "task.run_qa";
     const SUMMARY: &'static str = "Run the QA commands of the task, or the given command, and record exit \
         code, duration and log. The exit code decides whether the result is passed.";
-    const EFFECT: Effect = Effect::Write;
-    const IDEMPOTENT: bool = false;
+    const EFFECT: Effect = Effect::Create;
     type Params = RunQaParams;
     type Output = RecordQaOutput;
 

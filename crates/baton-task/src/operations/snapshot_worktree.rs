@@ -53,8 +53,7 @@ impl TaskOperation for SnapshotWorktree {
     const NAME: &'static str = "task.snapshot_worktree";
     const SUMMARY: &'static str = "Record a snapshot of the exact working tree at the end of a role's work, \
         with the diffs from the base and from the previous snapshot.";
-    const EFFECT: Effect = Effect::Write;
-    const IDEMPOTENT: bool = false;
+    const EFFECT: Effect = Effect::Create;
     type Params = SnapshotWorktreeParams;
     type Output = SnapshotWorktreeOutput;
 

@@ -60,7 +60,6 @@ impl TaskOperation for SweepContexts {
     const SUMMARY: &'static str = "Archive inactive contexts whose task is deleted or no longer in progress, \
         and delete expired archives.";
     const EFFECT: Effect = Effect::Write;
-    const IDEMPOTENT: bool = true;
     type Params = SweepContextsParams;
     type Output = SweepContextsOutput;
 

@@ -73,7 +73,6 @@ impl TaskOperation for UpdateAgent {
     const SUMMARY: &'static str = "Acquire a task for a role (in_progress, verifies the working tree), \
         finish the role (done) or release the task (pending).";
     const EFFECT: Effect = Effect::Write;
-    const IDEMPOTENT: bool = true;
     type Params = UpdateAgentParams;
     type Output = UpdateAgentOutput;
 

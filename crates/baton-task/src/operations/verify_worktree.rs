@@ -58,7 +58,6 @@ impl TaskOperation for VerifyWorktree {
     const SUMMARY: &'static str = "Verify that the working tree exactly matches the last snapshot of a role. \
         Otherwise lists every difference and records a drift.";
     const EFFECT: Effect = Effect::Write;
-    const IDEMPOTENT: bool = true;
     type Params = VerifyWorktreeParams;
     type Output = VerifyWorktreeOutput;
 

@@ -168,7 +168,7 @@ pub(crate) fn context_at(root: &Path, task: &str) -> TaskContext {
     context
 }
 
-pub(crate) fn find(name: &str) -> &'static dyn AnyTaskOperation {
+pub(crate) fn find(name: &str) -> &'static AnyTaskOperation {
     let wire = format!("task.{name}");
-    catalog().into_iter().find(|operation| operation.name() == wire).unwrap_or_else(|| panic!("no {wire}"))
+    catalog().into_iter().find(|operation| operation.name == wire).unwrap_or_else(|| panic!("no {wire}"))
 }

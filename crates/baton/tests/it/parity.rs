@@ -349,8 +349,8 @@ const OTHER_VERBS: [(&str, &[&str]); 12] = [
 /// Every operation with an HTTP route also has a tool and a verb. Tokens and maintenance are available only locally.
 #[test]
 fn every_operation_has_a_route_a_tool_and_a_verb() {
-    let over_http: BTreeSet<&str> = routes().iter().map(|route| route.operation.name()).collect();
-    let over_mcp: BTreeSet<&str> = tools().iter().map(|tool| tool.operation.name()).collect();
+    let over_http: BTreeSet<&str> = routes().iter().map(|route| route.operation.name).collect();
+    let over_mcp: BTreeSet<&str> = tools().iter().map(|tool| tool.operation.name).collect();
     let no_tool = BTreeSet::from(NO_TOOL);
     assert_eq!(over_http.difference(&no_tool).copied().collect::<BTreeSet<_>>(), over_mcp);
     assert!(no_tool.is_subset(&over_http));

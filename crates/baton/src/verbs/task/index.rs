@@ -6,7 +6,7 @@ use std::path::Path;
 use baton_app::task::{ListTasks, ListTasksOutput, RecordTask};
 use baton_core::task::{TaskId, TaskRecord, TaskStatus};
 use baton_core::{ErrorCode, Fault, counted};
-use baton_task::{AnyTaskOperation, Effect, OUTPUT_FOLDER, TaskEnvironment, task_state};
+use baton_task::{AnyTaskOperation, OUTPUT_FOLDER, TaskEnvironment, task_state};
 use serde_json::{Value, json};
 
 use super::args::ListArgs;
@@ -21,7 +21,7 @@ use crate::terminal::{Column, list_items, when};
 pub(super) fn record(
     config: &Config,
     environment: &TaskEnvironment,
-    operation: &dyn AnyTaskOperation,
+    operation: &AnyTaskOperation,
     params: &Value,
     result: &Result<Value, Fault>,
 ) -> Result<(), Failure> {
@@ -36,7 +36,7 @@ pub(super) fn record(
             "checkout": environment.root().to_string_lossy() });
         let state = task_state(environment, &id)?;
         // An archive left after a purge is older than the indexed state, so the entry is deleted first.
-        if state.is_none() || operation.name() == "task.purge_context" {
+        if state.is_none() || operation.name == "task.purge_context" {
             backend.call::<RecordTask>(&params, None)?;
         }
         if let Some(state) = state {
@@ -53,10 +53,10 @@ pub(super) fn record(
 }
 
 /// Returns the tasks that an operation changed: none for a read or a failure, except that a detected drift is recorded.
-fn changed(operation: &dyn AnyTaskOperation, params: &Value, result: &Result<Value, Fault>) -> Vec<TaskId> {
+fn changed(operation: &AnyTaskOperation, params: &Value, result: &Result<Value, Fault>) -> Vec<TaskId> {
     let one = || serde_json::from_value(params["task_id"].clone()).ok().into_iter().collect();
-    match (operation.name(), result) {
-        _ if operation.effect() == Effect::Read => Vec::new(),
+    match (operation.name, result) {
+        _ if !operation.effect.is_write() => Vec::new(),
         (_, Err(fault)) => {
             let recorded = fault.details.as_ref().is_some_and(|details| details["recorded"] == true);
             if fault.code == ErrorCode::DriftDetected && recorded { one() } else { Vec::new() }

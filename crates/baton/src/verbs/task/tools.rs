@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use baton_core::Fault;
-use baton_server::{LocalHints, LocalTool};
-use baton_task::{AnyTaskOperation, Effect, catalog};
+use baton_server::LocalTool;
+use baton_task::{AnyTaskOperation, catalog};
 use serde_json::{Map, Value};
 
 use super::checkout::{actor, task_environment};
@@ -30,23 +30,10 @@ pub(crate) fn local_tools(config: &Config) -> Vec<LocalTool> {
     })
 }
 
-fn tool(
-    operation: &'static dyn AnyTaskOperation,
-    root: &Path,
-    actor: &str,
-    config: &Arc<Config>,
-) -> LocalTool {
-    let name = operation.name().replace('.', "_");
+fn tool(operation: &'static AnyTaskOperation, root: &Path, actor: &str, config: &Arc<Config>) -> LocalTool {
     let (root, actor, config) = (root.to_owned(), actor.to_owned(), Arc::clone(config));
     LocalTool {
-        hints: LocalHints {
-            reads: operation.effect() == Effect::Read,
-            destructive: name == "task_purge_context",
-            idempotent: operation.idempotent(),
-        },
-        name,
-        description: operation.summary(),
-        input_schema: operation.params_schema(),
+        operation: **operation,
         output_schema: fitting(operation.output_schema()),
         // Each call opens the checkout again, because HEAD moves while the server runs.
         call: Arc::new(move |arguments| {
@@ -118,10 +105,10 @@ mod tests {
             .into_iter()
             .filter(|operation| {
                 let (whole, described) = (operation.output_schema(), fitting(operation.output_schema()));
-                assert!(described.to_string().len() <= MAX_SCHEMA_BYTES, "{}", operation.name());
+                assert!(described.to_string().len() <= MAX_SCHEMA_BYTES, "{}", operation.name);
                 whole != described
             })
-            .map(AnyTaskOperation::name)
+            .map(|operation| operation.name)
             .collect();
         assert_eq!(truncated, ["task.get_context", "task.update_agent", "task.mark_blocked"]);
     }
