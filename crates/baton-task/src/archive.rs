@@ -9,8 +9,9 @@ use baton_core::task::TaskId;
 use baton_core::{Fault, Timestamp};
 
 use crate::durable::{failed, make_folder, sync_folder};
-use crate::environment::{OBJECTS_FOLDER, TaskEnvironment};
+use crate::environment::{CONTEXT_FILE, OBJECTS_FOLDER, TaskEnvironment};
 use crate::folder::read_context;
+use crate::rules::TaskContext;
 
 /// Folder of completed tasks.
 pub(crate) const ARCHIVE: &str = ".archive";
@@ -29,6 +30,15 @@ pub(crate) struct Archived {
     pub(crate) archived_at: Timestamp,
     /// Folder in the archive.
     pub(crate) folder: PathBuf,
+}
+
+impl Archived {
+    /// Reads the context of the task.
+    pub(crate) fn context(&self) -> Result<TaskContext, Fault> {
+        let path = self.folder.join(CONTEXT_FILE);
+        let bytes = fs::read(&path).map_err(|error| failed("read", &path, error))?;
+        TaskContext::from_document(&bytes, &path.to_string_lossy())
+    }
 }
 
 /// Moves the folder of a task to the archive with one atomic rename.

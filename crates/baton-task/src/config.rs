@@ -22,10 +22,12 @@ struct ProjectFile {
 /// `[task]` of a project file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct TaskTable {
-    pipeline: Option<Vec<Role>>,
+pub(crate) struct TaskTable {
+    /// Roles of tasks that do not name their own.
+    pub(crate) pipeline: Option<Vec<Role>>,
+    /// Rules that select the cited sections of a task.
     #[serde(default)]
-    citations: Vec<CitationRule>,
+    pub(crate) citations: Vec<CitationRule>,
     #[serde(default)]
     qa: QaTable,
     #[serde(default)]
@@ -60,16 +62,12 @@ impl Patterns {
 /// Task configuration of a repository.
 #[derive(Debug, Default)]
 pub(crate) struct TaskConfig {
-    /// Roles of tasks that do not name their own.
-    pub(crate) pipeline: Option<Vec<Role>>,
-    /// Rules that select the cited sections of a task.
-    pub(crate) citations: Vec<CitationRule>,
+    /// `[task]` of the project file.
+    pub(crate) table: TaskTable,
     /// Patterns of the scope macros.
     pub(crate) macros: ScopeMacros,
     /// Files that the configuration was read from.
     pub(crate) sources: Vec<Source>,
-    commands: Vec<String>,
-    by_area: BTreeMap<Area, Vec<String>>,
 }
 
 impl TaskConfig {
@@ -97,32 +95,25 @@ impl TaskConfig {
                 let line = before.matches('\n').count() + 1;
                 unreadable(&format!("{PROJECT_FILE}:{line}"), error.message())
             })?;
-            if let Some(table) = file.task {
-                config.apply(table)?;
+            if let Some(mut table) = file.task {
+                if let Some(pipeline) = &table.pipeline {
+                    check_pipeline(pipeline)
+                        .map_err(|problem| unreadable(PROJECT_FILE, &format!("task.pipeline {problem}")))?;
+                }
+                let macros = std::mem::take(&mut table.scope_globs).into_iter();
+                config.macros.extend(macros.map(|(name, list)| (bare(&name), list.into_list())));
+                config.table = table;
                 config.sources.push(source(PROJECT_FILE, "configuration", &text));
             }
         }
         Ok(config)
     }
 
-    fn apply(&mut self, table: TaskTable) -> Result<(), Fault> {
-        if let Some(pipeline) = &table.pipeline {
-            check_pipeline(pipeline)
-                .map_err(|problem| unreadable(PROJECT_FILE, &format!("task.pipeline {problem}")))?;
-        }
-        self.pipeline = table.pipeline;
-        self.citations = table.citations;
-        self.commands = table.qa.commands;
-        self.by_area = table.qa.area;
-        self.macros.extend(table.scope_globs.into_iter().map(|(name, list)| (bare(&name), list.into_list())));
-        Ok(())
-    }
-
     /// Returns the QA commands of an area and of the repository.
     pub(crate) fn qa(&self, area: &Area) -> QaDefaults {
         QaDefaults {
-            area: self.by_area.get(area).cloned().unwrap_or_default(),
-            repository: self.commands.clone(),
+            area: self.table.qa.area.get(area).cloned().unwrap_or_default(),
+            repository: self.table.qa.commands.clone(),
         }
     }
 }
@@ -168,7 +159,7 @@ mod tests {
         assert_eq!(config.sources.len(), 2);
         let qa = config.qa(&"backend".parse().unwrap());
         assert_eq!((qa.area, qa.repository), (vec!["cargo test".into()], vec!["make".into()]));
-        assert_eq!(config.pipeline.unwrap().len(), 2);
+        assert_eq!(config.table.pipeline.unwrap().len(), 2);
     }
 
     #[test]
@@ -183,14 +174,14 @@ mod tests {
         let text = include_str!("../../../docs/task-context.md");
         let example = text.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
         let config = read(Some(example), None).unwrap();
-        let sections: usize = config.citations.iter().map(|rule| rule.sections.len()).sum();
-        assert_eq!((config.citations.len(), sections), (15, 26));
+        let sections: usize = config.table.citations.iter().map(|rule| rule.sections.len()).sum();
+        assert_eq!((config.table.citations.len(), sections), (15, 26));
     }
 
     #[test]
     fn missing_files_are_accepted_and_invalid_files_are_rejected() {
         let empty = read(None, None).unwrap();
-        assert!(empty.sources.is_empty() && empty.pipeline.is_none());
+        assert!(empty.sources.is_empty() && empty.table.pipeline.is_none());
         assert!(read(Some("[session]\n"), None).unwrap().sources.is_empty());
         for (toml, globs) in [
             (Some("[task]\nnonsense = 1\n"), None),

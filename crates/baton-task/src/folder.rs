@@ -18,9 +18,9 @@ use crate::content_scan::ContentScan;
 use crate::durable::{Batch, failed, make_folder, remove_temporaries, require_folder, sync_folder};
 use crate::environment::{CONTEXT_FILE, OUTPUT_FOLDER, TaskEnvironment};
 use crate::lock::StoreLock;
+use crate::operation::TaskOperation;
 use crate::rules::{
-    Artifact, Encoding, GitBase, MANIFEST_FILE, Manifest, Revision, Source, TaskContext, derive,
-    export_edges, export_file,
+    Artifact, Encoding, MANIFEST_FILE, Manifest, RoleState, TaskContext, derive, export_edges, export_file,
 };
 use crate::secrets::{AuditStamp, SecretScan};
 use crate::state::SavedState;
@@ -135,33 +135,11 @@ pub(crate) struct Draft<'a> {
     pub(crate) actor: String,
     /// Warnings for the caller.
     pub(crate) warnings: Vec<String>,
-    verb: &'static str,
+    verb: String,
     files: Vec<(String, Vec<u8>)>,
     scan: SecretScan,
     force_secrets: bool,
-    /// Parts of the context that the exports on disk were derived from; `None` for a new task.
-    derived_from: Option<DerivedFrom>,
     task_lock: StoreLock,
-}
-
-/// The parts of a context that exports and manifest are derived from.
-#[derive(Debug, PartialEq, Eq)]
-struct DerivedFrom {
-    revision: Revision,
-    git: GitBase,
-    pipeline: Vec<Role>,
-    sources: Vec<Source>,
-}
-
-impl DerivedFrom {
-    fn of(context: &TaskContext) -> Self {
-        Self {
-            revision: context.immutable_revision.clone(),
-            git: context.git.clone(),
-            pipeline: context.pipeline.clone(),
-            sources: context.sources.clone(),
-        }
-    }
 }
 
 /// Both locks, held after the context was saved.
@@ -174,11 +152,24 @@ pub(crate) struct SavedLocks {
 /// Options of a change.
 pub(crate) struct WriteOptions<'a> {
     /// Verb to record in the audit.
-    pub(crate) verb: &'static str,
+    verb: String,
     /// Actor to record; the default actor if `None`.
-    pub(crate) actor: Option<&'a str>,
+    actor: Option<&'a str>,
     /// If true, findings of the secret scan are accepted and recorded.
-    pub(crate) force_secrets: bool,
+    force_secrets: bool,
+}
+
+impl<'a> WriteOptions<'a> {
+    /// Options of a change by an operation. Findings of the secret scan are rejected.
+    pub(crate) fn of<O: TaskOperation>(actor: &'a Option<String>) -> Self {
+        let verb = O::NAME.trim_start_matches("task.").replace('_', "-");
+        Self { verb, actor: actor.as_deref(), force_secrets: false }
+    }
+
+    /// Sets whether findings of the secret scan are accepted and recorded.
+    pub(crate) fn accepting_secrets(self, force_secrets: bool) -> Self {
+        Self { force_secrets, ..self }
+    }
 }
 
 impl<'a> Draft<'a> {
@@ -188,7 +179,7 @@ impl<'a> Draft<'a> {
         id: &TaskId,
         options: &WriteOptions<'_>,
     ) -> Result<Self, Fault> {
-        let actor = environment.actor(options.actor)?;
+        environment.actor(options.actor)?;
         // A task without a context gets no lock file.
         let folder = environment.folder(id);
         match fs::symlink_metadata(&folder) {
@@ -199,50 +190,43 @@ impl<'a> Draft<'a> {
         environment.tree().prepare();
         let context = require_context(environment, id)?;
         require_folder(&folder)?;
-        let derived_from = Some(DerivedFrom::of(&context));
-        Ok(Self { derived_from, ..Self::of(environment, folder, context, task_lock, actor, options) })
+        Self::begin(environment, context, task_lock, options)
     }
 
-    /// Creates a new task, whose lock the caller holds.
+    /// Starts to change a task whose lock the caller holds.
     pub(crate) fn begin(
         environment: &'a TaskEnvironment,
-        context: TaskContext,
+        mut context: TaskContext,
         task_lock: StoreLock,
         options: &WriteOptions<'_>,
     ) -> Result<Self, Fault> {
-        let actor = environment.actor(options.actor)?;
         let folder = environment.folder(&context.task_id);
-        Ok(Self::of(environment, folder, context, task_lock, actor, options))
-    }
-
-    fn of(
-        environment: &'a TaskEnvironment,
-        folder: PathBuf,
-        mut context: TaskContext,
-        task_lock: StoreLock,
-        actor: String,
-        options: &WriteOptions<'_>,
-    ) -> Self {
         // A call that failed can have left files with higher numbers than the context has.
         context.artifact_count = context.artifact_count.max(last_number(&folder));
-        Self {
+        Ok(Self {
             environment,
             folder,
             context,
             now: environment.now(),
-            actor,
+            actor: environment.actor(options.actor)?,
             warnings: Vec::new(),
-            verb: options.verb,
+            verb: options.verb.clone(),
             files: Vec::new(),
             scan: SecretScan::default(),
             force_secrets: options.force_secrets,
-            derived_from: None,
             task_lock,
-        }
+        })
     }
 
     pub(crate) const fn environment(&self) -> &'a TaskEnvironment {
         self.environment
+    }
+
+    /// Returns the state of a role that this verb works on, and records the actor in it.
+    pub(crate) fn role(&mut self, role: &Role) -> Result<&mut RoleState, Fault> {
+        let state = self.context.role_mut(role)?;
+        state.actor = Some(self.actor.clone());
+        Ok(state)
     }
 
     /// Adds a warning if the role holds the task and the tree has changes that are in no snapshot.
@@ -335,21 +319,19 @@ impl<'a> Draft<'a> {
 
     /// Saves and returns both locks.
     pub(crate) fn save_and_hold(mut self) -> Result<(TaskContext, Vec<String>, SavedLocks), Fault> {
-        let stamp = AuditStamp { verb: self.verb, actor: &self.actor, now: self.now };
+        let stamp = AuditStamp { verb: &self.verb, actor: &self.actor, now: self.now };
         let scan = std::mem::take(&mut self.scan);
         self.warnings.extend(scan.check(&mut self.context, self.force_secrets, &stamp)?);
         let head = self.environment.tree().head()?.commit;
-        self.context.stamp(self.verb, self.now, &self.actor, head);
+        self.context.stamp(&self.verb, self.now, &self.actor, head);
         let document = self.context.to_document()?;
         let store = lock_store(self.environment)?;
         remove_temporaries(&self.folder);
-        let same = self.derived_from.as_ref() == Some(&DerivedFrom::of(&self.context));
-        let derived = if same && exports_are_current(&self.folder, &self.context) {
+        let derived = if exports_are_current(&self.folder, &self.context) {
             Vec::new()
         } else {
             derive(&self.context)?
         };
-        let derived = if stale_files(&self.folder, &derived).is_empty() { Vec::new() } else { derived };
         make_folder(&self.folder)?;
         let mut batch = Batch::new(&self.folder);
         for (name, bytes) in &self.files {

@@ -38,11 +38,11 @@ pub(crate) fn gather(
     let read = task_file::read(root, id)?;
     read.task.check_in_progress(id, &read.path)?;
     let config = TaskConfig::read(root)?;
-    let wanted = wanted(&read.task, &config.citations, &read.path)?;
+    let wanted = wanted(&read.task, &config.table.citations, &read.path)?;
     let standards = texts(root, wanted.iter().map(|wanted| wanted.file.as_str()))?;
     let (citations, missing) = cite(&wanted, &standards);
     let mut scope =
-        scope_patterns(read.task.scope_in(), &config.macros).map_err(|fault| fault.in_file(&read.path))?;
+        scope_patterns(&read.task.scope_in, &config.macros).map_err(|fault| fault.in_file(&read.path))?;
     let files = if scope.patterns.iter().any(|pattern| crate::rules::Glob::is_pattern(pattern)) {
         environment.tree().files()?
     } else {
@@ -86,7 +86,7 @@ pub(crate) fn gather(
     sources.push(Source { path: read.path.clone(), kind: "task".into(), sha256: read.sha256 });
     sources.sort();
     let pipeline =
-        read.task.pipeline.clone().or_else(|| config.pipeline.clone()).unwrap_or_else(default_pipeline);
+        read.task.pipeline.clone().or_else(|| config.table.pipeline.clone()).unwrap_or_else(default_pipeline);
     Ok(Gathered { captured, read, pipeline, sources })
 }
 

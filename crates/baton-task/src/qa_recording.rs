@@ -2,14 +2,14 @@
 
 use baton_core::task::{Role, TaskId};
 use baton_core::{ErrorCode, Fault};
-use baton_qa::{QaRun, QaStatus, compare_runs};
+use baton_qa::{QaStatus, compare_runs};
 
 use crate::artifact::Compress;
 use crate::environment::TaskEnvironment;
 use crate::folder::{Draft, WriteOptions};
 use crate::gather::task_file_is_unchanged;
 use crate::operations::RecordQaOutput;
-use crate::rules::{Artifact, QaCommand, QaResults, TaskContext, canonical_line};
+use crate::rules::{Artifact, Immutable, QaResults, TaskContext, canonical_line, unwritable};
 use crate::starting_state::starting_state;
 use crate::worktree::list;
 
@@ -22,18 +22,6 @@ pub(crate) struct QaRecording<'a> {
     pub(crate) baseline: bool,
 }
 
-/// Result of the QA commands.
-#[derive(Debug)]
-pub(crate) struct QaFindings {
-    pub(crate) status: QaStatus,
-    /// Reason for the status `unknown`.
-    pub(crate) reason: Option<String>,
-    pub(crate) exit_code: Option<i32>,
-    pub(crate) log: Option<Artifact>,
-    pub(crate) runs: Vec<QaRun>,
-    pub(crate) commands: Vec<QaCommand>,
-}
-
 impl QaRecording<'_> {
     /// Opens the task and acquires it for the role, unless the result is the baseline.
     pub(crate) fn open<'a>(
@@ -44,8 +32,7 @@ impl QaRecording<'_> {
         let mut draft = Draft::open(environment, self.task_id, options)?;
         self.check(environment, &draft.context)?;
         if !self.baseline {
-            let now = draft.now;
-            draft.context.hold(self.role, now)?;
+            draft.context.hold(self.role, draft.now)?;
         }
         Ok(draft)
     }
@@ -114,17 +101,12 @@ impl QaRecording<'_> {
     }
 
     /// Records the result for the role or as the baseline, and saves the context.
-    pub(crate) fn store(&self, mut draft: Draft<'_>, found: QaFindings) -> Result<RecordQaOutput, Fault> {
+    pub(crate) fn store(&self, mut draft: Draft<'_>, found: QaResults) -> Result<RecordQaOutput, Fault> {
         let results = QaResults {
-            status: found.status,
             recorded_at: Some(draft.now),
             recorded_by: Some(self.role.clone()),
-            log: found.log,
-            runs: found.runs,
-            exit_code: found.exit_code,
-            commands: found.commands,
-            reason: found.reason,
             actor: Some(draft.actor.clone()),
+            ..found
         };
         let baseline = draft.context.immutable.validation_baseline.initial_results.clone();
         let has_baseline = !self.baseline && baseline.status != QaStatus::Pending;
@@ -134,11 +116,9 @@ impl QaRecording<'_> {
             next.validation_baseline.initial_results = results.clone();
             replace_immutable(&mut draft, next, "record_qa")?;
         } else {
-            let actor = draft.actor.clone();
-            let state = draft.context.role_mut(self.role)?;
+            let state = draft.role(self.role)?;
             state.qa_log_path = Some(qa_log_path.clone());
             state.qa_results = Some(results.clone());
-            state.actor = Some(actor);
         }
         let compared = has_baseline.then(|| compare_runs(&baseline.runs, &results.runs));
         if let Some(missing) =
@@ -178,20 +158,14 @@ fn not_the_baseline(why: &str) -> Fault {
 }
 
 /// Replaces the frozen part with a new revision and stores the previous one as an artifact.
-pub(crate) fn replace_immutable(
-    draft: &mut Draft<'_>,
-    next: crate::rules::Immutable,
-    reason: &str,
-) -> Result<(), Fault> {
+pub(crate) fn replace_immutable(draft: &mut Draft<'_>, next: Immutable, reason: &str) -> Result<(), Fault> {
     let number = draft.context.immutable_revision.number;
-    let value = serde_json::to_value(&draft.context.immutable)
-        .map_err(|error| Fault::new(ErrorCode::Internal, "cannot write the context").caused_by(error))?;
+    let value = serde_json::to_value(&draft.context.immutable).map_err(unwritable)?;
     let past = draft.keep(
         &format!("immutable-r{number}"),
         "json",
         canonical_line(&value)?.as_bytes(),
         Compress::Always,
     )?;
-    let (now, actor) = (draft.now, draft.actor.clone());
-    draft.context.revise(next, past, reason, now, &actor)
+    draft.context.revise(next, past, reason, draft.now, &draft.actor)
 }

@@ -34,9 +34,7 @@ impl Found {
         let (path, location) = (without_secrets(path), without_secrets(&location));
         Self { accepted: AcceptedSecret { rule: rule.into(), path, fingerprint }, location }
     }
-}
 
-impl Found {
     /// Formats rule and location, for example `aws-access-key at src/a.rs:3`.
     fn describe(&self) -> String {
         let at = if self.location.starts_with("in the name ") { "" } else { "at " };

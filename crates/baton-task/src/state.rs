@@ -91,15 +91,12 @@ pub fn task_state(environment: &TaskEnvironment, id: &TaskId) -> Result<Option<T
     let Some(last) = archived(environment).into_iter().rev().find(|archived| archived.task_id == *id) else {
         return Ok(None);
     };
-    let path = last.folder.join(CONTEXT_FILE);
-    let read = std::fs::read(&path).map_err(|error| crate::durable::failed("read", &path, error))?;
-    let context = TaskContext::from_document(&read, &path.to_string_lossy())?;
     let completed = TaskState {
         status: TaskStatus::Completed,
         holder: None,
         open_drifts: 0,
         updated_at: last.archived_at,
-        ..TaskState::of(&context)
+        ..TaskState::of(&last.context()?)
     };
     Ok(Some(completed))
 }

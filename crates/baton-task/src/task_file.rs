@@ -74,7 +74,6 @@ pub(crate) fn read(root: &Path, id: &TaskId) -> Result<ReadTask, Fault> {
     let path = file.path;
     let text = yaml::decode("task file", &path, file.bytes)?;
     let (task, warnings) = parse(&path, &text, id)?;
-    task.check(&path)?;
     let mut warnings: Vec<String> =
         warnings.into_iter().map(|warning| format!("{path}: {warning}")).collect();
     if let Some(own) = task.id.as_ref().filter(|own| *own != id) {
@@ -174,7 +173,7 @@ mod tests {
         let text = "title: T\nvalidation:\n  setup: [echo setup]\n  checks: [echo checks]\nacceptance_criteria:\n  \
                     must: [y, no]\n  could:\n    - given: a\n      when: b\n      then: c\n";
         let task = read(root(&[("tasks/TASK-7.task.yaml", text)]).path(), &id()).unwrap().task;
-        assert_eq!(task.qa.commands, ["echo setup", "echo checks"]);
+        assert_eq!(task.qa_commands, ["echo setup", "echo checks"]);
         assert_eq!(task.acceptance_criteria, ["must: y", "must: no", "could: given: a; when: b; then: c"]);
     }
 

@@ -13,9 +13,9 @@ use crate::content_scan::ContentScan;
 use crate::environment::TaskEnvironment;
 use crate::folder::Draft;
 use crate::rules::{
-    Artifact, Difference, DifferenceKind, Found, LARGE_DIFF_BYTES, ScopeMatcher, SnapshotKind, SnapshotRef,
-    TakenOver, TaskContext, TreeChange, TreeDiff, TreePoint, TreeState, Verdict, WorktreeSnapshot, compare,
-    file_metadata, files_changed, normalize_diff, scope_hash,
+    Artifact, Difference, DifferenceKind, DriftEvent, LARGE_DIFF_BYTES, ScopeMatcher, SnapshotKind,
+    SnapshotRef, TakenOver, TaskContext, TreeChange, TreeDiff, TreePoint, TreeState, Verdict,
+    WorktreeSnapshot, compare, file_metadata, files_changed, normalize_diff, scope_hash,
 };
 use crate::secrets::without_secrets;
 use crate::tree::{Inspector, Reading};
@@ -237,15 +237,6 @@ pub(crate) fn verify(
     environment: &TaskEnvironment,
     context: &TaskContext,
     role: &Role,
-) -> Result<Verified, Fault> {
-    verify_reading(environment, context, role, Reading::Changed)
-}
-
-/// Like [`verify`], with a choice of the files to read.
-pub(crate) fn verify_reading(
-    environment: &TaskEnvironment,
-    context: &TaskContext,
-    role: &Role,
     reading: Reading,
 ) -> Result<Verified, Fault> {
     context.role(role)?;
@@ -275,8 +266,19 @@ impl Verified {
         let expected = TreePoint { tree: self.snapshot.tree.clone(), head: self.snapshot.head.clone() };
         let diff =
             if draft.context.drift.is_known(&expected, &self.actual) { None } else { self.keep_diff(draft)? };
-        let (now, actor) = (draft.now, draft.actor.clone());
-        let is_new = draft.context.drift.record(self.found(expected, diff), now, &actor);
+        let differences = self.verdict.differences.clone();
+        let is_new = draft.context.drift.record(DriftEvent {
+            expected_agent: self.agent.clone(),
+            snapshot: self.snapshot.sequence,
+            expected,
+            actual: self.actual.clone(),
+            detected_at: draft.now,
+            detected_by: draft.actor.clone(),
+            difference_count: differences.len() as u64,
+            differences,
+            resolution: None,
+            diff,
+        });
         draft.context.count_drift();
         Ok(is_new)
     }
@@ -292,17 +294,6 @@ impl Verified {
             return Ok(None);
         };
         draft.keep("drift", "diff", &diff.patch, Compress::Always).map(Some)
-    }
-
-    fn found(&self, expected: TreePoint, diff: Option<Artifact>) -> Found {
-        Found {
-            expected,
-            diff,
-            actual: self.actual.clone(),
-            expected_agent: self.agent.clone(),
-            snapshot: self.snapshot.sequence,
-            differences: self.verdict.differences.clone(),
-        }
     }
 
     /// Creates the error that lists the differences.

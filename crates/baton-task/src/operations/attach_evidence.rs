@@ -65,11 +65,7 @@ impl TaskOperation for AttachEvidence {
     ) -> Result<AttachEvidenceOutput, Fault> {
         let file = read_inside(environment.root(), "path", &params.path)?;
         let excerpt = params.lines.as_deref().map(|lines| extract(&file.bytes, lines)).transpose()?;
-        let options = WriteOptions {
-            verb: "attach-evidence",
-            actor: params.actor.as_deref(),
-            force_secrets: params.force_secrets,
-        };
+        let options = WriteOptions::of::<Self>(&params.actor).accepting_secrets(params.force_secrets);
         let mut draft = Draft::open(environment, &params.task_id, &options)?;
         draft.context.require_no_drift()?;
         let (lines, bytes) = match &excerpt {
@@ -81,36 +77,33 @@ impl TaskOperation for AttachEvidence {
             format!("{}\n{}\n{}\n{sha256}", params.kind, file.path, lines.as_deref().unwrap_or("all"));
         let digits = Sha256Hash::of(identity.as_bytes()).to_string();
         let id = format!("ev_{}", digits.get(..12).unwrap_or(&digits));
-        if let Some(known) = draft.context.evidence.iter().find(|evidence| evidence.id == id) {
-            let (evidence, task_id) = (known.clone(), draft.context.task_id.clone());
-            let next = draft.context.next_command();
-            return Ok(AttachEvidenceOutput {
-                task_id,
-                evidence,
-                known: true,
-                next,
-                warnings: draft.warnings,
-            });
-        }
-        draft.scan().bytes(&file.path, bytes);
-        let kept = match &excerpt {
-            Some(excerpt) => Some(draft.keep(&id, "txt", excerpt.text.as_bytes(), Compress::WhenLarge)?),
-            None => None,
+        let known = draft.context.evidence.iter().find(|evidence| evidence.id == id).cloned();
+        let is_known = known.is_some();
+        let (evidence, (context, warnings)) = if let Some(known) = known {
+            (known, (draft.context, draft.warnings))
+        } else {
+            draft.scan().bytes(&file.path, bytes);
+            let kept = match &excerpt {
+                Some(excerpt) => {
+                    Some(draft.keep(&id, "txt", excerpt.text.as_bytes(), Compress::WhenLarge)?)
+                }
+                None => None,
+            };
+            let evidence = Evidence {
+                id,
+                kind: params.kind.clone(),
+                path: file.path,
+                lines,
+                sha256,
+                excerpt: kept,
+                attached_at: draft.now,
+                attached_by: draft.actor.clone(),
+            };
+            draft.context.evidence.push(evidence.clone());
+            (evidence, draft.save()?)
         };
-        let evidence = Evidence {
-            id,
-            kind: params.kind.clone(),
-            path: file.path,
-            lines,
-            sha256,
-            excerpt: kept,
-            attached_at: draft.now,
-            attached_by: draft.actor.clone(),
-        };
-        draft.context.evidence.push(evidence.clone());
-        let (context, warnings) = draft.save()?;
         let next = context.next_command();
-        Ok(AttachEvidenceOutput { task_id: context.task_id, evidence, known: false, next, warnings })
+        Ok(AttachEvidenceOutput { task_id: context.task_id, evidence, known: is_known, next, warnings })
     }
 }
 

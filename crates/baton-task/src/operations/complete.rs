@@ -10,6 +10,7 @@ use crate::environment::TaskEnvironment;
 use crate::folder::{Draft, WriteOptions};
 use crate::operation::{Effect, LIST, TaskOperation};
 use crate::rules::DifferenceKind;
+use crate::tree::Reading;
 use crate::worktree::verify;
 
 /// Completes a task whose roles are all done. Its files are archived for 30 days.
@@ -54,7 +55,7 @@ impl TaskOperation for CompleteTask {
     type Output = CompleteTaskOutput;
 
     fn run(environment: &TaskEnvironment, params: &CompleteTaskParams) -> Result<CompleteTaskOutput, Fault> {
-        let options = WriteOptions { verb: "complete", actor: params.actor.as_deref(), force_secrets: true };
+        let options = WriteOptions::of::<Self>(&params.actor).accepting_secrets(true);
         let mut draft = Draft::open(environment, &params.task_id, &options)?;
         if let Err(fault) = draft.context.require_complete() {
             if !params.force {
@@ -92,7 +93,7 @@ fn changed_since_last_snapshot(draft: &mut Draft<'_>) -> Result<Option<Fault>, F
         draft.warnings.push("there is no snapshot to compare the working tree with".into());
         return Ok(None);
     };
-    let verified = verify(draft.environment(), &draft.context, &last)?;
+    let verified = verify(draft.environment(), &draft.context, &last, Reading::Changed)?;
     let is_commit = |kind| matches!(kind, DifferenceKind::BaseCommitMoved | DifferenceKind::Committed);
     if verified.snapshot.tree == verified.actual.tree
         || verified.verdict.differences.iter().all(|difference| is_commit(difference.kind))

@@ -139,7 +139,7 @@ fn role_context(context: &TaskContext, role: &Role) -> Result<RoleContext, Fault
         role: role.clone(),
         export,
         state,
-        statuses: context.coordination.iter().map(|(role, state)| (role.clone(), state.status)).collect(),
+        statuses: context.statuses(),
         blocking_findings: findings
             .map(|(role, state)| (role.clone(), state.blocking_findings.clone()))
             .collect(),

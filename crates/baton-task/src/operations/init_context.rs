@@ -13,7 +13,7 @@ use crate::gather::{Gathered, gather};
 use crate::operation::{Effect, TaskOperation};
 use crate::rules::{
     Audit, CONTEXT_VERSION, DriftLog, GitBase, LargeText, Revision, RoleState, SummaryLine, TaskContext,
-    export_file,
+    export_file, unwritable,
 };
 use crate::starting_state::starting_state;
 
@@ -74,11 +74,22 @@ impl TaskOperation for InitContext {
         let actor = environment.actor(params.actor.as_deref())?;
         require_new(environment, id)?;
         let gathered = gather(environment, id, large_text)?;
-        let mut git = base(environment, params, &gathered)?;
+        let head = environment.tree().head()?;
+        let base_commit = match &params.base_commit {
+            Some(revision) => Some(environment.tree().resolve_commit(revision)?),
+            None => head.commit.clone(),
+        };
         let task_lock = lock_task(environment, id)?;
         require_new(environment, id)?;
         let state = starting_state(environment, gathered.sources.iter().map(|source| source.path.as_str()))?;
-        (git.dirty_at_init, git.state_at_init) = (state.dirty, Some(state.sha256));
+        let git = GitBase {
+            base_commit,
+            head: head.commit,
+            branch: head.branch,
+            task_file_sha: gathered.read.sha256,
+            dirty_at_init: state.dirty,
+            state_at_init: Some(state.sha256),
+        };
         let mut warnings = gathered.captured.warnings.clone();
         if git.dirty_at_init {
             warnings.push(
@@ -100,14 +111,9 @@ impl TaskOperation for InitContext {
             warnings
                 .push(format!("{OUTPUT_FOLDER}/{id} contains files of an earlier context; they are kept"));
         }
-        let options = WriteOptions {
-            verb: "init-context",
-            actor: params.actor.as_deref(),
-            force_secrets: params.force_secrets,
-        };
+        let options = WriteOptions::of::<Self>(&params.actor).accepting_secrets(params.force_secrets);
         let mut draft = Draft::begin(environment, context, task_lock, &options)?;
-        let frozen = serde_json::to_value(&draft.context.immutable)
-            .map_err(|error| Fault::new(ErrorCode::Internal, "cannot write the context").caused_by(error))?;
+        let frozen = serde_json::to_value(&draft.context.immutable).map_err(unwritable)?;
         draft.scan().value("immutable", &frozen);
         let named = json!({ "branch": draft.context.git.branch });
         draft.scan().value("git", &named);
@@ -136,26 +142,6 @@ fn require_new(environment: &TaskEnvironment, id: &TaskId) -> Result<(), Fault> 
     Err(Fault::new(ErrorCode::TaskExists, format!("{id} has a context already")).hint(format!(
         "read it with baton task get-context {id}; apply changed files with baton task rebuild-context {id}"
     )))
-}
-
-fn base(
-    environment: &TaskEnvironment,
-    params: &InitContextParams,
-    gathered: &Gathered,
-) -> Result<GitBase, Fault> {
-    let head = environment.tree().head()?;
-    let base_commit = match &params.base_commit {
-        Some(revision) => Some(environment.tree().resolve_commit(revision)?),
-        None => head.commit.clone(),
-    };
-    Ok(GitBase {
-        base_commit,
-        head: head.commit,
-        branch: head.branch,
-        task_file_sha: gathered.read.sha256,
-        dirty_at_init: false,
-        state_at_init: None,
-    })
 }
 
 fn new_context(

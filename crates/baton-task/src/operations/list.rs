@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::archive::{archived, live};
-use crate::environment::{CONTEXT_FILE, TaskEnvironment};
+use crate::environment::TaskEnvironment;
 use crate::folder::{derived_problems, read_context};
 use crate::operation::{Effect, TaskOperation};
 use crate::rules::{Priority, RoleStatus, TaskContext};
@@ -88,10 +88,7 @@ impl TaskOperation for ListTasks {
             .collect();
         if params.archived {
             tasks.extend(archived(environment).into_iter().map(|archived| {
-                let path = archived.folder.join(CONTEXT_FILE);
-                let read = std::fs::read(&path).map_err(|error| crate::durable::failed("read", &path, error));
-                let context =
-                    read.and_then(|bytes| TaskContext::from_document(&bytes, &path.to_string_lossy()));
+                let context = archived.context();
                 line(archived.task_id, context, Some(archived.archived_at))
             }));
         }
@@ -100,40 +97,28 @@ impl TaskOperation for ListTasks {
 }
 
 fn line(task_id: TaskId, context: Result<TaskContext, Fault>, archived_at: Option<Timestamp>) -> TaskLine {
-    let (context, problem) = match context {
+    let (context, problem) = match &context {
         Ok(context) => (Some(context), None),
-        Err(fault) => (None, Some(fault.message)),
+        Err(fault) => (None, Some(fault.message.clone())),
     };
-    let mut line = TaskLine {
+    let task = context.map(|context| &context.immutable.task_snapshot);
+    let findings = |context: &TaskContext| -> u64 {
+        context.coordination.values().map(|state| state.blocking_findings.len() as u64).sum()
+    };
+    TaskLine {
         task_id,
-        title: None,
-        priority: None,
-        area: None,
-        holder: None,
-        statuses: BTreeMap::new(),
-        pipeline: Vec::new(),
-        blocking_findings: 0,
-        drift_budget: 0,
-        updated_at: None,
+        title: task.map(|task| task.title.clone()),
+        priority: task.map(|task| task.priority),
+        area: task.map(|task| task.area.clone()),
+        holder: context.and_then(TaskContext::holder).cloned(),
+        statuses: context.map(TaskContext::statuses).unwrap_or_default(),
+        pipeline: context.map(|context| context.pipeline.clone()).unwrap_or_default(),
+        blocking_findings: context.map_or(0, findings),
+        drift_budget: context.map_or(0, |context| context.drift.open()),
+        updated_at: context.map(|context| context.audit.updated_at),
         archived_at,
         problem,
-        next: None,
+        next: context.filter(|_| archived_at.is_none()).map(TaskContext::next_command),
         warnings: Vec::new(),
-    };
-    if let Some(context) = context {
-        line.next = archived_at.is_none().then(|| context.next_command());
-        line.holder = context.holder().cloned();
-        line.statuses =
-            context.coordination.iter().map(|(role, state)| (role.clone(), state.status)).collect();
-        line.blocking_findings =
-            context.coordination.values().map(|state| state.blocking_findings.len() as u64).sum();
-        line.drift_budget = context.drift.open();
-        line.updated_at = Some(context.audit.updated_at);
-        line.pipeline = context.pipeline;
-        let task = context.immutable.task_snapshot;
-        line.title = Some(task.title);
-        line.priority = Some(task.priority);
-        line.area = Some(task.area);
     }
-    line
 }

@@ -60,20 +60,14 @@ impl TaskOperation for MarkBlocked {
 
     fn run(environment: &TaskEnvironment, params: &MarkBlockedParams) -> Result<MarkBlockedOutput, Fault> {
         let finding = require_text("finding", &params.finding)?;
-        let options = WriteOptions {
-            verb: "mark-blocked",
-            actor: params.actor.as_deref(),
-            force_secrets: params.force_secrets,
-        };
+        let options = WriteOptions::of::<Self>(&params.actor).accepting_secrets(params.force_secrets);
         let mut draft = Draft::open(environment, &params.task_id, &options)?;
         draft.context.require_no_drift()?;
         draft.scan().value("finding", &json!(finding));
         draft.require_saved(&params.agent)?;
         draft.context.block(&params.agent, Some(finding))?;
-        let actor = draft.actor.clone();
-        draft.context.role_mut(&params.agent)?.actor = Some(actor);
+        let state = draft.role(&params.agent)?.clone();
         let (context, warnings) = draft.save()?;
-        let state = context.role(&params.agent)?.clone();
         let next = context.next_command();
         Ok(MarkBlockedOutput { task_id: context.task_id, agent: params.agent.clone(), state, next, warnings })
     }

@@ -60,11 +60,7 @@ impl TaskOperation for WriteNote {
 
     fn run(environment: &TaskEnvironment, params: &WriteNoteParams) -> Result<WriteNoteOutput, Fault> {
         let text = require_text("text", &params.text)?;
-        let options = WriteOptions {
-            verb: "note",
-            actor: params.actor.as_deref(),
-            force_secrets: params.force_secrets,
-        };
+        let options = WriteOptions::of::<Self>(&params.actor).accepting_secrets(params.force_secrets);
         let mut draft = Draft::open(environment, &params.task_id, &options)?;
         draft.context.role(&params.agent)?;
         draft.scan().value("text", &json!(text));

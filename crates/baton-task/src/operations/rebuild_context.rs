@@ -1,7 +1,7 @@
 //! `task.rebuild_context`
 
+use baton_core::Fault;
 use baton_core::task::{Role, TaskId};
-use baton_core::{ErrorCode, Fault};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -11,7 +11,7 @@ use crate::folder::{Draft, WriteOptions, derived_problems};
 use crate::gather::gather;
 use crate::operation::{Effect, TaskOperation};
 use crate::qa_recording::replace_immutable;
-use crate::rules::{LargeText, RoleState, Source, SummaryLine, TaskContext};
+use crate::rules::{LargeText, RoleState, Source, SummaryLine, TaskContext, unwritable};
 use crate::starting_state::starting_state;
 
 /// Rebuilds the frozen part from changed sources, as a new revision.
@@ -67,11 +67,7 @@ impl TaskOperation for RebuildContext {
         environment: &TaskEnvironment,
         params: &RebuildContextParams,
     ) -> Result<RebuildContextOutput, Fault> {
-        let options = WriteOptions {
-            verb: "rebuild-context",
-            actor: params.actor.as_deref(),
-            force_secrets: params.force_secrets,
-        };
+        let options = WriteOptions::of::<Self>(&params.actor).accepting_secrets(params.force_secrets);
         let mut draft = Draft::open(environment, &params.task_id, &options)?;
         draft.context.require_no_drift()?;
         let large_text = if params.truncate { LargeText::Cut } else { LargeText::Keep };
@@ -86,26 +82,8 @@ impl TaskOperation for RebuildContext {
         let repaired = derived_problems(environment, &draft.context)?;
         let head = environment.tree().head()?;
         let moved = draft.context.snapshots.is_empty() && head.commit != draft.context.git.head;
-        let frozen_is_same = next == draft.context.immutable && gathered.sources == draft.context.sources;
-        if frozen_is_same && pipeline.is_none() && !moved {
-            let next = draft.context.next_command();
-            let (revision, warnings) = if repaired.is_empty() {
-                (draft.context.immutable_revision.number, draft.warnings)
-            } else {
-                let (context, warnings) = draft.save()?;
-                (context.immutable_revision.number, warnings)
-            };
-            return Ok(RebuildContextOutput {
-                task_id: params.task_id.clone(),
-                changed: false,
-                repaired,
-                immutable_revision: revision,
-                changed_sources,
-                summary: gathered.captured.summary,
-                next,
-                warnings,
-            });
-        }
+        let is_revised = next != draft.context.immutable || gathered.sources != draft.context.sources;
+        let changed = is_revised || pipeline.is_some() || moved;
         if moved {
             // Without a snapshot, the task continues from the current HEAD.
             let named = json!({ "branch": head.branch });
@@ -113,27 +91,29 @@ impl TaskOperation for RebuildContext {
             draft.context.git.head = head.commit;
             draft.context.git.branch = head.branch;
         }
-        let frozen = serde_json::to_value(&next)
-            .map_err(|error| Fault::new(ErrorCode::Internal, "cannot write the context").caused_by(error))?;
-        draft.scan().value("immutable", &frozen);
-        if !frozen_is_same || pipeline.is_some() {
-            replace_immutable(&mut draft, next, "rebuild")?;
+        if changed {
+            let frozen = serde_json::to_value(&next).map_err(unwritable)?;
+            draft.scan().value("immutable", &frozen);
+            if is_revised || pipeline.is_some() {
+                replace_immutable(&mut draft, next, "rebuild")?;
+            }
+            draft.context.sources = gathered.sources;
+            if draft.context.last_holder.is_none() {
+                let sources = draft.context.sources.iter().map(|source| source.path.as_str());
+                draft.context.git.state_at_init = Some(starting_state(environment, sources)?.sha256);
+            }
+            draft.context.git.task_file_sha = gathered.read.sha256;
+            draft.context.task_file = gathered.read.path;
         }
-        draft.context.sources = gathered.sources;
-        if draft.context.last_holder.is_none() {
-            let sources = draft.context.sources.iter().map(|source| source.path.as_str());
-            draft.context.git.state_at_init = Some(starting_state(environment, sources)?.sha256);
-        }
-        draft.context.git.task_file_sha = gathered.read.sha256;
-        draft.context.task_file = gathered.read.path;
         if let Some(pipeline) = pipeline {
             replace_pipeline(&mut draft.context, pipeline);
         }
-        let (context, warnings) = draft.save()?;
+        let (context, warnings) =
+            if changed || !repaired.is_empty() { draft.save()? } else { (draft.context, draft.warnings) };
         Ok(RebuildContextOutput {
             next: context.next_command(),
             task_id: context.task_id,
-            changed: true,
+            changed,
             repaired,
             immutable_revision: context.immutable_revision.number,
             changed_sources,

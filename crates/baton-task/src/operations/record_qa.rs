@@ -10,8 +10,8 @@ use crate::environment::TaskEnvironment;
 use crate::folder::WriteOptions;
 use crate::inside::read_anywhere;
 use crate::operation::{Effect, TaskOperation};
-use crate::qa_recording::{QaFindings, QaRecording};
-use crate::rules::QaCommand;
+use crate::qa_recording::QaRecording;
+use crate::rules::{QaCommand, QaResults};
 
 /// Records the log of QA commands that ran outside of Baton.
 #[derive(Debug)]
@@ -90,11 +90,7 @@ impl TaskOperation for RecordQa {
         };
         let recording =
             QaRecording { task_id: &params.task_id, role: &params.agent, baseline: params.baseline };
-        let options = WriteOptions {
-            verb: "record-qa",
-            actor: params.actor.as_deref(),
-            force_secrets: params.force_secrets,
-        };
+        let options = WriteOptions::of::<Self>(&params.actor).accepting_secrets(params.force_secrets);
         let mut draft = recording.open(environment, &options)?;
         recording.check_tree(environment, &draft.context, params.from.as_deref())?;
         let report = read_log(&String::from_utf8_lossy(&bytes));
@@ -113,7 +109,7 @@ impl TaskOperation for RecordQa {
         }
         draft.scan().bytes(&name, &bytes);
         let log = Some(recording.keep_log(&mut draft, &bytes)?);
-        let (runs, exit_code, commands) = (report.runs, params.exit_code, Vec::new());
-        recording.store(draft, QaFindings { status, reason, exit_code, log, runs, commands })
+        let (runs, exit_code) = (report.runs, params.exit_code);
+        recording.store(draft, QaResults { status, reason, exit_code, log, runs, ..QaResults::default() })
     }
 }

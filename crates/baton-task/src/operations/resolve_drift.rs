@@ -12,6 +12,7 @@ use crate::folder::{Draft, WriteOptions};
 use crate::operation::{Effect, TaskOperation};
 use crate::restore::restore;
 use crate::rules::{Resolution, SetAside, SnapshotKind};
+use crate::tree::Reading;
 use crate::worktree::{take, verify};
 
 /// Resolves all open drifts: accepts the edits or restores files, and records the resulting tree.
@@ -80,11 +81,7 @@ impl TaskOperation for ResolveDrift {
         if params.restore_all && !params.restore.is_empty() {
             return Err(Fault::invalid("restore", "give paths or restore_all, not both"));
         }
-        let options = WriteOptions {
-            verb: "resolve-drift",
-            actor: params.actor.as_deref(),
-            force_secrets: params.force_secrets,
-        };
+        let options = WriteOptions::of::<Self>(&params.actor).accepting_secrets(params.force_secrets);
         let mut draft = Draft::open(environment, &params.task_id, &options)?;
         draft.scan().value("note", &json!(note));
         let last = draft.context.latest_snapshot().map(|snapshot| snapshot.agent.clone());
@@ -94,7 +91,7 @@ impl TaskOperation for ResolveDrift {
         };
         let (mut restored, mut set_aside) = (Vec::new(), Vec::new());
         if params.restore_all || !params.restore.is_empty() {
-            let verified = verify(environment, &draft.context, &agent)?;
+            let verified = verify(environment, &draft.context, &agent, Reading::Changed)?;
             if let Some(secret) = verified.withheld.as_ref().filter(|_| !params.force_secrets) {
                 let message = format!("cannot store the current content of the files: {secret}");
                 return Err(Fault::new(ErrorCode::SecretFound, message)

@@ -11,8 +11,8 @@ use crate::command::{CommandLine, Finished};
 use crate::environment::{CONTEXT_FILE, TaskEnvironment};
 use crate::folder::{Draft, WriteOptions, require_context};
 use crate::operation::{Effect, TaskOperation};
-use crate::qa_recording::{QaFindings, QaRecording};
-use crate::rules::QaCommand;
+use crate::qa_recording::QaRecording;
+use crate::rules::{QaCommand, QaResults};
 
 /// Runs QA commands and records their exit codes.
 #[derive(Debug)]
@@ -78,11 +78,7 @@ impl TaskOperation for RunQa {
         for line in &lines {
             finished.push((line.text(), line.run(environment.root(), &context_path)?));
         }
-        let options = WriteOptions {
-            verb: "run-qa",
-            actor: params.actor.as_deref(),
-            force_secrets: params.force_secrets,
-        };
+        let options = WriteOptions::of::<Self>(&params.actor).accepting_secrets(params.force_secrets);
         let mut draft = recording.open(environment, &options)?;
         let found = findings(&mut draft, &recording, finished)?;
         recording.store(draft, found)
@@ -93,7 +89,7 @@ fn findings(
     draft: &mut Draft<'_>,
     recording: &QaRecording<'_>,
     finished: Vec<(String, Finished)>,
-) -> Result<QaFindings, Fault> {
+) -> Result<QaResults, Fault> {
     let (mut commands, mut runs, mut reason) = (Vec::new(), Vec::new(), None);
     for (command, finished) in finished {
         let report = read_log(&String::from_utf8_lossy(&finished.output));
@@ -123,13 +119,13 @@ fn findings(
     } else {
         QaStatus::Passed
     };
-    Ok(QaFindings {
+    Ok(QaResults {
         status,
         reason: reason.filter(|_| status == QaStatus::Unknown),
-        exit_code: None,
         log: commands.last().map(|command| command.log.clone()),
         runs,
         commands,
+        ..QaResults::default()
     })
 }
 

@@ -61,18 +61,13 @@ impl TaskOperation for SnapshotWorktree {
         environment: &TaskEnvironment,
         params: &SnapshotWorktreeParams,
     ) -> Result<SnapshotWorktreeOutput, Fault> {
-        let options = WriteOptions {
-            verb: "snapshot-worktree",
-            actor: params.actor.as_deref(),
-            force_secrets: params.force_secrets,
-        };
+        let options = WriteOptions::of::<Self>(&params.actor).accepting_secrets(params.force_secrets);
         let mut draft = Draft::open(environment, &params.task_id, &options)?;
         let role = &params.agent;
         draft.context.role(role)?;
         draft.context.require_no_drift()?;
-        let (now, actor) = (draft.now, draft.actor.clone());
-        draft.context.hold(role, now)?;
-        draft.context.role_mut(role)?.actor = Some(actor);
+        draft.context.hold(role, draft.now)?;
+        draft.role(role)?;
         let snapshot = take(&mut draft, role, SnapshotKind::Work)?;
         if snapshot.files_changed.is_empty() && !params.allow_clean {
             return Err(Fault::new(

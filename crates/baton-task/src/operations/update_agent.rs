@@ -14,6 +14,7 @@ use crate::gather::{stale, task_file_is_unchanged};
 use crate::inside::read_inside;
 use crate::operation::{Effect, TaskOperation};
 use crate::rules::{Acquisition, RoleNote, RoleState, RoleStatus, TaskContext};
+use crate::tree::Reading;
 use crate::worktree::{describe_unsaved, verify};
 
 /// Sets the status of a role. Acquiring a task verifies the working tree.
@@ -82,11 +83,7 @@ impl TaskOperation for UpdateAgent {
             .as_deref()
             .map(|path| read_inside(environment.root(), "qa_log", path))
             .transpose()?;
-        let options = WriteOptions {
-            verb: "update-agent",
-            actor: params.actor.as_deref(),
-            force_secrets: params.force_secrets,
-        };
+        let options = WriteOptions::of::<Self>(&params.actor).accepting_secrets(params.force_secrets);
         let mut draft = Draft::open(environment, &params.task_id, &options)?;
         draft.context.role(&params.agent)?;
         draft.context.require_no_drift()?;
@@ -109,18 +106,16 @@ impl TaskOperation for UpdateAgent {
             }
             RoleStatus::Blocked => block(&mut draft, &params.agent).map(|()| None)?,
         };
-        let actor = draft.actor.clone();
-        draft.context.role_mut(&params.agent)?.actor = Some(actor);
         if let Some(file) = log {
             draft.scan().bytes(&file.path, &file.bytes);
-            draft.context.role_mut(&params.agent)?.qa_log_path = Some(file.path);
+            draft.role(&params.agent)?.qa_log_path = Some(file.path);
         }
         if let Some(session) = session {
             draft.scan().value("session_id", &json!(session));
-            draft.context.role_mut(&params.agent)?.session_id = Some(session);
+            draft.role(&params.agent)?.session_id = Some(session);
         }
+        let state = draft.role(&params.agent)?.clone();
         let (context, warnings) = draft.save()?;
-        let state = context.role(&params.agent)?.clone();
         Ok(UpdateAgentOutput {
             next: match params.status {
                 // A role first reads what the others left.
@@ -151,7 +146,7 @@ fn acquire(draft: &mut Draft<'_>, role: &Role) -> Result<AcquireOutcome, Fault> 
         Acquisition::Fresh => None,
         Acquisition::Verify(expected) => {
             require_current_standards(environment, &draft.context)?;
-            let verified = verify(environment, &draft.context, &expected.agent)?;
+            let verified = verify(environment, &draft.context, &expected.agent, Reading::Changed)?;
             if !verified.verdict.matches() {
                 verified.record(draft)?;
                 return Ok(AcquireOutcome::Drifted(Box::new(verified.fault(&draft.context, true))));
@@ -172,8 +167,7 @@ fn acquire(draft: &mut Draft<'_>, role: &Role) -> Result<AcquireOutcome, Fault> 
         let have = if others == 1 { "has" } else { "have" };
         draft.warnings.push(format!("{} {have} a context in this checkout", counted(others, "other task")));
     }
-    let now = draft.now;
-    draft.context.acquire(role, now)?;
+    draft.context.acquire(role, draft.now)?;
     // A session recorded in an earlier round does not hold the task now.
     draft.context.role_mut(role)?.session_id = None;
     Ok(AcquireOutcome::Acquired(verified))

@@ -10,7 +10,7 @@ use crate::folder::{Draft, WriteOptions, require_context};
 use crate::operation::{Effect, TaskOperation};
 use crate::rules::Difference;
 use crate::tree::Reading;
-use crate::worktree::verify_reading;
+use crate::worktree::verify;
 
 /// Verifies that the working tree equals the last snapshot of a role.
 #[derive(Debug)]
@@ -69,7 +69,7 @@ impl TaskOperation for VerifyWorktree {
         environment.tree().prepare();
         let context = require_context(environment, &params.task_id)?;
         let reading = if params.full { Reading::All } else { Reading::Changed };
-        let verified = verify_reading(environment, &context, role, reading)?;
+        let verified = verify(environment, &context, role, reading)?;
         if verified.verdict.matches() {
             let open = context.drift.open();
             let mut warnings = Vec::new();
@@ -93,8 +93,7 @@ impl TaskOperation for VerifyWorktree {
         }
         // A drift is recorded only if, under the lock, no role holds the task and the compared snapshot is still the
         // newest. Another process may have acquired the task or recorded a snapshot meanwhile.
-        let options =
-            WriteOptions { verb: "verify-worktree", actor: params.actor.as_deref(), force_secrets: true };
+        let options = WriteOptions::of::<Self>(&params.actor).accepting_secrets(true);
         let mut draft = Draft::open(environment, &params.task_id, &options)?;
         let current = draft.context.latest_snapshot().map(|snapshot| snapshot.sequence);
         let is_current = draft.context.holder().is_none() && current == Some(verified.snapshot.sequence);

@@ -23,7 +23,7 @@ pub struct QaDefaults {
 
 /// Chooses the QA commands: those of the task, else of its area, else of the repository.
 pub fn qa_commands(task: &TaskFile, defaults: &QaDefaults) -> (Vec<String>, &'static str) {
-    let own = task.qa.commands.iter().filter(|command| !command.trim().is_empty());
+    let own = task.qa_commands.iter().filter(|command| !command.trim().is_empty());
     let own: Vec<String> = own.map(|command| command.trim().to_owned()).collect();
     if !own.is_empty() {
         (own, "task")
@@ -99,8 +99,8 @@ pub fn capture(from: Capture<'_>) -> Result<Captured, Fault> {
     let task = from.task;
     let item = |text: &str| normalize_multiline(text, Layout::Preserved);
     let description = bounded("description", normalize_multiline(&task.description, Layout::Wrapped));
-    let scope_in = task.scope_in().map(|text| bounded("scope_in", item(text))).collect();
-    let scope_out = task.scope_out().map(|text| bounded("scope_out", item(text))).collect();
+    let scope_in = task.scope_in.iter().map(|text| bounded("scope_in", item(text))).collect();
+    let scope_out = task.scope_out.iter().map(|text| bounded("scope_out", item(text))).collect();
     let criteria = &task.acceptance_criteria;
     let acceptance_criteria =
         criteria.iter().map(|text| bounded("acceptance_criteria", item(text))).collect();
@@ -144,19 +144,13 @@ pub fn capture(from: Capture<'_>) -> Result<Captured, Fault> {
 }
 
 fn require_complete(immutable: &Immutable, task_path: &str) -> Result<(), Fault> {
-    let mut missing = Vec::new();
-    if immutable.task_snapshot.description.trim().is_empty() {
-        missing.push("task_snapshot.description");
-    }
-    if missing.is_empty() {
+    if !immutable.task_snapshot.description.trim().is_empty() {
         return Ok(());
     }
-    Err(Fault::new(
-        ErrorCode::InvalidRequest,
-        format!("{task_path}: nothing to capture for {}", missing.join(", ")),
-    )
-    .hint("describe the task in its file")
-    .details(serde_json::json!({ "missing": missing })))
+    let missing = "task_snapshot.description";
+    Err(Fault::new(ErrorCode::InvalidRequest, format!("{task_path}: nothing to capture for {missing}"))
+        .hint("describe the task in its file")
+        .details(serde_json::json!({ "missing": [missing] })))
 }
 
 fn bound(from: &Capture<'_>, field: &str, text: String, warnings: &mut Vec<String>) -> String {
@@ -225,8 +219,8 @@ mod tests {
 
     fn task(change: serde_json::Value) -> TaskFile {
         let mut value = json!({ "title": " T ", "status": "in_progress", "priority": "P0", "area": "backend",
-            "description": "a\n# no\nb\n", "scope": { "in": ["src/a.rs"] }, "acceptance_criteria": ["- x\r\n- y"],
-            "qa": { "commands": [" cargo test ", ""] } });
+            "description": "a\n# no\nb\n", "scope_in": ["src/a.rs"], "acceptance_criteria": ["- x\r\n- y"],
+            "qa_commands": [" cargo test ", ""] });
         baton_core::merge_patch(value.as_object_mut().unwrap(), change.as_object().unwrap());
         serde_json::from_value(value).unwrap()
     }
@@ -263,7 +257,7 @@ mod tests {
     fn commands_come_from_the_task_then_its_area_then_the_repository() {
         let defaults = QaDefaults { area: vec!["area".into()], repository: vec!["repo".into()] };
         assert_eq!(qa_commands(&task(json!({})), &defaults), (vec!["cargo test".into()], "task"));
-        let bare = task(json!({ "qa": null }));
+        let bare = task(json!({ "qa_commands": null }));
         assert_eq!(qa_commands(&bare, &defaults), (vec!["area".into()], "area"));
         let repository = QaDefaults { area: Vec::new(), ..defaults };
         assert_eq!(qa_commands(&bare, &repository), (vec!["repo".into()], "repository"));

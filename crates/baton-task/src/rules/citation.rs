@@ -65,7 +65,7 @@ pub struct Citation {
 ///
 /// # Errors
 ///
-/// `invalid_request` if a reference is not `file#section` or its path is outside the repository.
+/// `invalid_request` if a path is outside the repository.
 pub fn wanted(task: &TaskFile, rules: &[CitationRule], task_path: &str) -> Result<Vec<Wanted>, Fault> {
     let mut list = Vec::new();
     for rule in rules.iter().filter(|rule| rule.applies(task)) {
@@ -79,21 +79,11 @@ pub fn wanted(task: &TaskFile, rules: &[CitationRule], task_path: &str) -> Resul
             });
         }
     }
-    for reference in &task.standards {
-        let (file, section, requirement) = match reference {
-            StandardRef::Text(text) => {
-                let problem = || Fault::invalid("standards", format!("{text:?} must be `file#section`"));
-                let (file, section) = text.split_once('#').ok_or_else(|| problem().in_file(task_path))?;
-                (file, section, None)
-            }
-            StandardRef::Parts { file, section, requirement } => {
-                (file.as_str(), section.as_str(), requirement.as_deref())
-            }
-        };
+    for StandardRef { file, section, requirement } in &task.standards {
         list.push(Wanted {
             file: check_repo_path("standards", file).map_err(|fault| fault.in_file(task_path))?,
-            section: section.to_owned(),
-            requirement: requirement.map(|text| shorten(text.trim(), MAX_REQUIREMENT)),
+            section: section.clone(),
+            requirement: requirement.as_ref().map(|text| shorten(text.trim(), MAX_REQUIREMENT)),
             asked_by: task_path.to_owned(),
         });
     }
@@ -164,7 +154,14 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    /// Returns a task with standards, as `file#section` or with a requirement.
     fn task(standards: serde_json::Value) -> TaskFile {
+        let parts =
+            |standard: &serde_json::Value| match standard.as_str().and_then(|text| text.split_once('#')) {
+                Some((file, section)) => json!({ "file": file, "section": section }),
+                None => standard.clone(),
+            };
+        let standards: Vec<_> = standards.as_array().unwrap().iter().map(parts).collect();
         serde_json::from_value(
             json!({ "title": "t", "status": "in_progress", "priority": "P1", "area": "backend",
             "description": "d", "standards": standards }),
@@ -217,7 +214,6 @@ mod tests {
         assert!(cited.is_empty() && missing.len() == 2, "{missing:?}");
         assert!(missing[0].contains("it has g, evidence, other"), "{missing:?}");
         assert!(missing[1].contains("standards/none.md: it does not exist"), "{missing:?}");
-        assert!(wanted(&task(json!(["nosection"])), &[], "t").is_err());
         assert!(wanted(&task(json!(["../x.md#a"])), &[], "t").is_err());
     }
 

@@ -387,7 +387,7 @@ pub fn canonical_line(value: &Value) -> Result<String, Fault> {
     Ok(text)
 }
 
-pub(super) fn unwritable(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Fault {
+pub(crate) fn unwritable(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Fault {
     Fault::new(ErrorCode::Internal, "cannot write the context").caused_by(error)
 }
 

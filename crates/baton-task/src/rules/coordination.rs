@@ -4,6 +4,8 @@
 //! blocked may acquire it again; later roles that were done are then pending again. The working tree is verified
 //! against the latest snapshot when a role acquires the task, and not while the role holds it.
 
+use std::collections::BTreeMap;
+
 use baton_core::task::Role;
 use baton_core::{ErrorCode, Fault, Timestamp, counted};
 use baton_qa::QaStatus;
@@ -131,6 +133,11 @@ impl TaskContext {
         Fault::invalid("agent", format!("{} has no role {role}; it has {}", self.task_id, roles.join(", ")))
     }
 
+    /// Returns the status of every role.
+    pub fn statuses(&self) -> BTreeMap<Role, RoleStatus> {
+        self.coordination.iter().map(|(role, state)| (role.clone(), state.status)).collect()
+    }
+
     /// Returns the role that holds the task.
     pub fn holder(&self) -> Option<&Role> {
         self.pipeline.iter().find(|role| {
@@ -223,28 +230,20 @@ impl TaskContext {
     fn require_turn(&self, role: &Role) -> Result<(), Fault> {
         for before in self.pipeline.iter().take_while(|other| *other != role) {
             let Some(state) = self.coordination.get(before) else { continue };
-            match state.status {
-                RoleStatus::Done => {}
+            let fault = match state.status {
+                RoleStatus::Done => continue,
                 RoleStatus::Blocked => {
-                    return Err(Fault::new(
-                        ErrorCode::TaskBlocked,
-                        format!(
-                            "{} is blocked by {before}: {}",
-                            self.task_id,
-                            state.blocking_findings.join("; ")
-                        ),
-                    )
-                    .hint(format!("{before} must be done before {role} begins"))
-                    .details(json!({ "agent": before, "blocking_findings": state.blocking_findings })));
+                    let findings = &state.blocking_findings;
+                    let message = format!("{} is blocked by {before}: {}", self.task_id, findings.join("; "));
+                    Fault::new(ErrorCode::TaskBlocked, message)
+                        .details(json!({ "agent": before, "blocking_findings": findings }))
                 }
                 RoleStatus::Pending | RoleStatus::InProgress => {
-                    return Err(Fault::new(
-                        ErrorCode::TaskConflict,
-                        format!("{role} cannot start: {before} is {}", state.status),
-                    )
-                    .hint(format!("{before} must be done before {role} begins")));
+                    let message = format!("{role} cannot start: {before} is {}", state.status);
+                    Fault::new(ErrorCode::TaskConflict, message)
                 }
-            }
+            };
+            return Err(fault.hint(format!("{before} must be done before {role} begins")));
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 use super::*;
 use crate::rules::context::tests::sample;
-use crate::rules::drift::{Found, Resolution, TreePoint};
+use crate::rules::drift::Resolution;
+use crate::rules::drift::tests::found;
 use crate::rules::snapshot::SnapshotKind;
 
 const NOW: Timestamp = Timestamp::EPOCH;
@@ -183,16 +184,7 @@ fn only_one_session_holds_a_role() {
 fn open_drift_blocks_all_roles_until_it_is_resolved() {
     let mut context = sample();
     work(&mut context, "implementer");
-    let point = |tree: &str| TreePoint { tree: tree.into(), head: None };
-    let found = Found {
-        expected: point("t1"),
-        actual: point("t9"),
-        expected_agent: role("implementer"),
-        snapshot: 1,
-        differences: Vec::new(),
-        diff: None,
-    };
-    context.drift.record(found, NOW, "me");
+    context.drift.record(found("t1", "t9", "me"));
     context.count_drift();
     assert!(context.coordination.values().all(|state| state.drift_budget == 1));
     for name in ["implementer", "reviewer"] {

@@ -323,23 +323,6 @@ pub struct SetAside {
     pub artifact: Artifact,
 }
 
-/// A detected drift to record.
-#[derive(Debug, Clone)]
-pub struct Found {
-    /// Expected tree.
-    pub expected: TreePoint,
-    /// Actual tree.
-    pub actual: TreePoint,
-    /// Role whose snapshot was verified.
-    pub expected_agent: Role,
-    /// Number of that snapshot.
-    pub snapshot: u64,
-    /// Differences.
-    pub differences: Vec<Difference>,
-    /// Diff between the two trees.
-    pub diff: Option<Artifact>,
-}
-
 /// All drifts of a task, oldest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DriftLog {
@@ -364,25 +347,12 @@ impl DriftLog {
     }
 
     /// Records a drift and returns true if it is new. The same pair of trees counts once while it is open.
-    pub fn record(&mut self, found: Found, now: Timestamp, by: &str) -> bool {
-        if self.is_known(&found.expected, &found.actual) {
+    pub fn record(&mut self, mut event: DriftEvent) -> bool {
+        if self.is_known(&event.expected, &event.actual) {
             return false;
         }
-        let difference_count = found.differences.len() as u64;
-        let mut differences = found.differences;
-        differences.truncate(MAX_KEPT);
-        self.events.push(DriftEvent {
-            expected_agent: found.expected_agent,
-            snapshot: found.snapshot,
-            expected: found.expected,
-            actual: found.actual,
-            detected_at: now,
-            detected_by: by.to_owned(),
-            differences,
-            difference_count,
-            resolution: None,
-            diff: found.diff,
-        });
+        event.differences.truncate(MAX_KEPT);
+        self.events.push(event);
         true
     }
 
@@ -397,4 +367,4 @@ impl DriftLog {
 
 #[cfg(test)]
 #[path = "drift_tests.rs"]
-mod tests;
+pub(crate) mod tests;

@@ -200,14 +200,19 @@ fn missing_files_in_scope_are_reported_unless_they_were_missing_before() {
     assert_eq!(kinds(&verdict.differences), [DifferenceKind::Removed, DifferenceKind::ScopeFileMissing]);
 }
 
-fn found(expected: &str, actual: &str) -> Found {
+/// Returns an open drift.
+pub(crate) fn found(expected: &str, actual: &str, by: &str) -> DriftEvent {
     let point = |tree: &str| TreePoint { tree: tree.into(), head: None };
-    Found {
+    DriftEvent {
         expected: point(expected),
         actual: point(actual),
         expected_agent: "implementer".parse().unwrap(),
         snapshot: 1,
+        detected_at: Timestamp::EPOCH,
+        detected_by: by.into(),
         differences: Vec::new(),
+        difference_count: 0,
+        resolution: None,
         diff: None,
     }
 }
@@ -216,9 +221,9 @@ fn found(expected: &str, actual: &str) -> Found {
 fn same_pair_of_trees_is_recorded_once_while_open() {
     let mut log = DriftLog::default();
     let now = Timestamp::EPOCH;
-    assert!(log.record(found("a", "b"), now, "x"));
-    assert!(!log.record(found("a", "b"), now, "y"));
-    assert!(log.record(found("a", "c"), now, "x"));
+    assert!(log.record(found("a", "b", "x")));
+    assert!(!log.record(found("a", "b", "y")));
+    assert!(log.record(found("a", "c", "x")));
     assert_eq!(log.open(), 2);
     let resolution = Resolution {
         resolved_at: now,
@@ -230,5 +235,5 @@ fn same_pair_of_trees_is_recorded_once_while_open() {
     };
     assert_eq!(log.resolve(&resolution), 2);
     assert_eq!((log.open(), log.resolve(&resolution)), (0, 0));
-    assert!(log.record(found("a", "b"), now, "x"));
+    assert!(log.record(found("a", "b", "x")));
 }

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use baton_core::task::{Role, TaskId};
-use baton_core::{ErrorCode, Fault, Sha256Hash};
+use baton_core::{Fault, Sha256Hash};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::context::{Source, TaskContext, canonical_line};
+use super::context::{Source, TaskContext, canonical_line, unwritable};
 use super::normalize::NORMALIZER_VERSION;
 
 /// Name of the serializer in manifests: RFC 8785 canonical JSON in UTF-8 with one LF at the end.
@@ -131,10 +131,6 @@ pub fn derive(context: &TaskContext) -> Result<Vec<(String, String)>, Fault> {
     let value = serde_json::to_value(&manifest).map_err(unwritable)?;
     files.push((MANIFEST_FILE.into(), canonical_line(&value)?));
     Ok(files)
-}
-
-fn unwritable(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Fault {
-    Fault::new(ErrorCode::Internal, "cannot write the context").caused_by(error)
 }
 
 #[cfg(test)]

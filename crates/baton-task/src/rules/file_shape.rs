@@ -5,7 +5,7 @@ use std::fmt;
 
 use baton_core::task::{Area, Role, TaskId};
 
-use super::file::{IN_PROGRESS, Priority, QaPlan, Scope, StandardRef, TaskFile, check_pipeline};
+use super::file::{IN_PROGRESS, Priority, StandardRef, TaskFile, check_pipeline};
 use super::scope::check_repo_path;
 
 /// A YAML value. Mappings keep the order of the document.
@@ -81,12 +81,16 @@ pub fn read_task_file(file: &Node, id: &TaskId) -> Result<(TaskFile, Vec<String>
         description: reader.description(&title, id),
         priority: reader.priority(),
         area: reader.area(),
-        scope: Scope { inside: reader.texts("scope", "in"), outside: reader.texts("scope", "out") },
-        scope_in: [reader.top_texts("scope_in"), reader.texts("context", "repo_paths")].concat(),
-        scope_out: reader.top_texts("scope_out"),
+        scope_in: [
+            reader.texts("scope", "in"),
+            reader.top_texts("scope_in"),
+            reader.texts("context", "repo_paths"),
+        ]
+        .concat(),
+        scope_out: [reader.texts("scope", "out"), reader.top_texts("scope_out")].concat(),
         acceptance_criteria: reader.criteria(),
         standards: reader.standards(),
-        qa: QaPlan { commands: reader.commands() },
+        qa_commands: reader.commands(),
         pipeline: reader.pipeline(),
         title,
         status,
@@ -252,36 +256,24 @@ impl Reader {
     }
 
     fn top_texts(&self, name: &str) -> Vec<String> {
-        let mut found = Vec::new();
-        if let Some(value) = self.get(name) {
-            flatten(&value, None, &mut found);
-        }
-        found
+        self.get(name).map(|value| flatten(&value, None)).unwrap_or_default()
     }
 
     fn texts(&self, name: &str, part: &str) -> Vec<String> {
-        let mut found = Vec::new();
         match self.get(name) {
             Some(Node::Map(members)) => {
-                if let Some(value) = member(&members, part) {
-                    flatten(value, None, &mut found);
-                }
+                member(&members, part).map(|value| flatten(value, None)).unwrap_or_default()
             }
             // A `scope` that is a list or text is read as `scope.in`.
             Some(value @ (Node::List(_) | Node::Text(_))) if name == "scope" && part == "in" => {
-                flatten(&value, None, &mut found);
+                flatten(&value, None)
             }
-            _ => {}
+            _ => Vec::new(),
         }
-        found
     }
 
     fn criteria(&self) -> Vec<String> {
-        let mut found = Vec::new();
-        if let Some(value) = self.get("acceptance_criteria") {
-            flatten(&value, Some(""), &mut found);
-        }
-        found
+        self.get("acceptance_criteria").map(|value| flatten(&value, Some(""))).unwrap_or_default()
     }
 
     fn standards(&mut self) -> Vec<StandardRef> {
@@ -302,10 +294,10 @@ impl Reader {
 
     /// Returns the commands of `qa.commands`, otherwise those of `validation`.
     fn commands(&mut self) -> Vec<String> {
-        let mut found = self.texts("qa", "commands");
-        if let Some(value @ (Node::List(_) | Node::Text(_))) = self.get("qa") {
-            flatten(&value, None, &mut found);
-        }
+        let mut found = match self.get("qa") {
+            Some(value @ (Node::List(_) | Node::Text(_))) => flatten(&value, None),
+            _ => self.texts("qa", "commands"),
+        };
         let Some(validation) = self.get("validation").filter(|_| found.is_empty()) else {
             return found;
         };
@@ -378,52 +370,45 @@ fn has_commands(name: &str) -> bool {
 
 fn standard(item: &Node) -> Result<StandardRef, &'static str> {
     let reference = match item {
-        Node::Text(text) if text.contains('#') => StandardRef::Text(text.clone()),
+        Node::Text(text) => text.split_once('#').map(|(file, section)| StandardRef {
+            file: file.to_owned(),
+            section: section.to_owned(),
+            requirement: None,
+        }),
         Node::Map(members) => {
             let part = |name| member(members, name).and_then(as_text);
-            let (file, section) = part("file").zip(part("section")).ok_or(NOT_A_STANDARD)?;
-            StandardRef::Parts { file, section, requirement: part("requirement") }
+            let parts = part("file").zip(part("section"));
+            parts.map(|(file, section)| StandardRef { file, section, requirement: part("requirement") })
         }
-        _ => return Err(NOT_A_STANDARD),
+        _ => None,
     };
-    let file = match &reference {
-        StandardRef::Text(text) => text.split('#').next().unwrap_or_default(),
-        StandardRef::Parts { file, .. } => file,
-    };
-    if check_repo_path("standards", file).is_err() {
-        return Err("is not a file of the repository; it is ignored");
+    let reference = reference.ok_or("is not understood; write `file#section`")?;
+    match check_repo_path("standards", &reference.file) {
+        Ok(_) => Ok(reference),
+        Err(_) => Err("is not a file of the repository; it is ignored"),
     }
-    Ok(reference)
 }
-
-const NOT_A_STANDARD: &str = "is not understood; write `file#section`";
 
 /// Collects texts from a text, a list, or a mapping of lists. With a `prefix`, names of groups are kept and a mapping in
 /// a list is one text; otherwise groups have no effect, and each member of a mapping in a list is a text.
-fn flatten(value: &Node, prefix: Option<&str>, found: &mut Vec<String>) {
+fn flatten(value: &Node, prefix: Option<&str>) -> Vec<String> {
     let start = prefix.unwrap_or_default();
+    let of_item = |item: &Node| match item {
+        Node::Map(members) if prefix.is_none() => lines(members),
+        Node::Map(_) => vec![format!("{start}{item}")],
+        item => flatten(item, prefix),
+    };
+    let of_member = |(key, value): &(String, Node)| match value {
+        Node::List(_) | Node::Map(_) => {
+            flatten(value, prefix.map(|start| format!("{start}{key}: ")).as_deref())
+        }
+        value => vec![format!("{start}{}", as_line(key, value))],
+    };
     match value {
-        Node::Null => {}
-        Node::Text(text) | Node::Other(text) => found.push(format!("{start}{text}")),
-        Node::List(items) => {
-            for item in items {
-                match item {
-                    Node::Map(members) if prefix.is_none() => found.extend(lines(members)),
-                    Node::Map(_) => found.push(format!("{start}{item}")),
-                    item => flatten(item, prefix, found),
-                }
-            }
-        }
-        Node::Map(members) => {
-            for (key, value) in members {
-                match value {
-                    Node::List(_) | Node::Map(_) => {
-                        flatten(value, prefix.map(|start| format!("{start}{key}: ")).as_deref(), found);
-                    }
-                    value => found.push(format!("{start}{}", as_line(key, value))),
-                }
-            }
-        }
+        Node::Null => Vec::new(),
+        Node::Text(text) | Node::Other(text) => vec![format!("{start}{text}")],
+        Node::List(items) => items.iter().flat_map(of_item).collect(),
+        Node::Map(members) => members.iter().flat_map(of_member).collect(),
     }
 }
 

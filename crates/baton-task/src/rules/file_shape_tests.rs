@@ -46,15 +46,15 @@ fn commands_come_from_validation_and_paths_from_context() {
         "validation": { "static_checks": ["pnpm lint", ""], "unit_tests": { "mobile": ["pnpm test"] },
             "commands": [{ "command": "make" }], "manual_checks": ["look"], "artifacts": [{ "screenshots": [] }] } }),
     );
-    assert_eq!(task.qa.commands, ["make", "pnpm lint", "pnpm test"]);
-    assert_eq!(task.scope_in().collect::<Vec<_>>(), ["a.rs (new)", "src", ":ui"]);
+    assert_eq!(task.qa_commands, ["make", "pnpm lint", "pnpm test"]);
+    assert_eq!(task.scope_in, ["a.rs (new)", "src", ":ui"]);
     let step = json!({ "name": "Unit tests", "description": "Runs them", "commands": ["echo ok"] });
     let (steps, _) =
         read(json!({ "validation": { "steps": [step, { "id": "x", "title": "Y", "lint": "make lint" }] } }));
-    assert_eq!(steps.qa.commands, ["echo ok", "make lint"]);
+    assert_eq!(steps.qa_commands, ["echo ok", "make lint"]);
     let (own, _) =
         read(json!({ "qa": { "commands": ["cargo test"] }, "validation": { "commands": ["make"] } }));
-    assert_eq!(own.qa.commands, ["cargo test"]);
+    assert_eq!(own.qa_commands, ["cargo test"]);
 }
 
 #[test]
@@ -113,6 +113,17 @@ fn unknown_members_of_known_fields_are_warnings() {
     let expected =
         "fields that Baton does not use: context.related_docs, qa.foo, scope.foo, validation.manual_checks";
     assert_eq!(warnings, [expected]);
+}
+
+#[test]
+fn all_notations_of_scope_and_standards_are_read() {
+    let (task, warnings) = read(json!({ "scope": { "in": ["a"], "out": ["b"] }, "scope_in": ["c"],
+        "standards": ["a.md#b", { "file": "c.md", "section": "D" }] }));
+    assert_eq!((task.scope_in, task.scope_out), (vec!["a".to_owned(), "c".to_owned()], vec!["b".to_owned()]));
+    let names: Vec<String> =
+        task.standards.iter().map(|one| format!("{}#{}", one.file, one.section)).collect();
+    assert_eq!(names, ["a.md#b", "c.md#D"]);
+    assert_eq!(warnings, Vec::<String>::new());
 }
 
 #[test]

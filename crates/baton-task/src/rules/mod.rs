@@ -24,6 +24,7 @@ mod ttl;
 pub use baton_core::task::{ChangeStatus, DiffStat, Head, Submodule, TreeChange, TreeDiff, TreeState};
 pub use capture::{Capture, Captured, LargeText, QaDefaults, SummaryLine, capture, line_of, qa_commands};
 pub use citation::{Citation, CitationRule, Wanted, cite, stale_citations, wanted};
+pub(crate) use context::unwritable;
 pub use context::{
     AcceptedSecret, Audit, CONTEXT_VERSION, Evidence, ForcedSecret, GitBase, Immutable, NoteKind,
     PastRevision, QaCommand, QaResults, Revision, RoleNote, Source, TaskContext, TaskSnapshot,
@@ -31,13 +32,12 @@ pub use context::{
 };
 pub use coordination::{Acquisition, RoleState, RoleStatus, TakenOver};
 pub use drift::{
-    Difference, DifferenceKind, DriftEvent, DriftLog, Found, Resolution, SetAside, TreePoint, Verdict,
-    compare,
+    Difference, DifferenceKind, DriftEvent, DriftLog, Resolution, SetAside, TreePoint, Verdict, compare,
 };
 pub use export::{
     MANIFEST_FILE, Manifest, SERIALIZER, SERIALIZER_VERSION, derive, export_edges, export_file, role_export,
 };
-pub use file::{IN_PROGRESS, Priority, QaPlan, Scope, StandardRef, TaskFile, check_pipeline};
+pub use file::{IN_PROGRESS, Priority, StandardRef, TaskFile, check_pipeline};
 pub use file_shape::{Node, read_task_file};
 pub use glob::{Glob, GlobError};
 pub use normalize::{Layout, NORMALIZER_VERSION, normalize_diff, normalize_multiline, unix_line_ends};

@@ -50,10 +50,7 @@ pub fn check_repo_path(field: &str, path: &str) -> Result<String, Fault> {
 ///
 /// `invalid_request` for an invalid path or pattern in a macro of the configuration. Invalid items of the task file are
 /// warnings.
-pub fn scope_patterns<'a>(
-    items: impl Iterator<Item = &'a str>,
-    macros: &ScopeMacros,
-) -> Result<ScopePatterns, Fault> {
+pub fn scope_patterns(items: &[String], macros: &ScopeMacros) -> Result<ScopePatterns, Fault> {
     let mut found = BTreeSet::new();
     let mut warnings = Vec::new();
     for item in items {
@@ -210,7 +207,8 @@ mod tests {
     fn patterns(items: &[&str]) -> Result<ScopePatterns, Fault> {
         let macros =
             ScopeMacros::from([("ui".to_owned(), vec!["mobile/ui/**".into(), "shared/*.ts".into()])]);
-        scope_patterns(items.iter().copied(), &macros)
+        let items: Vec<String> = items.iter().map(|item| (*item).to_owned()).collect();
+        scope_patterns(&items, &macros)
     }
 
     #[test]

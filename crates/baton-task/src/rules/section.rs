@@ -13,8 +13,6 @@ pub(super) const MAX_REQUIREMENT: usize = 140;
 /// A section: a heading and the text up to the next heading of the same or a higher level.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Section {
-    /// Text of the heading.
-    pub heading: String,
     /// Slug of the heading as used in links, for example `handler-constraints`.
     pub slug: String,
     /// First line, from 1.
@@ -72,7 +70,6 @@ pub fn sections(text: &str) -> Vec<Section> {
             let slug = if *count == 0 { base } else { format!("{base}-{count}") };
             *count += 1;
             Section {
-                heading: heading.clone(),
                 slug,
                 first_line: at + 1,
                 last_line: at + 1 + used,
