@@ -8,12 +8,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::canonical::Sha256Hash;
 use crate::error::{ErrorCode, Fault};
-use crate::name::Venture;
+use crate::name::{NameError, Venture, is_hex, name};
+use crate::wire::wire_names;
 
-/// Public id of a credential: the first 16 hex digits of its SHA-256 hash.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(into = "String", try_from = "String")]
-pub struct ActorKeyId(String);
+name!(
+    /// Public id of a credential: the first 16 hex digits of its SHA-256 hash.
+    ActorKeyId,
+    pattern "^[0-9a-f]{16}$",
+    max 16,
+    |text| is_hex(text, 16),
+    "an actor key id is 16 lower-case hex digits"
+);
 
 impl ActorKeyId {
     /// Derives the id of a key.
@@ -33,48 +38,6 @@ impl ActorKeyId {
     pub fn from_bytes(bytes: [u8; 8]) -> Self {
         Self(format!("{:016x}", u64::from_be_bytes(bytes)))
     }
-
-    /// Returns the 16 hex digits.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for ActorKeyId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl fmt::Debug for ActorKeyId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl FromStr for ActorKeyId {
-    type Err = &'static str;
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-        if text.len() == 16 && text.bytes().all(hex) {
-            Ok(Self(text.to_owned()))
-        } else {
-            Err("an actor key id is 16 lower-case hex digits")
-        }
-    }
-}
-
-impl TryFrom<String> for ActorKeyId {
-    type Error = &'static str;
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        text.parse()
-    }
-}
-
-impl From<ActorKeyId> for String {
-    fn from(id: ActorKeyId) -> String {
-        id.0
-    }
 }
 
 /// What a credential may do.
@@ -90,17 +53,7 @@ pub enum Access {
     Write,
 }
 
-impl Access {
-    /// Returns the stored and wire name.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
-    /// Parses a wire name.
-    pub fn from_wire(text: &str) -> Option<Self> {
-        text.parse().ok()
-    }
-}
+wire_names!(Access);
 
 /// Ventures that a credential may access.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -10,10 +10,12 @@ use serde::Serialize;
 use serde_json::Value;
 use strum::{EnumString, IntoStaticStr, VariantArray};
 
+use crate::wire::wire_names;
+
 /// Kind of error. The names are stable.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, EnumString, IntoStaticStr, VariantArray,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[derive(EnumString, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "snake_case")]
 pub enum ErrorCode {
     /// The body or arguments are not strict JSON.
@@ -76,19 +78,11 @@ pub enum ErrorCode {
     Overloaded,
 }
 
+wire_names!(ErrorCode);
+
 impl ErrorCode {
     /// All codes, in declaration order.
     pub const ALL: &'static [Self] = Self::VARIANTS;
-
-    /// Returns the stable wire name.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
-    /// Parses a wire name.
-    pub fn from_wire(text: &str) -> Option<Self> {
-        text.parse().ok()
-    }
 
     /// Returns the HTTP status. The request log and stored responses record it for all interfaces.
     pub const fn status(self) -> u16 {
@@ -124,12 +118,6 @@ impl ErrorCode {
 impl fmt::Display for ErrorCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
-    }
-}
-
-impl Serialize for ErrorCode {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
     }
 }
 

@@ -20,6 +20,7 @@ use crate::name::{Agent, CorrelationId, Repo, Track, Venture};
 use crate::schema::violations;
 use crate::text::require_plain_text;
 use crate::time::Timestamp;
+use crate::wire::wire_names;
 
 /// JSON Schema 1.0 of the handoff payload.
 pub const HANDOFF_SCHEMA_1_0: &str = include_str!("handoff/schema-1.0.json");
@@ -42,17 +43,7 @@ pub enum HandoffAuthor {
     Hook,
 }
 
-impl HandoffAuthor {
-    /// Returns the stored and wire name.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
-    /// Parses a stored name.
-    pub fn from_wire(text: &str) -> Option<Self> {
-        text.parse().ok()
-    }
-}
+wire_names!(HandoffAuthor);
 
 /// Message that a session leaves for the next session.
 #[derive(Debug, Clone, PartialEq)]

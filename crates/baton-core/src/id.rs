@@ -79,20 +79,7 @@ macro_rules! id {
             }
         }
 
-        impl TryFrom<String> for $name {
-            type Error = IdError;
-            fn try_from(text: String) -> Result<Self, IdError> {
-                text.parse()
-            }
-        }
-
-        impl From<$name> for String {
-            fn from(id: $name) -> String {
-                id.to_string()
-            }
-        }
-
-        $crate::schema::inline_schema!($name, {
+        $crate::wire::wire_text!($name, IdError, {
             "type": "string",
             "pattern": concat!("^", $prefix, "[0-7][0-9A-HJKMNP-TV-Z]{25}$"),
         });

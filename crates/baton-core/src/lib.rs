@@ -30,6 +30,7 @@ mod time;
 mod token;
 mod token_estimate;
 mod track_filter;
+mod wire;
 
 pub use actor::{Access, Actor, ActorKeyId, VentureScope};
 pub use canonical::{

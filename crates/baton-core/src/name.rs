@@ -83,6 +83,11 @@ fn is_repo(text: &str) -> bool {
     })
 }
 
+/// Returns true for lower-case hex digits.
+pub(crate) fn is_hex(text: &str, length: usize) -> bool {
+    text.len() == length && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
 fn is_visible(text: &str, max: usize) -> bool {
     (1..=max).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
 }

@@ -8,6 +8,7 @@ use crate::error::Fault;
 use crate::id::{NoteId, SessionId};
 use crate::name::{Agent, Repo, Venture};
 use crate::time::Timestamp;
+use crate::wire::wire_names;
 
 /// Maximum length of a note in characters.
 pub const MAX_NOTE_CHARS: usize = 2_000;
@@ -34,19 +35,11 @@ pub enum NoteKind {
     Fact,
 }
 
+wire_names!(NoteKind);
+
 impl NoteKind {
     /// All kinds.
     pub const ALL: [Self; 5] = [Self::Decision, Self::Rejected, Self::Gotcha, Self::Todo, Self::Fact];
-
-    /// Returns the stored and wire name.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
-    /// Parses a stored name.
-    pub fn from_wire(text: &str) -> Option<Self> {
-        text.parse().ok()
-    }
 }
 
 /// One fact that an agent recorded while it worked.

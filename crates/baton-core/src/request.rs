@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use crate::actor::ActorKeyId;
 use crate::id::SessionId;
 use crate::name::CorrelationId;
-use crate::schema::inline_schema;
 use crate::time::Timestamp;
+use crate::wire::wire_text;
 
 /// A record of the request log. Absent values are `null`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -124,20 +124,7 @@ impl fmt::Display for StatusFilter {
     }
 }
 
-impl TryFrom<String> for StatusFilter {
-    type Error = StatusFilterError;
-    fn try_from(text: String) -> Result<Self, StatusFilterError> {
-        text.parse()
-    }
-}
-
-impl From<StatusFilter> for String {
-    fn from(filter: StatusFilter) -> String {
-        filter.to_string()
-    }
-}
-
-inline_schema!(StatusFilter, { "type": "string", "pattern": "^([1-5][0-9]{2}|[1-5]xx|error)$" });
+wire_text!(StatusFilter, StatusFilterError, { "type": "string", "pattern": "^([1-5][0-9]{2}|[1-5]xx|error)$" });
 
 /// The earliest time of a list: a point in time, or a duration before now (`90s`, `15m`, `2h`, `7d`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -190,20 +177,7 @@ impl fmt::Display for Since {
     }
 }
 
-impl TryFrom<String> for Since {
-    type Error = SinceError;
-    fn try_from(text: String) -> Result<Self, SinceError> {
-        text.parse()
-    }
-}
-
-impl From<Since> for String {
-    fn from(since: Since) -> String {
-        since.to_string()
-    }
-}
-
-inline_schema!(Since, { "type": "string" });
+wire_text!(Since, SinceError, { "type": "string" });
 
 #[cfg(test)]
 mod tests {

@@ -13,6 +13,7 @@ use crate::error::{ErrorCode, Fault};
 use crate::id::SessionId;
 use crate::name::{Agent, ClientSessionId, CorrelationId, Repo, Track, Venture};
 use crate::time::Timestamp;
+use crate::wire::wire_names;
 
 /// Status of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -29,17 +30,7 @@ pub enum SessionStatus {
     Abandoned,
 }
 
-impl SessionStatus {
-    /// Returns the stored and wire name.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
-    /// Parses a wire name.
-    pub fn from_wire(text: &str) -> Option<Self> {
-        text.parse().ok()
-    }
-}
+wire_names!(SessionStatus);
 
 /// Reason for the end of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -58,17 +49,7 @@ pub enum EndReason {
     Error,
 }
 
-impl EndReason {
-    /// Returns the stored and wire name.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
-    /// Parses a wire name.
-    pub fn from_wire(text: &str) -> Option<Self> {
-        text.parse().ok()
-    }
-}
+wire_names!(EndReason);
 
 /// Fields that identify a session: starting twice with the same values resumes it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

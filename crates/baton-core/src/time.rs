@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::schema::inline_schema;
+use crate::wire::wire_text;
 
 /// Reason why a text is not a timestamp.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -88,20 +88,7 @@ impl FromStr for Timestamp {
     }
 }
 
-impl TryFrom<String> for Timestamp {
-    type Error = TimeError;
-    fn try_from(text: String) -> Result<Self, TimeError> {
-        text.parse()
-    }
-}
-
-impl From<Timestamp> for String {
-    fn from(time: Timestamp) -> String {
-        time.to_string()
-    }
-}
-
-inline_schema!(Timestamp, { "type": "string", "format": "date-time" });
+wire_text!(Timestamp, TimeError, { "type": "string", "format": "date-time" });
 
 #[cfg(test)]
 mod tests {

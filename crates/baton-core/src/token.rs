@@ -5,49 +5,30 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 use crate::actor::{Access, Actor, ActorKeyId, VentureScope};
 use crate::canonical::Sha256Hash;
 use crate::error::{ErrorCode, Fault};
+use crate::name::{NameError, is_hex, name};
 use crate::time::Timestamp;
 
 const PREFIX: &str = "bt_";
-const ID_LENGTH: usize = 16;
 const SECRET_LENGTH: usize = 64;
 
-fn is_hex(text: &str, length: usize) -> bool {
-    text.len() == length && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
-}
-
-/// The public part of a token: 16 hex digits.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TokenId(String);
+name!(
+    /// The public part of a token: 16 hex digits.
+    TokenId,
+    pattern "^[0-9a-f]{16}$",
+    max 16,
+    |text| is_hex(text, 16),
+    "must be the 16 hex digits after `bt_` of a token"
+);
 
 impl TokenId {
     /// Creates an id from random bits.
     pub fn new(random: u64) -> Self {
         Self(format!("{random:016x}"))
-    }
-
-    /// Returns the digits.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for TokenId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl FromStr for TokenId {
-    type Err = &'static str;
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        if is_hex(text, ID_LENGTH) {
-            Ok(Self(text.to_owned()))
-        } else {
-            Err("must be the 16 hex digits after `bt_` of a token")
-        }
     }
 }
 

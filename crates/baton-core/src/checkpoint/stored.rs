@@ -10,6 +10,7 @@ use crate::error::Fault;
 use crate::id::{CheckpointId, SessionId};
 use crate::name::{Agent, Label, Repo, Venture};
 use crate::time::Timestamp;
+use crate::wire::wire_names;
 
 /// A named series of checkpoints. It can span several chats.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,17 +85,7 @@ pub enum CheckpointStatus {
     Corrupt,
 }
 
-impl CheckpointStatus {
-    /// Returns the wire name.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
-    /// Parses a wire name.
-    pub fn from_wire(text: &str) -> Option<Self> {
-        text.parse().ok()
-    }
-}
+wire_names!(CheckpointStatus);
 
 /// Name and tags of a checkpoint.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -7,6 +7,7 @@ use super::compressed::CompressedObservation;
 use crate::id::{ObservationId, SessionId};
 use crate::name::{Repo, Venture};
 use crate::time::Timestamp;
+use crate::wire::wire_names;
 
 /// Record of one tool use, with its origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,19 +71,11 @@ pub enum QueueStatus {
     Error,
 }
 
+wire_names!(QueueStatus);
+
 impl QueueStatus {
     /// All statuses.
     pub const ALL: [Self; 4] = [Self::Raw, Self::Processing, Self::Done, Self::Error];
-
-    /// Returns the stored name.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
-    /// Parses a stored name.
-    pub fn from_wire(text: &str) -> Option<Self> {
-        text.parse().ok()
-    }
 }
 
 /// Number of queue items by status.

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::schema::inline_schema;
+use crate::wire::{wire_names, wire_text};
 use crate::{SessionId, Timestamp};
 
 const PREFIX: &str = "turn_";
@@ -53,21 +53,7 @@ impl FromStr for TurnId {
     }
 }
 
-impl TryFrom<String> for TurnId {
-    type Error = TurnIdError;
-
-    fn try_from(text: String) -> Result<Self, TurnIdError> {
-        text.parse()
-    }
-}
-
-impl From<TurnId> for String {
-    fn from(id: TurnId) -> Self {
-        id.to_string()
-    }
-}
-
-inline_schema!(TurnId, { "type": "string", "pattern": "^turn_[0-9]{1,19}$" });
+wire_text!(TurnId, TurnIdError, { "type": "string", "pattern": "^turn_[0-9]{1,19}$" });
 
 /// How a turn ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -90,17 +76,7 @@ pub enum TurnStatus {
     Unknown,
 }
 
-impl TurnStatus {
-    /// Returns the stored name.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
-    /// Parses a stored name.
-    pub fn from_wire(text: &str) -> Option<Self> {
-        text.parse().ok()
-    }
-}
+wire_names!(TurnStatus);
 
 /// Turn of a chat. Absent values are `null`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -7,6 +7,7 @@ use super::analysis::terms;
 use crate::id::SessionId;
 use crate::name::{Repo, Venture};
 use crate::time::Timestamp;
+use crate::wire::wire_names;
 
 /// Kind of an item that search can find.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -30,19 +31,11 @@ pub enum ItemKind {
     Note,
 }
 
+wire_names!(ItemKind);
+
 impl ItemKind {
     /// All kinds.
     pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
-
-    /// Returns the name on the wire and in the store.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
-    /// Parses a name.
-    pub fn from_wire(text: &str) -> Option<Self> {
-        text.parse().ok()
-    }
 }
 
 /// The searched text of an item as terms separated by spaces.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::actor::ActorKeyId;
 use crate::name::{Repo, Venture};
 use crate::time::Timestamp;
+use crate::wire::wire_names;
 
 /// Mark of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -21,17 +22,9 @@ pub enum MarkKind {
     Pinned,
 }
 
+wire_names!(MarkKind);
+
 impl MarkKind {
-    /// Returns the name on the wire and in the store.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
-    /// Parses a name.
-    pub fn from_wire(text: &str) -> Option<Self> {
-        text.parse().ok()
-    }
-
     /// Returns true if marked items are not returned by search, timeline, lists and the context bundle.
     pub const fn hides(self) -> bool {
         !matches!(self, Self::Pinned)

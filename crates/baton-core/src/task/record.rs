@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::name::{Role, TaskId};
 use crate::name::{Repo, Venture};
 use crate::time::Timestamp;
+use crate::wire::wire_names;
 
 /// Status of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -27,20 +28,12 @@ pub enum TaskStatus {
     Completed,
 }
 
+wire_names!(TaskStatus);
+
 impl TaskStatus {
     /// All statuses.
     pub const ALL: [Self; 6] =
         [Self::Pending, Self::InProgress, Self::Waiting, Self::Blocked, Self::Done, Self::Completed];
-
-    /// Returns the wire and stored name.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
-    /// Parses the wire and stored name.
-    pub fn from_wire(text: &str) -> Option<Self> {
-        text.parse().ok()
-    }
 }
 
 impl std::fmt::Display for TaskStatus {
