@@ -1,80 +1,178 @@
-//! List of all operations.
+//! The table of all operations: one entry each, from which routes, tools, OpenAPI and the tables of the documentation are
+//! made.
 
-use crate::any_operation::{AnyOperation, operation};
+use crate::any_operation::AnyOperation;
+use crate::operation::Operation;
+use crate::registration::Filled::{
+    Agent, Client, LiveSession, RecordedSession, Repo, Scope, Session, Venture,
+};
+use crate::registration::{Area, Registration, Route, ToolBinding};
 use crate::{
     agent, bundle, checkpoint, handoff, id, maintenance, memory, note, observation, recall, request, session,
     task, token, turn,
 };
 
-/// Returns all operations.
-pub fn operations() -> Vec<&'static AnyOperation> {
+/// Returns all operations in the order in which their tools are listed.
+pub fn registrations() -> Vec<Registration> {
+    fn on<O: Operation>() -> Registration {
+        Registration::of::<O>()
+    }
     vec![
-        operation::<session::StartSession>(),
-        operation::<session::Heartbeat>(),
-        operation::<session::UpdateSession>(),
-        operation::<session::EndSession>(),
-        operation::<session::ListSessions>(),
-        operation::<session::SessionHistory>(),
-        operation::<session::SessionOverview>(),
-        operation::<session::SessionActivity>(),
-        operation::<session::ShowSession>(),
-        operation::<handoff::LatestHandoff>(),
-        operation::<handoff::ListHandoffs>(),
-        operation::<handoff::ShowHandoff>(),
-        operation::<handoff::CreateHandoff>(),
-        operation::<handoff::LeaveHandoff>(),
-        operation::<handoff::AckHandoff>(),
-        operation::<handoff::WithdrawHandoff>(),
-        operation::<checkpoint::SaveCheckpoint>(),
-        operation::<checkpoint::LoadCheckpoint>(),
-        operation::<checkpoint::ListCheckpoints>(),
-        operation::<checkpoint::MarkCritical>(),
-        operation::<checkpoint::DiffCheckpoints>(),
-        operation::<checkpoint::ExplainContext>(),
-        operation::<checkpoint::DeleteCheckpoint>(),
-        operation::<checkpoint::ListWorkflows>(),
-        operation::<observation::Hook>(),
-        operation::<observation::ImportTranscript>(),
-        operation::<observation::ImportObservations>(),
-        operation::<observation::ListObservations>(),
-        operation::<observation::ShowObservation>(),
-        operation::<note::CreateNote>(),
-        operation::<note::ListNotes>(),
-        operation::<note::ShowNote>(),
-        operation::<note::UpdateNote>(),
-        operation::<note::DeleteNote>(),
-        operation::<turn::ListTurns>(),
-        operation::<turn::ShowTurn>(),
-        operation::<observation::ReadQueueStats>(),
-        operation::<observation::ListQueue>(),
-        operation::<observation::RetryQueue>(),
-        operation::<observation::PurgeQueue>(),
-        operation::<observation::SummarizeSession>(),
-        operation::<observation::WorkerHealth>(),
-        operation::<bundle::ReadContext>(),
-        operation::<recall::Search>(),
-        operation::<recall::Timeline>(),
-        operation::<recall::GetItems>(),
-        operation::<id::FindIds>(),
-        operation::<memory::RejectItem>(),
-        operation::<memory::SupersedeItem>(),
-        operation::<memory::PinItem>(),
-        operation::<memory::RestoreItem>(),
-        operation::<memory::ListMarks>(),
-        operation::<memory::Forget>(),
-        operation::<task::RecordTask>(),
-        operation::<task::ListTasks>(),
-        operation::<task::ShowTask>(),
-        operation::<agent::ListAgents>(),
-        operation::<token::CreateToken>(),
-        operation::<token::ListTokens>(),
-        operation::<token::RevokeToken>(),
-        operation::<maintenance::Cleanup>(),
-        operation::<request::ListRequests>(),
+        on::<session::StartSession>()
+            .post("/sod")
+            .post("/sos")
+            .tool(Area::Sessions, "session_start")
+            .in_default_set(&[])
+            .filling(&[LiveSession, Repo, Agent, Client]),
+        on::<session::Heartbeat>()
+            .post("/heartbeat")
+            .tool(Area::Sessions, "session_heartbeat")
+            .filling(&[Session]),
+        on::<session::UpdateSession>()
+            .post("/update")
+            .tool(Area::Sessions, "session_update")
+            .filling(&[Session]),
+        on::<session::EndSession>()
+            .post("/eod")
+            .post("/eos")
+            .tool(Area::Sessions, "session_end")
+            .in_default_set(&["summary", "status_label", "to_agent", "payload"])
+            .filling(&[Session]),
+        on::<session::ShowSession>()
+            .get("/sessions/{session_id}")
+            .tool(Area::Sessions, "session_show")
+            .filling(&[Session]),
+        on::<session::ListSessions>()
+            .get("/active")
+            .tool(Area::Sessions, "active_sessions")
+            .filling(&[Scope]),
+        on::<session::SessionHistory>()
+            .get("/sessions")
+            .tool(Area::Sessions, "session_history")
+            .filling(&[Scope]),
+        on::<session::SessionOverview>().get("/api/overview").tool(Area::Sessions, "session_overview"),
+        on::<session::SessionActivity>().get("/api/activity").tool(Area::Sessions, "session_activity"),
+        on::<handoff::LatestHandoff>()
+            .get("/handoffs/latest")
+            .tool(Area::Sessions, "handoff_latest")
+            .filling(&[Scope, Venture]),
+        on::<handoff::ListHandoffs>()
+            .get("/handoffs")
+            .tool(Area::Sessions, "handoff_list")
+            .filling(&[Scope, Venture]),
+        on::<handoff::ShowHandoff>().get("/handoffs/{handoff_id}").tool(Area::Sessions, "handoff_show"),
+        on::<handoff::CreateHandoff>()
+            .post("/handoffs")
+            .tool(Area::Sessions, "handoff_create")
+            .filling(&[Session]),
+        on::<handoff::LeaveHandoff>().post("/handoffs/leave"),
+        on::<handoff::AckHandoff>()
+            .post("/handoffs/{handoff_id}/ack")
+            .tool(Area::Sessions, "handoff_ack")
+            .filling(&[Agent]),
+        on::<handoff::WithdrawHandoff>()
+            .post("/handoffs/{handoff_id}/withdraw")
+            .tool(Area::Sessions, "handoff_withdraw"),
+        on::<checkpoint::SaveCheckpoint>()
+            .post("/api/checkpoints")
+            .tool(Area::Checkpoints, "workflow_checkpoint_save")
+            .in_default_set(&[])
+            .filling(&[RecordedSession("agentSessionId"), Repo]),
+        on::<checkpoint::LoadCheckpoint>()
+            .get("/api/checkpoints/load")
+            .get("/api/checkpoints/{checkpointId}")
+            .tool(Area::Checkpoints, "workflow_checkpoint_load")
+            .in_default_set(&[]),
+        on::<checkpoint::ListCheckpoints>()
+            .get("/api/checkpoints")
+            .tool(Area::Checkpoints, "workflow_checkpoint_list")
+            .in_default_set(&[])
+            .text_from("checkpoints"),
+        on::<checkpoint::MarkCritical>()
+            .post("/api/checkpoints/critical")
+            .tool(Area::Checkpoints, "workflow_mark_critical")
+            .in_default_set(&[]),
+        on::<checkpoint::DiffCheckpoints>()
+            .get("/api/checkpoints/diff")
+            .tool(Area::Checkpoints, "workflow_checkpoint_diff"),
+        on::<checkpoint::ExplainContext>()
+            .get("/api/checkpoints/explain")
+            .tool(Area::Checkpoints, "workflow_explain"),
+        on::<checkpoint::DeleteCheckpoint>()
+            .delete("/api/checkpoints/{checkpointId}")
+            .tool(Area::Checkpoints, "workflow_checkpoint_delete"),
+        on::<checkpoint::ListWorkflows>().get("/api/workflows").tool(Area::Checkpoints, "workflow_list"),
+        on::<observation::Hook>().post("/hooks/{event}"),
+        on::<observation::ImportTranscript>().post("/api/transcripts/import"),
+        on::<observation::ImportObservations>().post("/api/observations/import"),
+        on::<recall::Search>()
+            .get("/api/search")
+            .tool(Area::Memory, "search")
+            .in_default_set(&["current_branch"]),
+        on::<recall::Timeline>().get("/api/timeline").tool(Area::Memory, "timeline"),
+        on::<recall::GetItems>()
+            .get("/api/items")
+            .tool(Area::Memory, "get")
+            .in_default_set(&["repo", "content_hash", "limit"])
+            .filling(&[Repo]),
+        on::<memory::RejectItem>().post("/api/memory/reject").tool(Area::Memory, "memory_reject"),
+        on::<memory::SupersedeItem>().post("/api/memory/supersede").tool(Area::Memory, "memory_supersede"),
+        on::<observation::ListObservations>().get("/api/observations").tool(Area::Memory, "observation_list"),
+        on::<observation::ShowObservation>()
+            .get("/api/observations/{observation_id}")
+            .tool(Area::Memory, "observation_show"),
+        on::<note::CreateNote>()
+            .post("/api/notes")
+            .tool(Area::Memory, "note")
+            .in_default_set(&["agent", "repo"])
+            .filling(&[RecordedSession("session_id"), Repo]),
+        on::<note::ListNotes>().get("/api/notes").tool(Area::Memory, "note_list").filling(&[Scope]),
+        on::<note::ShowNote>().get("/api/notes/{note_id}").tool(Area::Memory, "note_show"),
+        on::<note::UpdateNote>().post("/api/notes/{note_id}").tool(Area::Memory, "note_update"),
+        on::<note::DeleteNote>().delete("/api/notes/{note_id}").tool(Area::Memory, "note_delete"),
+        on::<turn::ListTurns>().get("/api/turns").tool(Area::Memory, "turn_list").filling(&[Session]),
+        on::<turn::ShowTurn>().get("/api/turns/{turn_id}").tool(Area::Memory, "turn_show"),
+        on::<observation::SummarizeSession>()
+            .post("/api/summarize")
+            .tool(Area::Sessions, "session_summarize")
+            .filling(&[Session]),
+        on::<observation::ReadQueueStats>().get("/api/queue/stats"),
+        on::<observation::ListQueue>().get("/api/queue"),
+        on::<observation::RetryQueue>().post("/api/queue/retry"),
+        on::<observation::PurgeQueue>().post("/api/queue/purge"),
+        on::<observation::WorkerHealth>().get("/api/health"),
+        on::<bundle::ReadContext>().get("/api/context"),
+        on::<id::FindIds>().get("/api/ids"),
+        on::<memory::PinItem>().post("/api/memory/pin"),
+        on::<memory::RestoreItem>().post("/api/memory/restore"),
+        on::<memory::ListMarks>().get("/api/memory"),
+        on::<memory::Forget>().post("/api/memory/forget"),
+        on::<task::RecordTask>().post("/api/tasks"),
+        on::<task::ListTasks>().get("/api/tasks").tool(Area::Tasks, "tasks_everywhere"),
+        on::<task::ShowTask>().get("/api/tasks/show"),
+        on::<agent::ListAgents>().get("/api/agents"),
+        on::<token::CreateToken>(),
+        on::<token::ListTokens>(),
+        on::<token::RevokeToken>(),
+        on::<maintenance::Cleanup>(),
+        on::<request::ListRequests>().get("/api/requests"),
     ]
 }
 
 /// Returns the operation with a wire name.
 pub fn find(name: &str) -> Option<&'static AnyOperation> {
-    operations().into_iter().find(|operation| operation.name == name)
+    registrations()
+        .into_iter()
+        .map(|registered| registered.operation)
+        .find(|operation| operation.name == name)
+}
+
+/// Returns all routes. The first route of an operation is canonical, others are aliases.
+pub fn routes() -> Vec<Route> {
+    registrations().into_iter().flat_map(|registered| registered.routes).collect()
+}
+
+/// Returns all tools.
+pub fn tools() -> Vec<ToolBinding> {
+    registrations().into_iter().filter_map(|registered| registered.tool).collect()
 }

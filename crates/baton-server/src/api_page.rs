@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
+use baton_app::{Route, routes};
 use serde_json::Value;
 
 use crate::openapi::example;
-use crate::routes::{Route, routes};
 
 const HEAD: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Baton API</title>\
 <meta name=\"viewport\" content=\"width=device-width\"><style>\

@@ -1,8 +1,8 @@
 //! Baton's network interfaces: HTTP routes and MCP tools. Adapters only.
 //!
-//! An interface converts a request to parameters, calls one operation through `App::call`, and sends the reply. A new
-//! capability is one line in [`routes`](crate::routes()) and one in [`tools`](crate::tools()), and one in
-//! [`resources`](crate::resources()) if it should be readable by URI.
+//! An interface converts a request to parameters, calls one operation through `App::call`, and sends the reply. Routes
+//! and tools come from the table of operations ([`baton_app::registrations`]); what should be readable by URI is one
+//! line in [`resources`](crate::resources()).
 
 mod api_page;
 mod http;
@@ -11,12 +11,10 @@ mod openapi;
 mod params;
 #[cfg(test)]
 mod reference_tests;
-mod routes;
 
 pub use http::{LocalServer, ServeError, Server, ServerConfig};
 pub use mcp::{
-    Area, Filled, FindRepo, LocalCall, LocalCheckout, LocalTool, McpError, PromptBinding, ResourceBinding,
-    ToolBinding, ToolSelection, UnknownToolSet, prompts, resources, serve_stdio, tools,
+    FindRepo, LocalCall, LocalCheckout, LocalTool, McpError, PromptBinding, ResourceBinding, ToolSelection,
+    UnknownToolSet, prompts, resources, serve_stdio,
 };
 pub use openapi::openapi;
-pub use routes::{Route, Verb, routes};

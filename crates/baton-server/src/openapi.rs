@@ -1,10 +1,8 @@
 //! The OpenAPI 3.1 document, generated from the routes and the schemas of the operations.
 
-use baton_app::{AnyOperation, KeyUse};
+use baton_app::{AnyOperation, KeyUse, Route, routes};
 use baton_core::ErrorCode;
 use serde_json::{Map, Value, json};
-
-use crate::routes::{Route, routes};
 
 /// Generates the document.
 pub fn openapi() -> Value {

@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::mcp::tools;
-use crate::routes::routes;
+use baton_app::{routes, tools};
 
 /// Reads the lines of one section of a document.
 fn section(document: &str, heading: &str) -> Vec<String> {
@@ -53,6 +52,6 @@ fn table_of_tools_lists_every_tool() {
     let rows = lines.iter().skip_while(|line| *line != "| set | tools |").skip(2);
     let rows = rows.take_while(|line| line.starts_with('|'));
     let documented: BTreeSet<&str> = rows.filter_map(|row| row.split('|').nth(2)).flat_map(quoted).collect();
-    let registered: BTreeSet<&str> = tools().iter().map(|binding| binding.tool).collect();
+    let registered: BTreeSet<&str> = tools().iter().map(|binding| binding.name).collect();
     assert_eq!(documented, registered, "docs/mcp.md, table of sets (left) differs from the tools (right)");
 }

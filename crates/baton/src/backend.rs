@@ -7,12 +7,11 @@ use std::time::Duration;
 use baton_app::id::FindIds;
 use baton_app::observation::{Hook, Intake, Report};
 use baton_app::{
-    AnyOperation, App, Attachment, Call, Clock, Face, KeyUse, Operation, Reply, RequestLog, Settings,
-    SystemClock, SystemEntropy, operation,
+    AnyOperation, App, Attachment, Call, Clock, Face, KeyUse, Operation, Reply, RequestLog, Route, Settings,
+    SystemClock, SystemEntropy, Verb, operation, routes,
 };
 use baton_checkpoint::SavedContext;
 use baton_core::{Actor, ErrorCode, HeartbeatPolicy, IdempotencyKey, Liveness};
-use baton_server::{Route, Verb, routes};
 use baton_store::{LockTimeout, PostgresTimeouts, Store, StoreConfig, StoreError, Target, Threads};
 use serde::Serialize;
 use serde::de::DeserializeOwned;

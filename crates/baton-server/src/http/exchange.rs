@@ -11,7 +11,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, Request, Response};
 use baton_app::observation::Report;
 use baton_app::token::Authenticator;
-use baton_app::{App, Attachment, Call, Face, RefusedCall, Reply};
+use baton_app::{App, Attachment, Call, Face, RefusedCall, Reply, Route, Verb};
 use baton_checkpoint::SavedContext;
 use baton_core::{Access, Actor, CorrelationId, ErrorCode, Fault, IdempotencyKey};
 use baton_web::SignInCookie;
@@ -29,7 +29,6 @@ use crate::http::report::{ReceivedReport, receive_report};
 use crate::http::respond::{allow, respond};
 use crate::http::wire::{CorrelationIds, HasTwoLengths};
 use crate::params::{Literal, add_path, from_body, from_query, literal_params};
-use crate::routes::{Route, Verb};
 
 /// State shared by all exchanges.
 pub(super) struct Shared {

@@ -12,8 +12,8 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::Request;
 use axum::routing::{MethodRouter, any, post};
-use baton_app::App;
 use baton_app::token::Authenticator;
+use baton_app::{App, Verb, routes};
 use baton_core::{ErrorCode, Fault};
 use tokio::net::{TcpListener, TcpSocket, lookup_host};
 
@@ -27,7 +27,6 @@ use crate::http::limit::Limiter;
 use crate::http::mcp::{self, McpEndpoint};
 use crate::http::metrics::Metrics;
 use crate::http::service;
-use crate::routes::{Verb, routes};
 
 /// How long requests in progress may take to finish during shutdown.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);

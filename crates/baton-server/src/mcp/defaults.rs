@@ -1,5 +1,6 @@
 //! Values that calls may omit because Baton knows them: the repository of the checkout, and the client with its agent.
 
+use baton_app::Filled;
 use baton_core::{Agent, Repo, Venture};
 use baton_observation::{agent_of_client, client_name};
 use rmcp::RoleServer;
@@ -8,28 +9,6 @@ use rmcp::service::RequestContext;
 use serde_json::{Map, Value};
 
 use super::local::FindRepo;
-
-/// Parameters of a tool that are filled in if the call omits them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Filled {
-    /// `repo`: the repository of the checkout.
-    Repo,
-    /// `agent`: the configured agent, or the name of the client.
-    Agent,
-    /// `client` and `client_version`, as the client reports them.
-    Client,
-    /// `venture`: the configured venture.
-    Venture,
-    /// `session_id`: the live session of the client in the repository of the checkout. The call fails without one.
-    Session,
-    /// This parameter: the same session, if there is one.
-    RecordedSession(&'static str),
-    /// `agent`, `track` and `client_session_id`: those of the same session, so that it is resumed.
-    /// `checkout_repo`: the repository of the checkout.
-    LiveSession,
-    /// `repo`, or `venture` where no repository is known. Only if the call has no filter at all.
-    Scope,
-}
 
 /// Whether the client and the server share a checkout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,19 +28,17 @@ pub(super) struct Defaults {
     pub(super) agent: Option<Agent>,
 }
 
-impl Filled {
-    /// Returns the parameters that the caller may omit, and the default that their description states.
-    pub(super) fn optional_params(self, locality: Locality) -> &'static [(&'static str, &'static str)] {
-        match (self, locality) {
-            (Self::Repo, Locality::Local) => &[("repo", "Defaults to the current checkout.")],
-            (Self::Agent, Locality::Local) => &[("agent", "Defaults to the name of your client.")],
-            (Self::Scope, Locality::Local) => &[("repo", "Defaults to the current checkout.")],
-            (Self::Session | Self::RecordedSession("session_id"), Locality::Local) => {
-                &[("session_id", "Defaults to your live session in the current checkout.")]
-            }
-            (Self::Venture, _) => &[("venture", "Defaults to the configured venture.")],
-            (Self::Client | Self::LiveSession | Self::RecordedSession(_), _) | (_, Locality::Remote) => &[],
+/// Returns the parameters that the caller may omit, and the default that their description states.
+pub(super) fn optional_params(filled: Filled, locality: Locality) -> &'static [(&'static str, &'static str)] {
+    match (filled, locality) {
+        (Filled::Repo, Locality::Local) => &[("repo", "Defaults to the current checkout.")],
+        (Filled::Agent, Locality::Local) => &[("agent", "Defaults to the name of your client.")],
+        (Filled::Scope, Locality::Local) => &[("repo", "Defaults to the current checkout.")],
+        (Filled::Session | Filled::RecordedSession("session_id"), Locality::Local) => {
+            &[("session_id", "Defaults to your live session in the current checkout.")]
         }
+        (Filled::Venture, _) => &[("venture", "Defaults to the configured venture.")],
+        (Filled::Client | Filled::LiveSession | Filled::RecordedSession(_), _) | (_, Locality::Remote) => &[],
     }
 }
 

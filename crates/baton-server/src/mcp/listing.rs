@@ -1,5 +1,6 @@
 //! The list of tools that a client is offered.
 
+use baton_app::{Area, ToolBinding};
 use rmcp::model::Tool;
 use serde_json::Value;
 use std::sync::Arc;
@@ -7,8 +8,8 @@ use std::sync::Arc;
 use super::defaults::Locality;
 use super::group::GROUPS;
 use super::local::LocalTool;
-use super::selection::{Area, ToolSelection};
-use super::tools::ToolBinding;
+use super::selection::ToolSelection;
+use super::tools::describe;
 
 /// Parameters that the default set does not list: Baton knows their values, or few calls need them. They are accepted
 /// in every set and listed by `--tools all`.
@@ -43,7 +44,7 @@ pub(super) fn list_tools(
 ) -> Vec<Tool> {
     let described: Vec<(Area, bool, Vec<&str>, Tool)> = operations
         .iter()
-        .map(|tool| (tool.area, tool.in_default_set, tool.rare_params.to_vec(), tool.describe(locality)))
+        .map(|tool| (tool.area, tool.in_default_set, tool.rare_params.to_vec(), describe(tool, locality)))
         .chain(local.iter().map(|tool| (Area::Tasks, false, Vec::new(), tool.describe())))
         .collect();
     let mut listed: Vec<Tool> = described

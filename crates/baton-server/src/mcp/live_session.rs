@@ -3,13 +3,12 @@
 //! The hooks of a client open a session with the chat id, which its MCP connection does not learn. The newest live session of
 //! the same program in the repository is used instead, so that a chat has one session.
 
-use baton_app::operation;
 use baton_app::session::{ListSessions, SessionView, session_of_client};
+use baton_app::{Filled, operation};
 use baton_core::{ErrorCode, Fault, Repo, Venture};
 use rmcp::model::Implementation;
 use serde_json::{Map, Value, json};
 
-use super::defaults::Filled;
 use super::server::{Caller, McpServer};
 
 impl McpServer {

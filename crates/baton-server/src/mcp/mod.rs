@@ -17,12 +17,10 @@ mod server;
 mod stdio;
 mod tools;
 
-pub use defaults::Filled;
 pub use local::{FindRepo, LocalCall, LocalCheckout, LocalTool};
 pub(crate) use message::{MAX_MESSAGE_BYTES, Refusal, read_message};
 pub use prompts::{PromptBinding, prompts};
 pub use resources::{ResourceBinding, resources};
-pub use selection::{Area, ToolSelection, UnknownToolSet};
+pub use selection::{ToolSelection, UnknownToolSet};
 pub(crate) use server::{Caller, McpServer};
 pub use stdio::{McpError, serve_stdio};
-pub use tools::{ToolBinding, tools};

@@ -2,18 +2,7 @@
 
 use std::str::FromStr;
 
-/// Area of a tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Area {
-    /// Sessions and handoffs.
-    Sessions,
-    /// Checkpoints.
-    Checkpoints,
-    /// Tasks.
-    Tasks,
-    /// Search, notes, turns and observations.
-    Memory,
-}
+use baton_app::Area;
 
 /// Tools that are listed to a client. Tools that are not listed can still be called by name: the selection limits the
 /// size of the list and is not an access check.

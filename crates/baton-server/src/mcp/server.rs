@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::http::request::Parts;
 use baton_app::bundle::ReadContext;
-use baton_app::{AnyOperation, App, Call, Face, KeyUse, Operation, Reply};
+use baton_app::{AnyOperation, App, Call, Face, Filled, KeyUse, Operation, Reply, ToolBinding, tools};
 use baton_core::{Actor, CorrelationId, Fault, IdempotencyKey};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams,
@@ -18,7 +18,7 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Map, Value};
 
-use crate::mcp::defaults::{Defaults, Filled, Locality, client_of, has_integer_text, integers_from_text};
+use crate::mcp::defaults::{Defaults, Locality, client_of, has_integer_text, integers_from_text};
 use crate::mcp::group::find_group;
 use crate::mcp::instructions::INSTRUCTIONS;
 use crate::mcp::listing::list_tools;
@@ -27,7 +27,7 @@ use crate::mcp::prompts::{PromptBinding, PromptInput, prompts};
 use crate::mcp::resources::{ResourceBinding, find_resource, resources};
 use crate::mcp::result::{error_of, resource_error, tool_result};
 use crate::mcp::selection::{ToolSelection, UnknownToolSet};
-use crate::mcp::tools::{IDEMPOTENCY_KEY, ToolBinding, tools};
+use crate::mcp::tools::IDEMPOTENCY_KEY;
 
 /// Supported protocol versions, oldest first.
 const VERSIONS: &[ProtocolVersion] =
@@ -237,7 +237,7 @@ impl ServerHandler for McpServer {
         if let Some(tool) = self.local.iter().find(|tool| tool.name() == name) {
             return Ok(tool.run(arguments, caller.correlation_id).await.into());
         }
-        let Some(binding) = self.bindings.iter().find(|binding| binding.tool == name) else {
+        let Some(binding) = self.bindings.iter().find(|binding| binding.name == name) else {
             return Err(ErrorData::invalid_params(format!("there is no tool `{name}`"), None));
         };
         let reply = match self.complete(binding, &mut arguments, &caller, &context).await {

@@ -6,7 +6,7 @@ mod steps;
 
 use std::collections::BTreeSet;
 
-use baton_server::{routes, tools};
+use baton_app::{routes, tools};
 use baton_testkit::binary::Home;
 use serde_json::{Value, json};
 
