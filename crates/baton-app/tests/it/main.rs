@@ -25,6 +25,7 @@ mod observing;
 mod recall;
 mod request_log;
 mod saving;
+mod schemas;
 mod stage;
 mod token;
 mod turn;
