@@ -82,9 +82,12 @@ impl Query {
         self.0.get(name).map(|value| value.trim()).filter(|value| !value.is_empty())
     }
 
-    /// Returns the parameters with these names as an object for an operation. Numbers are not converted.
-    pub(crate) fn pick(&self, names: &[&str]) -> serde_json::Map<String, Value> {
-        names.iter().filter_map(|name| Some(((*name).to_owned(), self.get(name)?.into()))).collect()
+    /// Returns the parameters with these names, and more, as an object for an operation. Numbers are not converted.
+    pub(crate) fn params(&self, names: &[&str], mut more: Value) -> Value {
+        for (name, value) in names.iter().filter_map(|name| Some((name, self.get(name)?))) {
+            more[*name] = value.into();
+        }
+        more
     }
 
     /// Returns a URL with these parameters. Parameters without a value are omitted.

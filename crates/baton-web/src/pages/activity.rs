@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use baton_app::session::{ActiveDay, SessionActivity};
 use baton_core::Timestamp;
 use maud::{Markup, html};
-use serde_json::Value;
+use serde_json::json;
 
 use super::View;
 use crate::visitor::{Problem, Query, Visitor};
@@ -15,7 +15,7 @@ const DAY_MILLIS: i64 = 86_400_000;
 const WEEKS: i64 = 53;
 
 pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Problem> {
-    let days = visitor.ask::<SessionActivity>(Value::Object(query.pick(&["venture"]))).await?.days;
+    let days = visitor.ask::<SessionActivity>(query.params(&["venture"], json!({}))).await?.days;
     let (sessions, turns) = days.iter().fold((0, 0), |(s, t), day| (s + day.sessions, t + day.turns));
     let body = html! {
         h1 { "Activity" }

@@ -6,7 +6,7 @@ use baton_app::handoff::{HandoffView, ListHandoffs, ShowHandoff};
 use baton_app::session::SessionHistory;
 use baton_core::{HandoffAuthor, HandoffFields, Timestamp};
 use maud::{Markup, html};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::View;
 use crate::visitor::{Problem, Query, Visitor, url};
@@ -16,10 +16,9 @@ const LIMIT: i64 = 50;
 
 pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Problem> {
     let venture = default_venture(visitor, query);
-    let mut params = query.pick(&["repo", "from_agent", "to_agent", "cursor"]);
-    params.insert("venture".to_owned(), venture.clone().into());
-    params.insert("limit".to_owned(), json!(LIMIT));
-    let found = visitor.ask::<ListHandoffs>(Value::Object(params)).await?;
+    let page = json!({ "venture": venture, "limit": LIMIT });
+    let params = query.params(&["repo", "from_agent", "to_agent", "cursor"], page);
+    let found = visitor.ask::<ListHandoffs>(params).await?;
     let filters = [("venture", venture.as_str()), ("repo", query.get("repo").unwrap_or_default())];
     let body = html! {
         h1 { "Handoffs" }

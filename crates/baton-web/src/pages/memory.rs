@@ -5,7 +5,7 @@ use baton_app::recall::{Search, SearchResult};
 use baton_core::Timestamp;
 use baton_core::recall::ItemKind;
 use maud::{Markup, html};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::View;
 use crate::visitor::{Problem, Query, Visitor, encode};
@@ -17,9 +17,7 @@ const LIMIT: i64 = 30;
 pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Problem> {
     let results = match query.get("q") {
         Some(_) => {
-            let mut params = query.pick(&PARAMS);
-            params.insert("limit".to_owned(), json!(LIMIT));
-            let found = visitor.ask::<Search>(Value::Object(params)).await?;
+            let found = visitor.ask::<Search>(query.params(&PARAMS, json!({ "limit": LIMIT }))).await?;
             html! {
                 p.meta { span { (count(found.results.len(), "hit")) } span { (format!("{:.0}", found.took_ms)) " ms" } }
                 @if let Some(warning) = &found.warning { p.meta { span { (warning) } } }

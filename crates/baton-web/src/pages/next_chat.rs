@@ -3,7 +3,7 @@
 use baton_app::bundle::{ReadContext, ReadContextOutput};
 use baton_app::session::{SessionHistory, SessionView};
 use maud::{Markup, html};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::View;
 use crate::visitor::{Problem, Query, Visitor};
@@ -18,7 +18,7 @@ pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Pro
     let mut query = query.clone();
     fill_defaults(&mut query, &known);
     let bundle = match query.get("repo") {
-        Some(_) => Some(read(visitor, &query).await?),
+        Some(_) => Some(visitor.ask::<ReadContext>(query.params(&PARAMS, json!({}))).await?),
         None => None,
     };
     let body = html! {
@@ -52,10 +52,6 @@ fn fill_defaults(query: &mut Query, known: &[SessionView]) {
         query.0.insert("repo".to_owned(), session.repo.clone());
         query.0.insert("venture".to_owned(), venture);
     }
-}
-
-async fn read(visitor: &Visitor, query: &Query) -> Result<ReadContextOutput, Problem> {
-    visitor.ask::<ReadContext>(Value::Object(query.pick(&PARAMS))).await
 }
 
 fn form(query: &Query, known: &[SessionView]) -> Markup {

@@ -8,7 +8,7 @@ use baton_app::session::{
 use baton_core::Timestamp;
 use baton_core::observation::TurnStatus;
 use maud::{Markup, html};
-use serde_json::Value;
+use serde_json::json;
 
 use super::View;
 use crate::visitor::{Problem, Query, Visitor};
@@ -19,8 +19,7 @@ const MAX_CLOSING_CHARS: usize = 280;
 const MAX_FILES: usize = 4;
 
 pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Problem> {
-    let params = query.pick(&["venture"]);
-    let overview = visitor.ask::<SessionOverview>(Value::Object(params)).await?;
+    let overview = visitor.ask::<SessionOverview>(query.params(&["venture"], json!({}))).await?;
     let body = html! {
         div id="live" hx-get=(query.url("/", &["venture"])) hx-trigger="sse:change" hx-select="#live" hx-swap="outerHTML" {
             h1 { "Now" }

@@ -3,7 +3,7 @@
 use baton_app::request::ListRequests;
 use baton_core::{RequestRecord, Timestamp};
 use maud::{Markup, html};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::View;
 use crate::visitor::{Problem, Query, Visitor, url};
@@ -12,12 +12,9 @@ use crate::widgets::{count, empty, line, time};
 const LIMIT: i64 = 100;
 
 pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Problem> {
-    let mut params = query.pick(&["status", "endpoint", "since"]);
-    params.insert("limit".to_owned(), json!(LIMIT));
-    if let Some(before) = query.get("before").and_then(|before| before.parse::<i64>().ok()) {
-        params.insert("before".to_owned(), before.into());
-    }
-    let found = visitor.ask::<ListRequests>(Value::Object(params)).await?;
+    let before = query.get("before").and_then(|before| before.parse::<i64>().ok());
+    let page = json!({ "limit": LIMIT, "before": before });
+    let found = visitor.ask::<ListRequests>(query.params(&["status", "endpoint", "since"], page)).await?;
     let requests: Vec<RequestRecord> = found.requests.into_iter().map(|request| request.record).collect();
     let failed = requests.iter().filter(|request| request.status_code >= 400).count();
     let body = html! {

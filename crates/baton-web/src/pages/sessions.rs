@@ -3,7 +3,7 @@
 use baton_app::session::{SessionHistory, SessionView};
 use baton_core::{SessionStatus, Timestamp};
 use maud::{Markup, html};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::View;
 use crate::visitor::{Problem, Query, Visitor, url};
@@ -13,9 +13,8 @@ const FILTERS: [&str; 4] = ["repo", "agent", "status", "venture"];
 const LIMIT: i64 = 50;
 
 pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Problem> {
-    let mut params = query.pick(&["repo", "agent", "status", "venture", "cursor"]);
-    params.insert("limit".to_owned(), json!(LIMIT));
-    let found = visitor.ask::<SessionHistory>(Value::Object(params)).await?;
+    let params = query.params(&["repo", "agent", "status", "venture", "cursor"], json!({ "limit": LIMIT }));
+    let found = visitor.ask::<SessionHistory>(params).await?;
     let is_filtered = FILTERS.iter().any(|name| query.get(name).is_some());
     let body = html! {
         h1 { "Sessions" }

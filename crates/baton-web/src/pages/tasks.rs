@@ -4,17 +4,15 @@ use baton_app::task::ListTasks;
 use baton_core::Timestamp;
 use baton_core::task::{TaskRecord, TaskStatus};
 use maud::{Markup, html};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::View;
 use crate::visitor::{Problem, Query, Visitor};
 use crate::widgets::{count, default_venture, empty, line, page_of, time};
 
 pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Problem> {
-    let mut params = query.pick(&["repo", "status"]);
-    params.insert("venture".to_owned(), default_venture(visitor, query).into());
-    params.insert("limit".to_owned(), json!(100));
-    let tasks = visitor.ask::<ListTasks>(Value::Object(params)).await?.tasks;
+    let page = json!({ "venture": default_venture(visitor, query), "limit": 100 });
+    let tasks = visitor.ask::<ListTasks>(query.params(&["repo", "status"], page)).await?.tasks;
     let body = html! {
         h1 { "Tasks" }
         form.filters method="get" action="/ui/tasks" {

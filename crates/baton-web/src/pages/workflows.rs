@@ -7,7 +7,7 @@ use baton_app::checkpoint::{
 use baton_checkpoint::ChangeKind;
 use baton_core::{CheckpointId, Timestamp};
 use maud::{Markup, html};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::View;
 use crate::visitor::{Problem, Query, Visitor, encode, url};
@@ -19,10 +19,8 @@ const MAX_VALUE_CHARS: usize = 300;
 const MAX_KEYS: usize = 100;
 
 pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Problem> {
-    let mut params = query.pick(&["repo"]);
-    params.insert("venture".to_owned(), default_venture(visitor, query).into());
-    params.insert("limit".to_owned(), json!(100));
-    let found = visitor.ask::<ListWorkflows>(Value::Object(params)).await?.workflows;
+    let page = json!({ "venture": default_venture(visitor, query), "limit": 100 });
+    let found = visitor.ask::<ListWorkflows>(query.params(&["repo"], page)).await?.workflows;
     let body = html! {
         h1 { "Workflows" }
         p.lead { "Saved contexts that outlive chats." }
@@ -58,27 +56,22 @@ fn row(workflow: &WorkflowView, now: Timestamp) -> Markup {
 pub(super) async fn render_one(visitor: &Visitor, query: &Query) -> Result<View, Problem> {
     let id = query.get("workflow_id").unwrap_or_default();
     let venture = default_venture(visitor, query);
-    let of_workflow = |more: Value| {
-        let mut params = Map::from_iter([("venture".to_owned(), venture.clone().into())]);
-        params.extend(more.as_object().cloned().unwrap_or_default());
-        Value::Object(params)
-    };
-    let listed = of_workflow(json!({ "sessionId": id, "limit": CHECKPOINTS }));
+    let of_workflow = json!({ "sessionId": id, "venture": venture });
+    let listed = json!({ "sessionId": id, "venture": venture, "limit": CHECKPOINTS });
     let checkpoints = visitor.ask::<ListCheckpoints>(listed).await?.checkpoints;
     let explained = match query.get("checkpoint") {
-        Some(checkpoint) => json!({ "checkpointId": checkpoint }),
-        None => json!({ "sessionId": id }),
+        Some(checkpoint) => json!({ "checkpointId": checkpoint, "venture": venture }),
+        None => of_workflow.clone(),
     };
-    let explained = visitor.ask::<ExplainContext>(of_workflow(explained)).await;
+    let explained = visitor.ask::<ExplainContext>(explained).await;
     let can_compare = checkpoints.len() > 1;
     let compared = match (query.get("from"), query.get("to")) {
-        (Some(from), Some(to)) => {
-            Some(visitor.ask::<DiffCheckpoints>(of_workflow(json!({ "from": from, "to": to }))).await?)
-        }
-        _ if can_compare => {
-            Some(visitor.ask::<DiffCheckpoints>(of_workflow(json!({ "sessionId": id }))).await?)
-        }
-        _ => None,
+        (Some(from), Some(to)) => Some(json!({ "from": from, "to": to, "venture": venture })),
+        _ => can_compare.then_some(of_workflow),
+    };
+    let compared = match compared {
+        Some(compared) => Some(visitor.ask::<DiffCheckpoints>(compared).await?),
+        None => None,
     };
     let page = format!("/ui/workflows/{}", encode(id));
     let body = html! {
