@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use baton_core::{
-    Access, Canonical, ErrorCode, Fault, KeyScope, Sha256Hash, Venture, params_schema, read_params,
-    require_no_nul,
+    Access, Canonical, ErrorCode, Fault, KeyScope, Sha256Hash, Venture, read_params, require_no_nul,
 };
 use serde_json::{Value, json};
 
+use crate::any_operation::{AnyOperation, operation};
 use crate::call::{Attachment, Call};
 use crate::context::Context;
 use crate::operation::{KeyUse, Operation, Privacy, RequestFormat};
@@ -32,28 +32,12 @@ pub(crate) fn prepare<O: Operation>(
     context: &Context<'_>,
     params: Value,
 ) -> Result<Prepared<O::Input>, Fault> {
-    let rules = Rules {
-        name: O::NAME,
-        is_write: O::EFFECT.is_write(),
-        key: O::KEY,
-        request: O::REQUEST,
-        params_schema: params_schema::<O::Params>,
-    };
-    let Checked { params, text, key } = rules.check(call, context, params)?;
+    let Checked { params, text, key } = check(operation::<O>(), call, context, params)?;
     let has_context = context.attachment.and_then(Attachment::context).is_some();
     let attached = O::REQUEST.context_param.filter(|_| has_context);
     let ((), params) = Fault::both(text, read_params(params, attached))?;
     let input = O::prepare(context, params)?;
     Ok(Prepared { input, key })
-}
-
-/// The checks of an operation that do not depend on its types.
-struct Rules {
-    name: &'static str,
-    is_write: bool,
-    key: KeyUse,
-    request: RequestFormat,
-    params_schema: fn() -> Value,
 }
 
 /// Parameters that can be read into their type.
@@ -64,63 +48,68 @@ struct Checked {
     key: Option<(KeyScope, Sha256Hash)>,
 }
 
-impl Rules {
-    fn check(&self, call: &Call, context: &Context<'_>, mut params: Value) -> Result<Checked, Fault> {
-        call.actor.require_access(if self.is_write { Access::Write } else { Access::Read })?;
-        if let Some(repair) = self.request.repair {
-            repair(&mut params);
-        }
-        let text = match (&params, self.request.privacy) {
-            (Value::Object(members), Privacy::Refuse) => require_no_nul(members, self.request.context_param),
-            _ => Ok(()),
-        };
-        let text = Fault::all([require_schema_version(&params), text]);
-        if self.is_write {
-            match self.request.privacy {
-                Privacy::Refuse => check_secrets(&self.request, &mut params, context)?,
-                Privacy::Redact(redact) => redact(&mut params),
-            }
-            if self.key == KeyUse::Required && call.idempotency_key.is_none() {
-                return Err(Fault::new(
-                    ErrorCode::MissingIdempotencyKey,
-                    format!("{} requires an idempotency key", self.name),
-                )
-                .hint(
-                    "send a new UUID in the Idempotency-Key header, and the same UUID when you retry the request",
-                ));
-            }
-        }
-        let key = match &call.idempotency_key {
-            Some(key) if self.is_write => {
-                let actor_key_id = call.actor.key_id.clone();
-                let scope = KeyScope { actor_key_id, operation: self.name, key: key.clone() };
-                let params = request_hash(&self.request, &params)?;
-                Some((scope, hash_with_attachment(params, context)?))
-            }
-            _ => None,
-        };
-        let default = takes_default(&mut params).then_some(&context.settings.default_venture);
-        if let Some(venture) = call.actor.only_venture().or(default) {
-            self.add_venture(&mut params, venture);
-        }
-        Ok(Checked { params, text, key })
+/// Does the checks of a call that do not depend on the types of its operation.
+fn check(
+    operation: &AnyOperation,
+    call: &Call,
+    context: &Context<'_>,
+    mut params: Value,
+) -> Result<Checked, Fault> {
+    let (is_write, request) = (operation.effect.is_write(), operation.request);
+    call.actor.require_access(if is_write { Access::Write } else { Access::Read })?;
+    if let Some(repair) = request.repair {
+        repair(&mut params);
     }
+    let text = match (&params, request.privacy) {
+        (Value::Object(members), Privacy::Refuse) => require_no_nul(members, request.context_param),
+        _ => Ok(()),
+    };
+    let text = Fault::all([require_schema_version(&params), text]);
+    if is_write {
+        match request.privacy {
+            Privacy::Refuse => check_secrets(&request, &mut params, context)?,
+            Privacy::Redact(redact) => redact(&mut params),
+        }
+        if operation.key == KeyUse::Required && call.idempotency_key.is_none() {
+            return Err(Fault::new(
+                ErrorCode::MissingIdempotencyKey,
+                format!("{} requires an idempotency key", operation.name),
+            )
+            .hint(
+                "send a new UUID in the Idempotency-Key header, and the same UUID when you retry the request",
+            ));
+        }
+    }
+    let key = match &call.idempotency_key {
+        Some(key) if is_write => {
+            let actor_key_id = call.actor.key_id.clone();
+            let scope = KeyScope { actor_key_id, operation: operation.name, key: key.clone() };
+            let params = request_hash(&request, &params)?;
+            Some((scope, hash_with_attachment(params, context)?))
+        }
+        _ => None,
+    };
+    let default = takes_default(&mut params).then_some(&context.settings.default_venture);
+    if let Some(venture) = call.actor.only_venture().or(default) {
+        add_venture(operation, &mut params, venture);
+    }
+    Ok(Checked { params, text, key })
+}
 
-    /// Sets `venture` if the operation has this parameter and the call omits it.
-    fn add_venture(&self, params: &mut Value, venture: &Venture) {
-        static TAKES_VENTURE: Mutex<BTreeMap<&str, bool>> = Mutex::new(BTreeMap::new());
-        let Value::Object(members) = params else { return };
-        if members.get("venture").is_some_and(|named| !named.is_null()) {
-            return;
-        }
-        let mut known = TAKES_VENTURE.lock().unwrap_or_else(PoisonError::into_inner);
-        // Cached because generating a schema is slow.
-        let takes_venture = *known
-            .entry(self.name)
-            .or_insert_with(|| (self.params_schema)()["properties"].get("venture").is_some());
-        if takes_venture {
-            members.insert("venture".to_owned(), venture.as_str().into());
-        }
+/// Sets `venture` if the operation has this parameter and the call omits it.
+fn add_venture(operation: &AnyOperation, params: &mut Value, venture: &Venture) {
+    static TAKES_VENTURE: Mutex<BTreeMap<&str, bool>> = Mutex::new(BTreeMap::new());
+    let Value::Object(members) = params else { return };
+    if members.get("venture").is_some_and(|named| !named.is_null()) {
+        return;
+    }
+    let mut known = TAKES_VENTURE.lock().unwrap_or_else(PoisonError::into_inner);
+    // Cached because generating a schema is slow.
+    let takes_venture = *known
+        .entry(operation.name)
+        .or_insert_with(|| operation.params_schema()["properties"].get("venture").is_some());
+    if takes_venture {
+        members.insert("venture".to_owned(), venture.as_str().into());
     }
 }
 

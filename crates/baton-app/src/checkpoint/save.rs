@@ -23,7 +23,7 @@ const CONTINUED_WITHIN: Duration = Duration::from_secs(24 * 3600);
 const ENVELOPE_BYTES: usize = 1024 * 1024;
 
 /// The context to save and its workflow.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(extend("required" = ["context"]))]
 #[schemars(rename = "SaveCheckpointParams")]

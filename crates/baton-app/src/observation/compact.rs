@@ -59,14 +59,12 @@ pub(super) fn checkpoint(
     let saved = SavedContext::of(fields)
         .map_err(|rounded| Fault::new(ErrorCode::InvalidRequest, rounded.to_string()))?;
     let save = SaveCheckpoint {
-        redact_secrets: None,
         session_id: Some(workflow_of(session)?),
         context: Some(Arc::new(saved)),
-        metadata: None,
-        force: None,
         venture: Some(session.tuple.venture.clone()),
         repo: Some(session.tuple.repo.clone()),
         agent_session_id: Some(session.id),
+        ..SaveCheckpoint::default()
     };
     let save = SaveCheckpoint::prepare(context, save)?;
     SaveCheckpoint::run(context, tx, &save).map(drop)
