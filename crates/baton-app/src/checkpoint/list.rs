@@ -44,16 +44,16 @@ impl Operation for ListCheckpoints {
     const EFFECT: Effect = Effect::Read;
     const AFTER_OUTBOX: bool = true;
     type Params = Self;
-    type Input = Workflow;
+    type Input = (Venture, WorkflowId, Window);
     type Output = ListCheckpointsOutput;
 
     fn prepare(context: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
         let window = Window::of(params.limit, params.offset)?;
-        Ok(Workflow { venture: context.venture(params.venture.as_ref())?, id: params.session_id, window })
+        Ok((context.venture(params.venture.as_ref())?, params.session_id, window))
     }
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, input: &Self::Input) -> Result<Self::Output, Fault> {
-        let Workflow { venture, id, window: Window { limit, offset } } = input;
+        let (venture, id, Window { limit, offset }) = input;
         let spooled = spooled_of_workflow(&context.settings.checkpoints, venture, id);
         if spooled.is_empty() {
             workflow(tx, venture, id)?;
@@ -68,7 +68,7 @@ impl Operation for ListCheckpoints {
     }
 
     fn without_store(context: &Context<'_>, input: &Self::Input) -> Option<Result<Self::Output, Fault>> {
-        let Workflow { venture, id, window: Window { limit, offset } } = input;
+        let (venture, id, Window { limit, offset }) = input;
         let spooled = spooled_of_workflow(&context.settings.checkpoints, venture, id);
         if spooled.is_empty() {
             return None;
@@ -76,12 +76,4 @@ impl Operation for ListCheckpoints {
         let shown = spooled.into_iter().skip(*offset as usize).take(*limit as usize).map(Into::into);
         Some(Ok(ListCheckpointsOutput { checkpoints: shown.collect() }))
     }
-}
-
-/// Validated parameters of a list.
-#[derive(Debug)]
-pub struct Workflow {
-    venture: Venture,
-    id: WorkflowId,
-    window: Window,
 }
