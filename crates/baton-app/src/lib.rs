@@ -27,6 +27,7 @@ pub mod observation;
 mod open_call;
 mod operation;
 mod page;
+mod prelude;
 mod prepare;
 pub mod recall;
 mod registration;

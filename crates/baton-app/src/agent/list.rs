@@ -1,12 +1,8 @@
 //! `agent.list`: lists the agents that are connected on the server's machine.
 
-use baton_core::{ErrorCode, Fault, Timestamp};
-use baton_store::Tx;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use baton_core::{ErrorCode, Timestamp};
 
-use crate::context::Context;
-use crate::operation::{Effect, Operation, RequestFormat};
+use crate::prelude::*;
 
 /// What to check.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]

@@ -1,15 +1,11 @@
 //! `context.read`: context for a new chat.
 
-use baton_core::{Agent, Fault, Label, Repo, SessionId, Track, Venture, one_line};
-use baton_store::Tx;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use baton_core::{Agent, Label, Repo, SessionId, Track, Venture, one_line};
 
 use super::gather::{BundleRequest, BundleScope, build};
 use super::layout::{BundleLimits, BundleLine, DEFAULT_BUNDLE_TOKENS, MAX_BUNDLE_TOKENS, MIN_BUNDLE_TOKENS};
-use crate::context::Context;
-use crate::operation::{Effect, Operation, RequestFormat};
 use crate::page::number_within;
+use crate::prelude::*;
 use crate::recall::index_before_reading;
 
 /// Maximum length of the request in bytes.

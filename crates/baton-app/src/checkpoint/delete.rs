@@ -1,15 +1,12 @@
 //! `checkpoint.delete`: deletes one checkpoint.
 
+use baton_core::CheckpointId;
 use baton_core::checkpoint::{CheckpointRef, CheckpointStatus};
-use baton_core::{CheckpointId, Fault};
-use baton_store::Tx;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::find::{checkpoint, checkpoint_not_found, workflow_not_found};
 use super::retention::delete_checkpoints;
-use crate::context::Context;
-use crate::operation::{Effect, Operation, params_as_input};
+
+use crate::prelude::*;
 
 /// The checkpoint to delete.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]

@@ -2,14 +2,11 @@
 
 use baton_checkpoint::{Change, Diff, DiffLimits};
 use baton_core::checkpoint::{Checkpoint, CheckpointRef, CheckpointStatus, WorkflowId};
-use baton_core::{CheckpointId, ErrorCode, Fault, Venture};
-use baton_store::Tx;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use baton_core::{CheckpointId, ErrorCode, Venture};
 
 use super::find::{Wanted, find, read, workflow};
-use crate::context::Context;
-use crate::operation::{Effect, Operation, params_and};
+
+use crate::prelude::*;
 
 /// Number of recent checkpoints searched for two active ones.
 const RECENT: u32 = 50;

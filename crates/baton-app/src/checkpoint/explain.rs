@@ -2,14 +2,11 @@
 
 use baton_checkpoint::classify::{Explanation, LayerBytes, find_key};
 use baton_core::checkpoint::{CheckpointRef, WorkflowId};
-use baton_core::{CheckpointId, ErrorCode, Fault, Venture};
-use baton_store::Tx;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use baton_core::{CheckpointId, ErrorCode, Venture};
 
 use super::find::{Wanted, find, read, workflow};
-use crate::context::Context;
-use crate::operation::{Effect, Operation, params_and};
+
+use crate::prelude::*;
 
 /// Maximum number of keys in a response.
 const MAX_KEYS: usize = 1_000;

@@ -1,17 +1,13 @@
 //! `checkpoint.list`: the checkpoints of a workflow, newest first.
 
+use baton_core::Venture;
 use baton_core::checkpoint::{Checkpoint, WorkflowId};
-use baton_core::{Fault, Venture};
-use baton_store::Tx;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::find::workflow;
 use super::spooled::spooled_of_workflow;
 use super::view::CheckpointView;
-use crate::context::Context;
-use crate::operation::{Effect, Operation};
 use crate::page::Window;
+use crate::prelude::*;
 
 /// The workflow and the page to list.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]

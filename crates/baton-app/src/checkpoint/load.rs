@@ -2,18 +2,15 @@
 
 use baton_checkpoint::{Budget, ContextText, Level, Omission, Overflow, Unlisted, View, ViewOptions};
 use baton_core::checkpoint::{Checkpoint, CheckpointRef, WorkflowId};
-use baton_core::{CheckpointId, Fault, Venture};
-use baton_store::{NoteFilter, Page, Tx};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use baton_core::{CheckpointId, Venture};
+use baton_store::{NoteFilter, Page};
 use serde_json::{Value, json};
 
 use super::find::{Wanted, corrupt_without_store, find, newer_damaged, read, workflow};
 use super::spooled::find_spooled;
 use super::view::CheckpointMetadata;
-use crate::context::Context;
 use crate::note::NoteView;
-use crate::operation::{Effect, Operation};
+use crate::prelude::*;
 
 /// Maximum number of notes, the newest.
 const MAX_NOTES: u32 = 50;

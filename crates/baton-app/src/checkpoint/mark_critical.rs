@@ -3,15 +3,12 @@
 use std::borrow::Cow;
 
 use baton_checkpoint::classify::find_key;
+use baton_core::Venture;
 use baton_core::checkpoint::WorkflowId;
-use baton_core::{Fault, Venture};
-use baton_store::Tx;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::find::{Wanted, find, read, workflow_not_found};
-use crate::context::Context;
-use crate::operation::{Effect, Operation, params_as_input};
+
+use crate::prelude::*;
 
 /// Maximum number of marked keys of a workflow.
 const MAX_MARKED: usize = 200;

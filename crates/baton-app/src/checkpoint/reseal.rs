@@ -1,14 +1,12 @@
 //! `checkpoint.reseal`: encrypts stored checkpoints with the current key, in batches.
 
-use baton_core::{CheckpointId, ErrorCode, Fault};
-use baton_store::{FrameBody, Tx};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use baton_core::{CheckpointId, ErrorCode};
+use baton_store::FrameBody;
 
 use super::find::sealed_fault;
 use super::vault::{Owner, ReadContextError};
-use crate::context::Context;
-use crate::operation::{Effect, Operation, params_as_input};
+
+use crate::prelude::*;
 
 /// Maximum number of checkpoints encrypted in one run.
 const BATCH: u32 = 100;

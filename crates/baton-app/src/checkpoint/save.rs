@@ -5,17 +5,15 @@ use std::time::Duration;
 
 use baton_checkpoint::SavedContext;
 use baton_core::checkpoint::{Checkpoint, CheckpointStatus, Labels, Place, WorkflowId};
-use baton_core::{Agent, CheckpointId, ErrorCode, Fault, Repo, SessionId, SessionStatus, Timestamp, Venture};
-use baton_store::{MAX_FRAME_BYTES, Tx};
-use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize};
+use baton_core::{Agent, CheckpointId, ErrorCode, Repo, SessionId, SessionStatus, Timestamp, Venture};
+use baton_store::MAX_FRAME_BYTES;
+use serde::Deserializer;
 use serde_json::{Value, json};
 
 use super::new_checkpoint::{NewCheckpoint, SavedCheckpoint, Unchanged, store_checkpoint};
 use super::spooled::{recent_spooled_workflow, spool};
 use crate::call::Attachment;
-use crate::context::Context;
-use crate::operation::{Effect, Operation, RequestFormat};
+use crate::prelude::*;
 
 /// Time after its last checkpoint within which a save without a workflow id continues the workflow.
 const CONTINUED_WITHIN: Duration = Duration::from_secs(24 * 3600);

@@ -1,14 +1,11 @@
 //! `checkpoint.workflows`: lists workflows.
 
 use baton_core::checkpoint::{Workflow, WorkflowId};
-use baton_core::{Fault, Repo, Timestamp, Venture};
-use baton_store::{Tx, WorkflowFilter};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use baton_core::{Repo, Timestamp, Venture};
+use baton_store::WorkflowFilter;
 
-use crate::context::Context;
-use crate::operation::{Effect, Operation, params_and};
 use crate::page::Window;
+use crate::prelude::*;
 
 /// Filters and page.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]

@@ -1,13 +1,10 @@
 //! `handoff.ack`: the receiving agent acknowledges a handoff.
 
-use baton_core::{Agent, ErrorCode, Fault, HandoffId, Timestamp};
-use baton_store::{Acknowledgement, Tx};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use baton_core::{Agent, ErrorCode, HandoffId, Timestamp};
+use baton_store::Acknowledgement;
 use serde_json::json;
 
-use crate::context::Context;
-use crate::operation::{Effect, Operation, params_as_input};
+use crate::prelude::*;
 
 /// The handoff and the agent that acknowledges it.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]

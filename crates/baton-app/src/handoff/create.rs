@@ -1,15 +1,11 @@
 //! `handoff.create`: stores a handoff without ending the session.
 
-use baton_core::{Fault, HandoffDraft, HandoffId, SessionId, Timestamp};
-use baton_store::Tx;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use baton_core::{HandoffDraft, HandoffId, SessionId, Timestamp};
 use serde_json::{Map, Value};
 
-use crate::context::Context;
 use crate::handoff::handoff_schema;
 use crate::observation::add_automatic_content;
-use crate::operation::{Effect, Operation, RequestFormat, params_and};
+use crate::prelude::*;
 use crate::session::new_handoff;
 
 /// The session and the handoff to store.

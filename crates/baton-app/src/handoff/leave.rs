@@ -1,17 +1,13 @@
 //! `handoff.leave`: stores the handoff of a person, who has no session, with an ended session of its own.
 
 use baton_core::{
-    Agent, EndReason, Fault, Handoff, HandoffAuthor, HandoffDraft, HandoffId, Label, Repo, Session,
-    SessionFacts, SessionId, SessionStatus, SessionTuple, Timestamp, Track, Venture,
+    Agent, EndReason, Handoff, HandoffAuthor, HandoffDraft, HandoffId, Label, Repo, Session, SessionFacts,
+    SessionId, SessionStatus, SessionTuple, Timestamp, Track, Venture,
 };
-use baton_store::Tx;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::context::Context;
 use crate::handoff::handoff_schema;
-use crate::operation::{Effect, Operation, RequestFormat, params_and};
+use crate::prelude::*;
 use crate::session::new_handoff;
 
 /// The person, the repository and the handoff to store.

@@ -1,15 +1,12 @@
 //! `handoff.list` and `handoff.latest`: lists handoffs and returns the latest one.
 
-use baton_core::{Agent, Fault, Handoff, IssueNumber, Repo, TrackFilter, Venture};
-use baton_store::{HandoffFilter, Page, Tx};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use baton_core::{Agent, Handoff, IssueNumber, Repo, TrackFilter, Venture};
+use baton_store::{HandoffFilter, Page};
 use serde_json::{Value, json};
 
-use crate::context::Context;
 use crate::handoff::HandoffView;
-use crate::operation::{Effect, Operation, params_and, params_as_input};
 use crate::page::{Pagination, RequestedPage};
+use crate::prelude::*;
 
 /// Filters and page.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]

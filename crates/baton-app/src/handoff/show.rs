@@ -1,13 +1,9 @@
 //! `handoff.show`: one handoff with its full payload.
 
-use baton_core::{Fault, HandoffId};
-use baton_store::Tx;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use baton_core::HandoffId;
 
-use crate::context::Context;
 use crate::handoff::HandoffView;
-use crate::operation::{Effect, Operation, params_as_input};
+use crate::prelude::*;
 
 /// The handoff to show.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]

@@ -1,12 +1,8 @@
 //! `handoff.withdraw`: removes a wrong handoff from lists and from what new sessions receive.
 
-use baton_core::{ErrorCode, Fault, HandoffId, Timestamp};
-use baton_store::Tx;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use baton_core::{ErrorCode, HandoffId, Timestamp};
 
-use crate::context::Context;
-use crate::operation::{Effect, Operation, params_as_input};
+use crate::prelude::*;
 
 /// The handoff to withdraw.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]

@@ -1,13 +1,9 @@
 //! `id.find`: complete ids that start with a text, so that people can type short ids.
 
-use baton_core::{ErrorCode, Fault, PartialId};
-use baton_store::Tx;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use baton_core::{ErrorCode, PartialId};
 
-use crate::context::Context;
-use crate::operation::{Effect, Operation};
 use crate::page::cut;
+use crate::prelude::*;
 
 /// Maximum number of ids in a response.
 const MAX_IDS: u32 = 10;

@@ -2,15 +2,10 @@
 
 use std::time::Duration;
 
-use baton_core::Fault;
 use baton_core::observation::QueueStatus;
-use baton_store::Tx;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::apply_retention;
-use crate::context::Context;
-use crate::operation::{Effect, Operation, params_as_input};
+use crate::prelude::*;
 
 /// Maximum number of rows of each kind per run, which keeps transactions short.
 const BATCH: u32 = 1_000;

@@ -4,16 +4,13 @@ use std::collections::BTreeSet;
 
 use baton_core::observation::TurnId;
 use baton_core::recall::ItemKind;
-use baton_core::{ErrorCode, Fault, NoteId, ObservationId, Repo, SessionId, Since, Venture};
-use baton_store::{ForgetFilter, Tx};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use baton_core::{ErrorCode, NoteId, ObservationId, Repo, SessionId, Since, Venture};
+use baton_store::ForgetFilter;
 
 use super::mark::{is_quoted, readable_item};
 use crate::checkpoint::delete_checkpoint;
-use crate::context::Context;
 use crate::observation::renew_session_texts;
-use crate::operation::{Effect, Operation, params_as_input};
+use crate::prelude::*;
 use crate::recall::{Item, Loader, no_item};
 
 /// Maximum number of items per call, which keeps transactions short.

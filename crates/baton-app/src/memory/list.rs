@@ -1,14 +1,11 @@
 //! `memory.list`: items that are rejected, superseded or pinned.
 
 use baton_core::recall::{ItemKind, MarkKind};
-use baton_core::{Fault, Repo, Venture};
-use baton_store::{MarkFilter, Tx};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use baton_core::{Repo, Venture};
+use baton_store::MarkFilter;
 
-use crate::context::Context;
-use crate::operation::{Effect, Operation, params_and};
 use crate::page::limit_of;
+use crate::prelude::*;
 use crate::recall::{Loader, MarkView, kind_of};
 
 /// Filters.

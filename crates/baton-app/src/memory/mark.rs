@@ -1,14 +1,9 @@
 //! `memory.reject`, `memory.supersede`, `memory.pin` and `memory.restore`: the mark of an item.
 
-use baton_core::Fault;
 use baton_core::recall::{ItemKind, Mark, MarkKind};
-use baton_store::Tx;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-use crate::context::Context;
 use crate::observation::renew_session_texts;
-use crate::operation::{Effect, Operation, params_as_input};
+use crate::prelude::*;
 use crate::recall::{Item, Loader, MarkView, kind_of, no_item};
 
 /// Rejects an item.

@@ -1,18 +1,14 @@
 //! `note.create`: records one fact while an agent works.
 
 use baton_core::{
-    Agent, Fault, Note, NoteId, NoteKind, Repo, SessionId, SessionTuple, Venture, note_file, note_text,
+    Agent, Note, NoteId, NoteKind, Repo, SessionId, SessionTuple, Venture, note_file, note_text,
 };
 use baton_observation::make_private;
-use baton_store::Tx;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::spooled::spool;
 use super::view::NoteView;
 use crate::call::{Attachment, SpooledNote};
-use crate::context::Context;
-use crate::operation::{Effect, Operation, Privacy, RequestFormat};
+use crate::prelude::*;
 
 /// The note to record.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]

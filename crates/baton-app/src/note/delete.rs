@@ -1,12 +1,8 @@
 //! `note.delete`: deletes a note.
 
-use baton_core::{Fault, NoteId};
-use baton_store::Tx;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use baton_core::NoteId;
 
-use crate::context::Context;
-use crate::operation::{Effect, Operation, params_as_input};
+use crate::prelude::*;
 
 /// The note to delete.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]

@@ -1,14 +1,11 @@
 //! `note.list`: notes, newest first.
 
-use baton_core::{Fault, NoteKind, Repo, SessionId, Venture};
-use baton_store::{NoteFilter, Tx};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use baton_core::{NoteKind, Repo, SessionId, Venture};
+use baton_store::NoteFilter;
 
 use super::view::NoteView;
-use crate::context::Context;
-use crate::operation::{Effect, Operation, params_and};
 use crate::page::{Pagination, RequestedPage};
+use crate::prelude::*;
 
 /// Filters and page.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]

@@ -1,13 +1,10 @@
 //! `note.show`: one note.
 
-use baton_core::{Fault, NoteId};
-use baton_store::Tx;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use baton_core::NoteId;
 
 use super::view::NoteView;
-use crate::context::Context;
-use crate::operation::{Effect, Operation, params_as_input};
+
+use crate::prelude::*;
 
 /// The note to show.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]

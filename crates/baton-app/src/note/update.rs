@@ -1,14 +1,11 @@
 //! `note.update`: corrects a note.
 
-use baton_core::{Fault, NoteId, NoteKind, note_file, note_text};
+use baton_core::{NoteId, NoteKind, note_file, note_text};
 use baton_observation::make_private;
-use baton_store::Tx;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::view::NoteView;
-use crate::context::Context;
-use crate::operation::{Effect, Operation, Privacy, RequestFormat};
+
+use crate::prelude::*;
 
 /// The corrected fields. Omitted fields keep their value.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]

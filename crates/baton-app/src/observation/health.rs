@@ -2,14 +2,12 @@
 
 use std::time::Duration;
 
-use baton_core::{Fault, SessionId, Timestamp};
-use baton_store::{Spent, Tx};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use baton_core::{SessionId, Timestamp};
+use baton_store::Spent;
 
 use super::trouble::ModelTrouble;
-use crate::context::Context;
-use crate::operation::{Effect, Operation, params_as_input};
+
+use crate::prelude::*;
 
 const DAY_MILLIS: i64 = 86_400_000;
 const HOUR_MILLIS: i64 = 3_600_000;

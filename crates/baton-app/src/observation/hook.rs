@@ -9,13 +9,11 @@ use std::time::Duration;
 
 use baton_core::observation::{Turn, TurnStatus, closing_message};
 use baton_core::{
-    Actor, Agent, ClientSessionId, ErrorCode, Fault, Handoff, HandoffId, Label, Repo, Session, SessionStatus,
+    Actor, Agent, ClientSessionId, ErrorCode, Handoff, HandoffId, Label, Repo, Session, SessionStatus,
     SessionTuple, Sha256Hash, Timestamp, Track, Venture, cut_with_notice,
 };
 use baton_observation::{HookEvent, SUBAGENT, is_own_call, make_private};
-use baton_store::{Acknowledgement, TurnEnd, Tx};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use baton_store::{Acknowledgement, TurnEnd};
 use serde_json::{Value, json};
 
 use super::capture::Packed;
@@ -24,8 +22,7 @@ use super::repair::repair;
 use super::{capture, compact, end, recall};
 use crate::bundle::BundleScope;
 use crate::call::Attachment;
-use crate::context::Context;
-use crate::operation::{Effect, Operation, Privacy, RequestFormat, RequestLogging};
+use crate::prelude::*;
 use crate::recall::RankedDocument;
 use crate::session::{StartSession, find_or_create, lock_active_sessions, start_bundle, tuple_of};
 

@@ -6,17 +6,13 @@ use baton_core::observation::{
     CompressedObservation, MAX_SUMMARY_CHARS, MAX_TITLE_CHARS, Observation, Provenance,
 };
 use baton_core::{
-    Agent, ClientSessionId, ErrorCode, Fault, ObservationId, Repo, SessionFacts, SessionTuple, Timestamp,
-    Venture, one_line,
+    Agent, ClientSessionId, ErrorCode, ObservationId, Repo, SessionFacts, SessionTuple, Timestamp, Venture,
+    one_line,
 };
-use baton_store::Tx;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::imported::{self, NewSession, Period, redact_items};
-use crate::context::Context;
-use crate::operation::{Effect, Operation, Privacy, RequestFormat, RequestLogging, params_as_input};
+use crate::prelude::*;
 use crate::recall::index_stored;
 
 /// Maximum number of observations in one request.

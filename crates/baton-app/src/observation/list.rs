@@ -1,14 +1,11 @@
 //! `observation.list`: lists observations, newest first.
 
-use baton_core::{Fault, Repo, SessionId, Venture};
-use baton_store::{ObservationFilter, Tx};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use baton_core::{Repo, SessionId, Venture};
+use baton_store::ObservationFilter;
 
 use super::view::ObservationView;
-use crate::context::Context;
-use crate::operation::{Effect, Operation, params_and};
 use crate::page::{Pagination, RequestedPage};
+use crate::prelude::*;
 
 /// Filters and page.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]

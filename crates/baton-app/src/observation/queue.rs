@@ -1,14 +1,11 @@
 //! `queue.stats`, `queue.list`, `queue.retry` and `queue.purge`: inspects and manages the capture queue.
 
 use baton_core::observation::{QueueStats, QueueStatus};
-use baton_core::{ErrorCode, Fault, SessionId, Timestamp};
-use baton_store::{QueueItem, Tx};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use baton_core::{ErrorCode, SessionId, Timestamp};
+use baton_store::QueueItem;
 
-use crate::context::Context;
-use crate::operation::{Effect, Operation, params_and, params_as_input};
 use crate::page::{cut, limit_of};
+use crate::prelude::*;
 
 /// Maximum number of items that one call deletes.
 const PURGE_BATCH: u32 = 10_000;

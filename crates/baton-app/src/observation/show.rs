@@ -1,15 +1,12 @@
 //! `observation.show`: one observation, with the raw tool use while it is stored.
 
-use baton_core::{ErrorCode, Fault, ObservationId};
-use baton_store::Tx;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use baton_core::{ErrorCode, ObservationId};
 use serde_json::Value;
 
 use super::raw::{Extent, tool_use};
 use super::view::ObservationView;
-use crate::context::Context;
-use crate::operation::{Effect, Operation, params_as_input};
+
+use crate::prelude::*;
 
 /// The observation to show.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]

@@ -1,17 +1,15 @@
 //! `session.summarize`: summarizes a session and stores the summary.
 
 use baton_core::observation::{Provenance, SessionSummary};
-use baton_core::{EndReason, ErrorCode, Fault, SessionId, SessionStatus};
+use baton_core::{EndReason, ErrorCode, SessionId, SessionStatus};
 use baton_llm::{CompressError, Summarization, TokenUsage};
-use baton_store::{DailyUsage, NewSummary, StoredSummary, Tx};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use baton_store::{DailyUsage, NewSummary, StoredSummary};
 
 use super::automatic::refresh_handoff;
 use super::material::{SummaryInput, read_summary_input};
 use super::work::{provenance, record_usage, usage_of};
-use crate::context::Context;
-use crate::operation::{Effect, Operation, RequestFormat};
+
+use crate::prelude::*;
 
 /// Summary of a session without content.
 const NO_OBSERVATIONS: &str = "No observations captured.";

@@ -5,14 +5,11 @@
 
 use baton_core::observation::Observation;
 use baton_core::{
-    Agent, ClientSessionId, ErrorCode, Fault, Label, ObservationId, Repo, Session, SessionFacts, SessionId,
+    Agent, ClientSessionId, ErrorCode, Label, ObservationId, Repo, Session, SessionFacts, SessionId,
     SessionTuple, Timestamp, Venture,
 };
 use baton_llm::{Compression, TokenUsage};
 use baton_observation::{HookEvent, ToolUse, files_of, redact_observation};
-use baton_store::Tx;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::capture::clean_name;
@@ -21,8 +18,8 @@ use super::imported::{self, NewSession, Period, redact_items};
 use super::raw::error_response;
 use super::repair::repair;
 use super::work::provenance;
-use crate::context::Context;
-use crate::operation::{Effect, Operation, Privacy, RequestFormat, RequestLogging};
+
+use crate::prelude::*;
 
 /// Maximum size of a request in bytes.
 pub const MAX_TRANSCRIPT_BYTES: usize = 48 * 1024 * 1024;

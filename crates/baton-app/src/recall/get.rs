@@ -2,12 +2,9 @@
 
 use baton_core::recall::{ItemKind, Mark, MarkKind};
 use baton_core::{
-    CheckpointId, ErrorCode, Fault, HandoffId, NoteId, ObservationId, Repo, SessionId, Sha256Hash, Timestamp,
+    CheckpointId, ErrorCode, HandoffId, NoteId, ObservationId, Repo, SessionId, Sha256Hash, Timestamp,
     Venture, estimate_tokens,
 };
-use baton_store::Tx;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::history::{
     CommandHistory, FileHistory, HistoryScope, changed_files, command_history, file_history,
@@ -16,8 +13,8 @@ use super::indexing::index_before_reading;
 use super::item::Loader;
 use super::scope::ventures;
 use super::search::checked_limit;
-use crate::context::Context;
-use crate::operation::{Effect, Operation, RequestFormat};
+
+use crate::prelude::*;
 
 /// Maximum number of items per call.
 const MAX_IDS: usize = 50;

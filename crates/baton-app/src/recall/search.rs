@@ -3,18 +3,15 @@
 use std::time::Instant;
 
 use baton_core::recall::{Embedding, ItemKind, Nearby};
-use baton_core::{Fault, Repo, SessionId, Since, Timestamp, Venture};
-use baton_store::{RecallFilter, Tx};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use baton_core::{Repo, SessionId, Since, Timestamp, Venture};
+use baton_store::RecallFilter;
 
 use super::embedding::embed_query;
 use super::find::{Find, Found, find};
 use super::indexing::index_before_reading;
 use super::scope::ventures;
-use crate::context::Context;
-use crate::operation::{Effect, Operation, RequestFormat};
 use crate::page::number_within;
+use crate::prelude::*;
 
 const DEFAULT_LIMIT: u32 = 10;
 const MAX_LIMIT: u32 = 100;

@@ -1,18 +1,15 @@
 //! `recall.timeline`: what happened around an item, or between two items.
 
 use baton_core::recall::{Candidate, ItemKind};
-use baton_core::{ErrorCode, Fault, SessionId, Timestamp, Venture, estimate_tokens};
-use baton_store::{RecallFilter, TimelinePosition, Tx};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use baton_core::{ErrorCode, SessionId, Timestamp, Venture, estimate_tokens};
+use baton_store::{RecallFilter, TimelinePosition};
 
 use super::get::{kind_of, no_item};
 use super::indexing::index_before_reading;
 use super::item::Loader;
 use super::scope::ventures;
-use crate::context::Context;
-use crate::operation::{Effect, Operation, RequestFormat};
 use crate::page::limit_of;
+use crate::prelude::*;
 
 const DEFAULT_LIMIT: u32 = 10;
 

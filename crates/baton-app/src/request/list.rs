@@ -1,13 +1,10 @@
 //! `request.list`: the request log.
 
-use baton_core::{ActorKeyId, Fault, LoggedRequest, SessionId, Since, StatusFilter};
-use baton_store::{RequestFilter, Tx};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use baton_core::{ActorKeyId, LoggedRequest, SessionId, Since, StatusFilter};
+use baton_store::RequestFilter;
 
-use crate::context::Context;
-use crate::operation::{Effect, Operation, RequestLogging, params_and};
 use crate::page::limit_of;
+use crate::prelude::*;
 
 /// Filters of the request log. All of them must match.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]

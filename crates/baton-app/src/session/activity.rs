@@ -2,14 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use baton_core::{Fault, Timestamp, Venture};
-use baton_store::Tx;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use baton_core::{Timestamp, Venture};
 
-use crate::context::Context;
-use crate::operation::{Effect, Operation, params_and};
 use crate::page::number_within;
+use crate::prelude::*;
 
 const DAY_MILLIS: i64 = 86_400_000;
 const DEFAULT_DAYS: u32 = 371;

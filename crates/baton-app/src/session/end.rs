@@ -1,18 +1,15 @@
 //! `session.end`: ends a session and stores its handoff, if one is given.
 
 use baton_core::{
-    Agent, EndReason, ErrorCode, Fault, Handoff, HandoffAuthor, HandoffDraft, HandoffId, Label, Session,
-    SessionId, SessionStatus, Timestamp,
+    Agent, EndReason, ErrorCode, Handoff, HandoffAuthor, HandoffDraft, HandoffId, Label, Session, SessionId,
+    SessionStatus, Timestamp,
 };
-use baton_store::{HandoffFilter, Page, Tx};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use baton_store::{HandoffFilter, Page};
 use serde_json::{Map, Value, json};
 
-use crate::context::Context;
 use crate::handoff::optional_handoff_schema;
 use crate::observation::add_automatic_content;
-use crate::operation::{Effect, Operation, RequestFormat, params_and};
+use crate::prelude::*;
 
 /// The session to end and its handoff. Pass the handoff as `handoff`, or as `summary`, `status_label`, `to_agent` and
 /// `payload`. Without any of them the session ends without a handoff.

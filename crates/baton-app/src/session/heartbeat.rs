@@ -2,13 +2,9 @@
 
 use std::time::Duration;
 
-use baton_core::{Fault, SessionId, Timestamp};
-use baton_store::Tx;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use baton_core::{SessionId, Timestamp};
 
-use crate::context::Context;
-use crate::operation::{Effect, Operation, params_as_input};
+use crate::prelude::*;
 
 /// The session to keep active.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]

@@ -1,14 +1,11 @@
 //! `session.history`: lists sessions in any status.
 
-use baton_core::{Agent, Fault, Repo, SessionStatus, Venture};
-use baton_store::{SessionFilter, Tx};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use baton_core::{Agent, Repo, SessionStatus, Venture};
+use baton_store::SessionFilter;
 
 use super::list::meta_size;
-use crate::context::Context;
-use crate::operation::{Effect, Operation, params_and};
 use crate::page::{Pagination, RequestedPage};
+use crate::prelude::*;
 use crate::session::SessionView;
 
 /// Filters and page.

@@ -1,13 +1,10 @@
 //! `session.list`: lists active sessions that are not stale.
 
-use baton_core::{Agent, Fault, Repo, Session, TrackFilter, Venture};
-use baton_store::{SessionFilter, Tx};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use baton_core::{Agent, Repo, Session, TrackFilter, Venture};
+use baton_store::SessionFilter;
 
-use crate::context::Context;
-use crate::operation::{Effect, Operation, params_and};
 use crate::page::{Pagination, RequestedPage};
+use crate::prelude::*;
 use crate::session::SessionView;
 
 /// Filters. At least one of `venture`, `repo` and `agent` is required.

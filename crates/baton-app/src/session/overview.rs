@@ -4,14 +4,11 @@ use std::collections::BTreeMap;
 
 use baton_core::observation::Turn;
 use baton_core::task::TaskStatus;
-use baton_core::{Fault, Session, SessionId, Timestamp, Venture, VentureScope, cut_with_ellipsis, one_line};
-use baton_store::{HandoffFilter, ObservationFilter, Page, SessionFilter, TaskFilter, Tx};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use baton_core::{Session, SessionId, Timestamp, Venture, VentureScope, cut_with_ellipsis, one_line};
+use baton_store::{HandoffFilter, ObservationFilter, Page, SessionFilter, TaskFilter};
 
-use crate::context::Context;
-use crate::operation::{Effect, Operation, RequestLogging, params_as_input};
 use crate::page::cut;
+use crate::prelude::*;
 
 /// Maximum number of sessions.
 const MAX_SESSIONS: u32 = 60;

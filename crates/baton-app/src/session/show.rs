@@ -1,14 +1,10 @@
 //! `session.show`: a session with the handoff that ended it and its summary.
 
-use baton_core::{Fault, SessionId};
-use baton_store::Tx;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use baton_core::SessionId;
 
-use crate::context::Context;
 use crate::handoff::HandoffSummary;
 use crate::observation::SummaryView;
-use crate::operation::{Effect, Operation, params_as_input};
+use crate::prelude::*;
 use crate::session::SessionView;
 
 /// The session to show.

@@ -4,19 +4,16 @@ use std::cmp::Reverse;
 use std::time::Duration;
 
 use baton_core::{
-    Agent, ClientSessionId, CorrelationId, EndReason, Fault, Handoff, HandoffAuthor, IssueNumber, Label,
-    Repo, Session, SessionFacts, SessionId, SessionStatus, SessionTuple, StartDecision, Timestamp, Track,
-    Venture, require_valid_meta,
+    Agent, ClientSessionId, CorrelationId, EndReason, Handoff, HandoffAuthor, IssueNumber, Label, Repo,
+    Session, SessionFacts, SessionId, SessionStatus, SessionTuple, StartDecision, Timestamp, Track, Venture,
+    require_valid_meta,
 };
-use baton_store::{HandoffFilter, Page, SessionFilter, Tx};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use baton_store::{HandoffFilter, Page, SessionFilter};
 use serde_json::{Map, Value, json};
 
 use crate::bundle::{Bundle, BundleLimits, BundleRequest, BundleScope, build};
-use crate::context::Context;
 use crate::handoff::HandoffSummary;
-use crate::operation::{Effect, Operation, params_as_input};
+use crate::prelude::*;
 use crate::session::{ActiveSession, SessionView};
 
 /// Maximum number of other sessions in the response; `session.list` returns all of them.

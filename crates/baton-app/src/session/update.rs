@@ -1,16 +1,12 @@
 //! `session.update`: changes the branch, commit, issue, repository or meta of an active session.
 
 use baton_core::{
-    Fault, IssueNumber, Label, Repo, Session, SessionFacts, SessionId, SessionTuple, Timestamp, merge_patch,
+    IssueNumber, Label, Repo, Session, SessionFacts, SessionId, SessionTuple, Timestamp, merge_patch,
     require_valid_meta,
 };
-use baton_store::Tx;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::context::Context;
-use crate::operation::{Effect, KeyUse, Operation, params_as_input};
+use crate::prelude::*;
 
 /// Fields to change. Omitted fields keep their value.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]

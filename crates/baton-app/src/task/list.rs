@@ -1,14 +1,11 @@
 //! `task.list`: lists the tasks of all checkouts.
 
 use baton_core::task::{TaskRecord, TaskStatus};
-use baton_core::{Fault, Repo, Venture};
-use baton_store::{TaskFilter, Tx};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use baton_core::{Repo, Venture};
+use baton_store::TaskFilter;
 
-use crate::context::Context;
-use crate::operation::{Effect, Operation, params_and};
 use crate::page::Window;
+use crate::prelude::*;
 
 /// Filters and page.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]

@@ -1,13 +1,9 @@
 //! `task.record`: records the state of a task in the index.
 
 use baton_core::task::{Role, TaskId, TaskRecord, TaskStatus};
-use baton_core::{Fault, Repo, Timestamp, Venture};
-use baton_store::Tx;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use baton_core::{Repo, Timestamp, Venture};
 
-use crate::context::Context;
-use crate::operation::{Effect, Operation, params_as_input};
+use crate::prelude::*;
 
 const MAX_NAME_BYTES: usize = 4_096;
 

@@ -3,14 +3,10 @@
 use std::path::Path;
 
 use baton_core::task::{TaskId, TaskRecord};
-use baton_core::{ErrorCode, Fault, Venture};
-use baton_store::Tx;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use baton_core::{ErrorCode, Venture};
 use serde_json::{Map, Value};
 
-use crate::context::Context;
-use crate::operation::{Effect, Operation, RequestFormat};
+use crate::prelude::*;
 
 /// The task to show.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]

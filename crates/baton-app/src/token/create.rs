@@ -2,13 +2,9 @@
 
 use std::time::Duration;
 
-use baton_core::{Access, Fault, Label, PresentedToken, Token, TokenId, Venture, VentureScope};
-use baton_store::Tx;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use baton_core::{Access, Label, PresentedToken, Token, TokenId, Venture, VentureScope};
 
-use crate::context::Context;
-use crate::operation::{Effect, Operation, params_as_input};
+use crate::prelude::*;
 use crate::token::TokenView;
 
 const MAX_DAYS: u32 = 3_650;

@@ -1,12 +1,6 @@
 //! `token.list`: lists tokens.
 
-use baton_core::Fault;
-use baton_store::Tx;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-use crate::context::Context;
-use crate::operation::{Effect, Operation, params_as_input};
+use crate::prelude::*;
 use crate::token::TokenView;
 
 /// No parameters.

@@ -1,12 +1,8 @@
 //! `token.revoke`: revokes a token.
 
-use baton_core::{ErrorCode, Fault, TokenId};
-use baton_store::Tx;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use baton_core::{ErrorCode, TokenId};
 
-use crate::context::Context;
-use crate::operation::{Effect, Operation, params_as_input};
+use crate::prelude::*;
 use crate::token::TokenView;
 
 /// The token to revoke.

@@ -1,14 +1,10 @@
 //! `turn.list`: the turns of a session, newest first.
 
+use baton_core::SessionId;
 use baton_core::observation::{Turn, TurnId};
-use baton_core::{Fault, SessionId};
-use baton_store::Tx;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-use crate::context::Context;
-use crate::operation::{Effect, Operation, params_and};
 use crate::page::{cut, limit_of};
+use crate::prelude::*;
 
 /// The session and the page to list.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]

@@ -3,14 +3,10 @@
 use std::collections::BTreeMap;
 
 use baton_core::observation::{Observation, Turn, TurnId};
-use baton_core::{ErrorCode, Fault, ObservationId};
+use baton_core::{ErrorCode, ObservationId};
 use baton_observation::{check, commit_message, is_failure};
-use baton_store::Tx;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-use crate::context::Context;
-use crate::operation::{Effect, Operation, params_as_input};
+use crate::prelude::*;
 
 /// Maximum number of tool uses that are read, and listed.
 const MAX_ACTIONS: u32 = 500;
