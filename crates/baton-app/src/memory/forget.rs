@@ -116,9 +116,8 @@ impl Operation for Forget {
     });
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
-        let mut forgetting =
-            Forgetting { context, output: ForgetOutput::default(), sessions: BTreeSet::new() };
-        forgetting.output.dry_run = params.dry_run;
+        let output = ForgetOutput { dry_run: params.dry_run, ..ForgetOutput::default() };
+        let mut forgetting = Forgetting { context, output, sessions: BTreeSet::new() };
         match &params.id {
             Some(id) => {
                 let item = readable_item(context, tx, id)?;

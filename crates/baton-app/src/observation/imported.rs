@@ -62,13 +62,8 @@ pub(super) struct Period {
 
 impl Period {
     /// Returns the period of some times; `None` if there are none.
-    pub(super) fn of(times: impl Iterator<Item = Timestamp>) -> Option<Self> {
-        times.fold(None, |period: Option<Self>, at| {
-            Some(period.map_or(Self { first: at, last: at }, |period| Self {
-                first: period.first.min(at),
-                last: period.last.max(at),
-            }))
-        })
+    pub(super) fn of(times: impl Iterator<Item = Timestamp> + Clone) -> Option<Self> {
+        Some(Self { first: times.clone().min()?, last: times.max()? })
     }
 
     /// Returns the period of a session.

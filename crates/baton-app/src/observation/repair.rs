@@ -3,6 +3,8 @@
 //! Fields that determine the session (agent, venture, repository, track) are not repaired: the report is rejected if
 //! they are invalid.
 
+use std::str::FromStr;
+
 use baton_core::{ClientSessionId, HandoffId, Label, Sha256Hash, Timestamp};
 use serde_json::{Map, Value};
 
@@ -53,27 +55,26 @@ pub(super) fn repair(report: &mut Value) {
         replace_with(fields, name, |_| None);
     }
     replace_with(fields, "tool_use_id", |value| value.is_number().then(|| value.to_string()));
-    keep_if(fields, "handoff_id", |text| text.parse::<HandoffId>().is_ok());
-    keep_if(fields, "reported_at", |text| text.parse::<Timestamp>().is_ok());
+    keep_if(fields, "handoff_id", is_text_of::<HandoffId>);
+    keep_if(fields, "reported_at", is_text_of::<Timestamp>);
     for name in LABELS {
-        keep_if(fields, name, |text| text.parse::<Label>().is_ok());
+        keep_if(fields, name, is_text_of::<Label>);
     }
     if let Some(hashes) = fields.get_mut("file_hashes") {
         match hashes {
-            Value::Object(hashes) => hashes.retain(|_, hash| is_hash(hash)),
+            Value::Object(hashes) => hashes.retain(|_, hash| is_text_of::<Sha256Hash>(hash)),
             _ => drop(fields.remove("file_hashes")),
         }
     }
-    if let Some(branches) = fields.get("unmerged_branches")
-        && !branches.as_array().is_some_and(|branches| branches.iter().all(Value::is_string))
-    {
-        fields.remove("unmerged_branches");
-    }
+    keep_if(fields, "unmerged_branches", |branches| {
+        branches.as_array().is_some_and(|branches| branches.iter().all(Value::is_string))
+    });
     repair_session_id(fields);
 }
 
-fn is_hash(value: &Value) -> bool {
-    value.as_str().is_some_and(|text| text.parse::<Sha256Hash>().is_ok())
+/// Returns true if a value is the text of a type.
+fn is_text_of<T: FromStr>(value: &Value) -> bool {
+    value.as_str().is_some_and(|text| text.parse::<T>().is_ok())
 }
 
 /// Replaces a field that is not text, or removes it.
@@ -91,11 +92,9 @@ fn replace_with(
     }
 }
 
-fn keep_if(fields: &mut Map<String, Value>, name: &str, fits: impl FnOnce(&str) -> bool) {
-    if let Some(value) = fields.get(name)
-        && !value.is_null()
-        && !value.as_str().is_some_and(fits)
-    {
+/// Removes a field that has a value which does not fit.
+fn keep_if(fields: &mut Map<String, Value>, name: &str, fits: impl FnOnce(&Value) -> bool) {
+    if fields.get(name).is_some_and(|value| !value.is_null() && !fits(value)) {
         fields.remove(name);
     }
 }

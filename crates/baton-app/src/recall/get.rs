@@ -11,7 +11,6 @@ use super::history::{
 };
 use super::indexing::index_before_reading;
 use super::item::Loader;
-use super::scope::ventures;
 use super::search::checked_limit;
 
 use crate::prelude::*;
@@ -222,6 +221,18 @@ fn history(
         output.command = Some(command_history(tx, command.trim(), &scope, context.now)?);
     }
     Ok(output)
+}
+
+/// Returns the requested venture, or all that the caller may read.
+pub(super) fn ventures(
+    context: &Context<'_>,
+    tx: &mut dyn Tx,
+    requested: Option<&Venture>,
+) -> Result<Vec<Venture>, Fault> {
+    match context.readable_ventures(requested)? {
+        Some(ventures) => Ok(ventures),
+        None => Ok(tx.indexed_ventures()?),
+    }
 }
 
 /// Fault for an item that does not exist or that the caller may not read.

@@ -8,7 +8,6 @@ mod get;
 mod history;
 mod indexing;
 mod item;
-mod scope;
 mod search;
 mod timeline;
 

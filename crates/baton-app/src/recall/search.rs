@@ -8,8 +8,8 @@ use baton_store::RecallFilter;
 
 use super::embedding::embed_query;
 use super::find::{Find, Found, find};
+use super::get::ventures;
 use super::indexing::index_before_reading;
-use super::scope::ventures;
 use crate::page::number_within;
 use crate::prelude::*;
 

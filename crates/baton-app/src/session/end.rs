@@ -73,6 +73,7 @@ impl Operation for EndSession {
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, input: &Self::Input) -> Result<Self::Output, Fault> {
         let (params, draft) = input;
+        let schema_version = params.schema_version.as_deref();
         let mut session = context.lock_session(tx, params.session_id)?;
         let stored = tx.ending_handoff(session.id)?;
         let Some(draft) = draft else {
@@ -92,13 +93,7 @@ impl Operation for EndSession {
         }
         let late = session.status != SessionStatus::Active;
         if !late && params.keep_session_open == Some(true) {
-            return store_without_ending(
-                context,
-                tx,
-                session,
-                draft.clone(),
-                params.schema_version.as_deref(),
-            );
+            return store_without_ending(context, tx, session, draft.clone(), schema_version);
         }
         if !late {
             session.end(context.now, params.end_reason.unwrap_or(EndReason::Manual))?;
@@ -107,7 +102,7 @@ impl Operation for EndSession {
         let mut handoff = Handoff {
             ends_session: true,
             late,
-            ..new_handoff(context, tx, &session, draft.clone(), params.schema_version.as_deref())?
+            ..new_handoff(context, tx, &session, draft.clone(), schema_version)?
         };
         add_automatic_content(context.settings, tx, &mut handoff)?;
         tx.insert_handoff(&handoff)?;

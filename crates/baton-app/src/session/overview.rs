@@ -279,15 +279,11 @@ fn add_capture(context: &Context<'_>, tx: &mut dyn Tx, attention: &mut Vec<Atten
         let text = format!("The model is unavailable: {}", one_line(&trouble.error, 200));
         add(AttentionKind::CaptureFailing, text, Some(trouble.since));
     }
-    match tx.queue_stats()?.error {
-        0 => {}
-        1 => {
-            add(AttentionKind::CaptureFailing, "1 captured tool use could not be processed".to_owned(), None)
-        }
-        count => {
-            let text = format!("{count} captured tool uses could not be processed");
-            add(AttentionKind::CaptureFailing, text, None);
-        }
+    let failed = tx.queue_stats()?.error;
+    if failed > 0 {
+        let uses = if failed == 1 { "tool use" } else { "tool uses" };
+        let text = format!("{failed} captured {uses} could not be processed");
+        add(AttentionKind::CaptureFailing, text, None);
     }
     let spent = tx.spent_on(&context.now.day())?.tokens;
     if settings.compressor_within_budget(|| Ok(spent))?.model() != settings.compressor.model() {

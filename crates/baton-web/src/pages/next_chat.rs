@@ -1,5 +1,7 @@
 //! *Next chat*: the context that the next session start adds, with its size and the omitted items.
 
+use std::collections::BTreeSet;
+
 use baton_app::bundle::{ReadContext, ReadContextOutput};
 use baton_app::session::{SessionHistory, SessionView};
 use maud::{Markup, html};
@@ -56,15 +58,9 @@ fn fill_defaults(query: &mut Query, known: &[SessionView]) {
 
 fn form(query: &Query, known: &[SessionView]) -> Markup {
     let value = |name: &str| query.get(name).unwrap_or_default().to_owned();
-    let distinct = |all: Vec<&str>| {
-        let mut all = all;
-        all.sort_unstable();
-        all.dedup();
-        all.into_iter().map(str::to_owned).collect::<Vec<_>>()
-    };
-    let repos = distinct(known.iter().map(|session| session.repo.as_str()).collect());
+    let repos: BTreeSet<&str> = known.iter().map(|session| session.repo.as_str()).collect();
     let branches = known.iter().filter(|session| query.get("repo") == Some(&session.repo));
-    let branches = distinct(branches.filter_map(|session| session.branch.as_deref()).collect());
+    let branches: BTreeSet<&str> = branches.filter_map(|session| session.branch.as_deref()).collect();
     html! {
         form.filters method="get" action="/ui/next" hx-get="/ui/next" hx-trigger="change, submit" hx-target="#bundle"
             hx-select="#bundle" hx-swap="outerHTML" hx-push-url="true" {
