@@ -22,11 +22,7 @@ const MIN_GIT_VERSION: &str = "git version 2.31";
 #[derive(Debug, Clone)]
 pub struct Repository {
     git: Git,
-    root: PathBuf,
-    git_dir: PathBuf,
-    common_dir: PathBuf,
-    object_format: ObjectFormat,
-    has_ref_files: bool,
+    places: Places,
     head: Head,
     configuration: Configuration,
 }
@@ -48,43 +44,34 @@ impl Repository {
             let places = Places::ask(git, path);
             (places, configuration.join())
         });
-        let places = places?;
+        let (places, head) = places?;
         let configuration =
             configuration.unwrap_or_else(|_| Err(GitError::unexpected("config", "the thread panicked")))?;
-        let head = match places.head {
+        let head = match head {
             Some(head) => head,
             None => unborn(git, path)?,
         };
-        Ok(Self {
-            git: git.clone(),
-            root: places.root,
-            git_dir: places.git_dir,
-            common_dir: places.common_dir,
-            object_format: places.object_format,
-            has_ref_files: places.has_ref_files,
-            head,
-            configuration: Configuration::read(&configuration),
-        })
+        Ok(Self { git: git.clone(), places, head, configuration: Configuration::read(&configuration) })
     }
 
     /// Returns the root of the checkout.
     pub fn root(&self) -> &Path {
-        &self.root
+        &self.places.root
     }
 
     /// Returns the `.git` folder of this checkout; for a linked worktree, its own folder in the repository.
     pub fn git_dir(&self) -> &Path {
-        &self.git_dir
+        &self.places.git_dir
     }
 
     /// Returns the folder that all checkouts of the repository share.
     pub fn common_dir(&self) -> &Path {
-        &self.common_dir
+        &self.places.common_dir
     }
 
     /// Returns the hash function of object ids.
     pub const fn object_format(&self) -> ObjectFormat {
-        self.object_format
+        self.places.object_format
     }
 
     /// Returns `HEAD` as of the discovery of the checkout.
@@ -94,7 +81,7 @@ impl Repository {
 
     /// Returns `owner/name` from the remote, or `local/<folder>`. All worktrees of a repository have the same name.
     pub fn name(&self) -> Option<Repo> {
-        repository_name(&self.configuration, self.head.branch(), &self.common_dir, &self.root)
+        repository_name(&self.configuration, self.head.branch(), &self.places.common_dir, &self.places.root)
     }
 
     pub(crate) fn configuration(&self) -> &Configuration {
@@ -106,13 +93,13 @@ impl Repository {
     }
 
     pub(crate) const fn has_ref_files(&self) -> bool {
-        self.has_ref_files
+        self.places.has_ref_files
     }
 
     /// Starts a git call in this checkout, with all configured filter programs disabled.
     pub(crate) fn call(&self, subcommand: &'static str) -> Invocation<'_> {
-        let mut call = self.git.call(&self.root, subcommand);
-        call = call.variable("GIT_DIR", &self.git_dir).variable("GIT_WORK_TREE", &self.root);
+        let mut call = self.git.call(&self.places.root, subcommand);
+        call = call.variable("GIT_DIR", &self.places.git_dir).variable("GIT_WORK_TREE", &self.places.root);
         for filter in self.configuration.subsections("filter") {
             for (name, value) in [("clean", ""), ("smudge", ""), ("process", ""), ("required", "false")] {
                 call = call.setting(format!("filter.{filter}.{name}"), value);
@@ -136,30 +123,30 @@ impl Repository {
             return Ok((call, None));
         }
         let folder = tempfile::tempdir().map_err(GitError::folder(std::env::temp_dir()))?;
-        let borrowed = quoted(self.common_dir.join("objects").as_os_str().as_bytes());
+        let borrowed = quoted(self.places.common_dir.join("objects").as_os_str().as_bytes());
         let call = call.variable("GIT_OBJECT_DIRECTORY", folder.path());
         Ok((call.variable("GIT_ALTERNATE_OBJECT_DIRECTORIES", borrowed), Some(folder)))
     }
 
     /// Returns true if the file system ignores case in names.
     fn folds_case(&self) -> bool {
-        self.root.join(".GIT").symlink_metadata().is_ok()
+        self.places.root.join(".GIT").symlink_metadata().is_ok()
     }
 }
 
 /// Output of `git rev-parse` for a folder.
+#[derive(Debug, Clone)]
 struct Places {
     root: PathBuf,
     git_dir: PathBuf,
     common_dir: PathBuf,
     object_format: ObjectFormat,
     has_ref_files: bool,
-    /// `None` on a branch without commits.
-    head: Option<Head>,
 }
 
 impl Places {
-    fn ask(git: &Git, path: &Path) -> Result<Self, GitError> {
+    /// Also returns `HEAD`; `None` on a branch without commits.
+    fn ask(git: &Git, path: &Path) -> Result<(Self, Option<Head>), GitError> {
         let arguments = [
             "--path-format=absolute",
             "--show-object-format",
@@ -215,7 +202,7 @@ impl Places {
                 },
             ),
         };
-        Ok(Self { root, git_dir, common_dir, object_format, has_ref_files, head })
+        Ok((Self { root, git_dir, common_dir, object_format, has_ref_files }, head))
     }
 }
 

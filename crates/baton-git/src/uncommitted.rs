@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use baton_core::Sha256Hash;
 use baton_core::task::UncommittedFile;
-use sha2::Digest as _;
 
 use crate::error::GitError;
 use crate::index::Index;
@@ -66,21 +65,11 @@ fn content_hash(path: &Path) -> io::Result<Option<Sha256Hash>> {
     if !kind.is_file() {
         return Ok(None);
     }
-    let mut file = File::open(path)?;
+    let file = File::open(path)?;
     let found = file.metadata()?;
     if found.len() >= LARGE_FILE_BYTES {
         let times = (found.len(), found.mtime(), found.mtime_nsec());
         return Ok(Some(Sha256Hash::of(format!("{times:?}").as_bytes())));
     }
-    let mut hasher = sha2::Sha256::new();
-    let mut buffer = vec![0; 256 * 1024];
-    loop {
-        match file.read(&mut buffer) {
-            Ok(0) => break,
-            Ok(count) => hasher.update(&buffer[..count]),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(Some(Sha256Hash::from_bytes(hasher.finalize().into())))
+    Sha256Hash::of_all(file).map(Some)
 }

@@ -122,7 +122,8 @@ fn bare(name: &str) -> String {
     name.trim_start_matches(':').to_owned()
 }
 
-fn source(path: &str, kind: &str, text: &str) -> Source {
+/// Describes a file that the frozen part is created from.
+pub(crate) fn source(path: &str, kind: &str, text: &str) -> Source {
     Source { path: path.into(), kind: kind.into(), sha256: Sha256Hash::of(text.as_bytes()) }
 }
 

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use baton_core::Fault;
 use baton_core::task::{Role, TaskId, default_pipeline};
-use baton_core::{Fault, Sha256Hash};
 
-use crate::config::TaskConfig;
+use crate::config::{TaskConfig, source};
 use crate::environment::TaskEnvironment;
 use crate::inside::read_text;
 use crate::rules::{
@@ -72,15 +72,10 @@ pub(crate) fn gather(
         ));
     }
     let cited = &captured.immutable.standards_citations;
-    let of_standard = |(path, text): (&String, &String)| Source {
-        path: path.clone(),
-        kind: "standard".into(),
-        sha256: Sha256Hash::of(text.as_bytes()),
-    };
     let mut sources: Vec<Source> = standards
         .iter()
         .filter(|(path, _)| cited.iter().any(|c| c.file == **path))
-        .map(of_standard)
+        .map(|(path, text)| source(path, "standard", text))
         .collect();
     sources.extend(config.sources.iter().cloned());
     sources.push(Source { path: read.path.clone(), kind: "task".into(), sha256: read.sha256 });

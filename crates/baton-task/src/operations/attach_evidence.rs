@@ -59,10 +59,7 @@ impl TaskOperation for AttachEvidence {
     type Params = AttachEvidenceParams;
     type Output = AttachEvidenceOutput;
 
-    fn run(
-        environment: &TaskEnvironment,
-        params: &AttachEvidenceParams,
-    ) -> Result<AttachEvidenceOutput, Fault> {
+    fn run(environment: &TaskEnvironment, params: &Self::Params) -> Result<Self::Output, Fault> {
         let file = read_inside(environment.root(), "path", &params.path)?;
         let excerpt = params.lines.as_deref().map(|lines| extract(&file.bytes, lines)).transpose()?;
         let options = WriteOptions::of::<Self>(&params.actor).accepting_secrets(params.force_secrets);

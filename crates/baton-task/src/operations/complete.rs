@@ -54,7 +54,7 @@ impl TaskOperation for CompleteTask {
     type Params = CompleteTaskParams;
     type Output = CompleteTaskOutput;
 
-    fn run(environment: &TaskEnvironment, params: &CompleteTaskParams) -> Result<CompleteTaskOutput, Fault> {
+    fn run(environment: &TaskEnvironment, params: &Self::Params) -> Result<Self::Output, Fault> {
         let options = WriteOptions::of::<Self>(&params.actor).accepting_secrets(true);
         let mut draft = Draft::open(environment, &params.task_id, &options)?;
         if let Err(fault) = draft.context.require_complete() {

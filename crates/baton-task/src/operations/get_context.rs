@@ -114,7 +114,7 @@ impl TaskOperation for GetContext {
     type Params = GetContextParams;
     type Output = GetContextOutput;
 
-    fn run(environment: &TaskEnvironment, params: &GetContextParams) -> Result<GetContextOutput, Fault> {
+    fn run(environment: &TaskEnvironment, params: &Self::Params) -> Result<Self::Output, Fault> {
         let context = require_context(environment, &params.task_id)?;
         let warnings = warnings(environment, &context)?;
         let role = params.role.as_ref().map(|role| role_context(&context, role)).transpose()?;

@@ -75,7 +75,7 @@ impl TaskOperation for GetDiff {
     type Params = GetDiffParams;
     type Output = GetDiffOutput;
 
-    fn run(environment: &TaskEnvironment, params: &GetDiffParams) -> Result<GetDiffOutput, Fault> {
+    fn run(environment: &TaskEnvironment, params: &Self::Params) -> Result<Self::Output, Fault> {
         let context = require_context(environment, &params.task_id)?;
         let Found { agent, snapshot, artifact, diff_stat } = match params.kind {
             DiffType::Drift => drift(&context)?,

@@ -68,7 +68,7 @@ impl TaskOperation for InitContext {
     type Params = InitContextParams;
     type Output = InitContextOutput;
 
-    fn run(environment: &TaskEnvironment, params: &InitContextParams) -> Result<InitContextOutput, Fault> {
+    fn run(environment: &TaskEnvironment, params: &Self::Params) -> Result<Self::Output, Fault> {
         let id = &params.task_id;
         let large_text = if params.truncate { LargeText::Cut } else { LargeText::Keep };
         let actor = environment.actor(params.actor.as_deref())?;

@@ -73,7 +73,7 @@ impl TaskOperation for ListTasks {
     type Params = ListTasksParams;
     type Output = ListTasksOutput;
 
-    fn run(environment: &TaskEnvironment, params: &ListTasksParams) -> Result<ListTasksOutput, Fault> {
+    fn run(environment: &TaskEnvironment, params: &Self::Params) -> Result<Self::Output, Fault> {
         let mut tasks: Vec<TaskLine> = live(environment)
             .into_iter()
             .filter_map(|id| match read_context(environment, &id) {

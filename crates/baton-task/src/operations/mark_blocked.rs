@@ -58,7 +58,7 @@ impl TaskOperation for MarkBlocked {
     type Params = MarkBlockedParams;
     type Output = MarkBlockedOutput;
 
-    fn run(environment: &TaskEnvironment, params: &MarkBlockedParams) -> Result<MarkBlockedOutput, Fault> {
+    fn run(environment: &TaskEnvironment, params: &Self::Params) -> Result<Self::Output, Fault> {
         let finding = require_text("finding", &params.finding)?;
         let options = WriteOptions::of::<Self>(&params.actor).accepting_secrets(params.force_secrets);
         let mut draft = Draft::open(environment, &params.task_id, &options)?;

@@ -58,7 +58,7 @@ impl TaskOperation for WriteNote {
     type Params = WriteNoteParams;
     type Output = WriteNoteOutput;
 
-    fn run(environment: &TaskEnvironment, params: &WriteNoteParams) -> Result<WriteNoteOutput, Fault> {
+    fn run(environment: &TaskEnvironment, params: &Self::Params) -> Result<Self::Output, Fault> {
         let text = require_text("text", &params.text)?;
         let options = WriteOptions::of::<Self>(&params.actor).accepting_secrets(params.force_secrets);
         let mut draft = Draft::open(environment, &params.task_id, &options)?;

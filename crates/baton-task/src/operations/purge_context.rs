@@ -43,7 +43,7 @@ impl TaskOperation for PurgeContext {
     type Params = PurgeContextParams;
     type Output = PurgeContextOutput;
 
-    fn run(environment: &TaskEnvironment, params: &PurgeContextParams) -> Result<PurgeContextOutput, Fault> {
+    fn run(environment: &TaskEnvironment, params: &Self::Params) -> Result<Self::Output, Fault> {
         let task_id = params.task_id.clone();
         let actor = environment.actor(params.actor.as_deref())?;
         // A task that has no folder gets no lock file.

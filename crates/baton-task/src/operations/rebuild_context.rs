@@ -63,10 +63,7 @@ impl TaskOperation for RebuildContext {
     type Params = RebuildContextParams;
     type Output = RebuildContextOutput;
 
-    fn run(
-        environment: &TaskEnvironment,
-        params: &RebuildContextParams,
-    ) -> Result<RebuildContextOutput, Fault> {
+    fn run(environment: &TaskEnvironment, params: &Self::Params) -> Result<Self::Output, Fault> {
         let options = WriteOptions::of::<Self>(&params.actor).accepting_secrets(params.force_secrets);
         let mut draft = Draft::open(environment, &params.task_id, &options)?;
         draft.context.require_no_drift()?;

@@ -82,7 +82,7 @@ impl TaskOperation for RecordQa {
     type Params = RecordQaParams;
     type Output = RecordQaOutput;
 
-    fn run(environment: &TaskEnvironment, params: &RecordQaParams) -> Result<RecordQaOutput, Fault> {
+    fn run(environment: &TaskEnvironment, params: &Self::Params) -> Result<Self::Output, Fault> {
         let (name, bytes) = match (&params.from, &params.content) {
             (Some(path), None) => (path.clone(), read_anywhere(environment.root(), "from", path)?),
             (None, Some(content)) => ("the log".to_owned(), content.clone().into_bytes()),

@@ -76,7 +76,7 @@ impl TaskOperation for ResolveDrift {
     type Params = ResolveDriftParams;
     type Output = ResolveDriftOutput;
 
-    fn run(environment: &TaskEnvironment, params: &ResolveDriftParams) -> Result<ResolveDriftOutput, Fault> {
+    fn run(environment: &TaskEnvironment, params: &Self::Params) -> Result<Self::Output, Fault> {
         let note = require_text("note", &params.note)?;
         if params.restore_all && !params.restore.is_empty() {
             return Err(Fault::invalid("restore", "give paths or restore_all, not both"));

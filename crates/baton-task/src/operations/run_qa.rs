@@ -49,7 +49,7 @@ impl TaskOperation for RunQa {
     type Params = RunQaParams;
     type Output = RecordQaOutput;
 
-    fn run(environment: &TaskEnvironment, params: &RunQaParams) -> Result<RecordQaOutput, Fault> {
+    fn run(environment: &TaskEnvironment, params: &Self::Params) -> Result<Self::Output, Fault> {
         let role = &params.agent;
         let context = require_context(environment, &params.task_id)?;
         let recording = QaRecording { task_id: &params.task_id, role, baseline: params.baseline };

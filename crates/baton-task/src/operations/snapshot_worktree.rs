@@ -57,10 +57,7 @@ impl TaskOperation for SnapshotWorktree {
     type Params = SnapshotWorktreeParams;
     type Output = SnapshotWorktreeOutput;
 
-    fn run(
-        environment: &TaskEnvironment,
-        params: &SnapshotWorktreeParams,
-    ) -> Result<SnapshotWorktreeOutput, Fault> {
+    fn run(environment: &TaskEnvironment, params: &Self::Params) -> Result<Self::Output, Fault> {
         let options = WriteOptions::of::<Self>(&params.actor).accepting_secrets(params.force_secrets);
         let mut draft = Draft::open(environment, &params.task_id, &options)?;
         let role = &params.agent;

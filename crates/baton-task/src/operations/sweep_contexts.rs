@@ -63,10 +63,7 @@ impl TaskOperation for SweepContexts {
     type Params = SweepContextsParams;
     type Output = SweepContextsOutput;
 
-    fn run(
-        environment: &TaskEnvironment,
-        params: &SweepContextsParams,
-    ) -> Result<SweepContextsOutput, Fault> {
+    fn run(environment: &TaskEnvironment, params: &Self::Params) -> Result<Self::Output, Fault> {
         let ttl = parse_ttl("ttl", &params.ttl)?;
         let actor = environment.actor(params.actor.as_deref())?;
         let (dry_run, next) = (params.dry_run, LIST.into());

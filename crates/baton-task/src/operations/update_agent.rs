@@ -77,7 +77,7 @@ impl TaskOperation for UpdateAgent {
     type Params = UpdateAgentParams;
     type Output = UpdateAgentOutput;
 
-    fn run(environment: &TaskEnvironment, params: &UpdateAgentParams) -> Result<UpdateAgentOutput, Fault> {
+    fn run(environment: &TaskEnvironment, params: &Self::Params) -> Result<Self::Output, Fault> {
         let log = params
             .qa_log
             .as_deref()

@@ -61,10 +61,7 @@ impl TaskOperation for VerifyWorktree {
     type Params = VerifyWorktreeParams;
     type Output = VerifyWorktreeOutput;
 
-    fn run(
-        environment: &TaskEnvironment,
-        params: &VerifyWorktreeParams,
-    ) -> Result<VerifyWorktreeOutput, Fault> {
+    fn run(environment: &TaskEnvironment, params: &Self::Params) -> Result<Self::Output, Fault> {
         let role = &params.expected_agent;
         environment.tree().prepare();
         let context = require_context(environment, &params.task_id)?;

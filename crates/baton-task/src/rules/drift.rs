@@ -99,6 +99,8 @@ pub fn compare(
     let moved = snapshot.head != actual.head.commit;
     let same_tree = snapshot.tree == actual.tree;
     let (before, now) = (entries(&snapshot.status_report), entries(&actual.status_report));
+    let whole_tree =
+        |kind, text: &str| whole(kind, Some(snapshot.tree.clone()), Some(actual.tree.clone()), text);
     if moved {
         verdict.differences.push(whole(
             DifferenceKind::BaseCommitMoved,
@@ -125,21 +127,13 @@ pub fn compare(
         } else {
             (DifferenceKind::Stashed, "the changes were stashed")
         };
-        let (expected, found) = (Some(snapshot.tree.clone()), Some(actual.tree.clone()));
-        verdict.differences.push(whole(kind, expected, found, &format!("{left}: {what}")));
+        verdict.differences.push(whole_tree(kind, &format!("{left}: {what}")));
     }
     if !same_tree {
         verdict.differences.extend(changes.iter().map(|change| of_file(change, scope)));
         if changes.is_empty() {
             // The tree ids differ although no changed file is known, so report a general difference.
-            let (expected, found) = (snapshot.tree.clone(), actual.tree.clone());
-            let text = "working tree differs";
-            verdict.differences.push(whole(
-                DifferenceKind::ContentChanged,
-                Some(expected),
-                Some(found),
-                text,
-            ));
+            verdict.differences.push(whole_tree(DifferenceKind::ContentChanged, "working tree differs"));
         }
     }
     let gone = missing.iter().filter(|path| !snapshot.scope_missing.contains(path)).map(|path| Difference {
@@ -211,34 +205,24 @@ fn of_file(change: &TreeChange, scope: &ScopeMatcher) -> Difference {
     let path = &change.path;
     let sha = |sha: &Option<String>| sha.clone().unwrap_or_else(|| "none".into());
     let (before, after) = (sha(&change.previous_sha256), sha(&change.sha256));
-    let (kind, expected, actual, message) = match change.status {
-        ChangeStatus::Modified => (
-            DifferenceKind::ContentChanged,
-            before.clone(),
-            after.clone(),
-            format!("{path}: expected SHA {}, current SHA {}", short(&before), short(&after)),
-        ),
-        ChangeStatus::Added => (
-            DifferenceKind::Added,
-            "absent".into(),
-            after.clone(),
-            format!("{path}: was added, SHA {}", short(&after)),
-        ),
-        ChangeStatus::Deleted => (
-            DifferenceKind::Removed,
-            before.clone(),
-            "absent".into(),
-            format!("{path}: was removed, SHA was {}", short(&before)),
-        ),
+    let (kind, expected, actual, what) = match change.status {
+        ChangeStatus::Modified => {
+            let what = format!("expected SHA {}, current SHA {}", short(&before), short(&after));
+            (DifferenceKind::ContentChanged, before, after, what)
+        }
+        ChangeStatus::Added => {
+            let what = format!("was added, SHA {}", short(&after));
+            (DifferenceKind::Added, "absent".into(), after, what)
+        }
+        ChangeStatus::Deleted => {
+            let what = format!("was removed, SHA was {}", short(&before));
+            (DifferenceKind::Removed, before, "absent".into(), what)
+        }
         ChangeStatus::Renamed => {
             let from = change.previous_path.clone().unwrap_or_else(|| "another name".into());
             let edited = if before == after { "" } else { " and its content changed" };
-            (
-                DifferenceKind::Renamed,
-                from.clone(),
-                path.clone(),
-                format!("{path}: was renamed from {from}{edited}"),
-            )
+            let what = format!("was renamed from {from}{edited}");
+            (DifferenceKind::Renamed, from, path.clone(), what)
         }
         ChangeStatus::ModeChanged | ChangeStatus::TypeChanged => {
             let (before, after) = (sha(&change.previous_mode), sha(&change.mode));
@@ -247,12 +231,12 @@ fn of_file(change: &TreeChange, scope: &ScopeMatcher) -> Difference {
             } else {
                 DifferenceKind::TypeChanged
             };
-            let message = format!("{path}: expected mode {before}, current mode {after}");
-            (kind, before, after, message)
+            let what = format!("expected mode {before}, current mode {after}");
+            (kind, before, after, what)
         }
     };
     let in_scope = scope.contains(path);
-    let message = if in_scope { message } else { format!("{message} (out of scope)") };
+    let message = format!("{path}: {what}{}", if in_scope { "" } else { " (out of scope)" });
     Difference {
         kind,
         path: Some(path.clone()),
