@@ -113,7 +113,8 @@ id!(
 );
 
 /// Kind of a stored object whose id is a prefix and a ULID.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum IdKind {
     /// A session.
     Session,
@@ -144,14 +145,8 @@ impl IdKind {
     }
 
     /// Returns the name of such an object.
-    pub const fn noun(self) -> &'static str {
-        match self {
-            Self::Session => "session",
-            Self::Handoff => "handoff",
-            Self::Checkpoint => "checkpoint",
-            Self::Note => "note",
-            Self::Observation => "observation",
-        }
+    pub fn noun(self) -> &'static str {
+        self.into()
     }
 }
 

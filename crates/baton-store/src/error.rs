@@ -69,7 +69,7 @@ pub enum StoreError {
     #[error("corrupt row in {table}: {problem}")]
     Corrupt {
         /// Table of the row.
-        table: &'static str,
+        table: String,
         /// Reason why the row is invalid.
         problem: String,
     },
@@ -95,8 +95,12 @@ impl StoreError {
         Self::Unavailable { message: message.into(), source: None }
     }
 
+    pub(crate) fn caused_by(message: &str, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::Unavailable { message: message.into(), source: Some(source.into()) }
+    }
+
     /// Creates an error for an invalid stored row.
-    pub fn corrupt(table: &'static str, problem: impl ToString) -> Self {
-        Self::Corrupt { table, problem: problem.to_string() }
+    pub fn corrupt(table: &str, problem: impl ToString) -> Self {
+        Self::Corrupt { table: table.to_owned(), problem: problem.to_string() }
     }
 }

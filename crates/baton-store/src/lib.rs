@@ -5,11 +5,13 @@
 //!
 //! - `store` is the handle that callers hold; `tx` is the transaction that their work receives.
 //! - `rows` has one file per entity: the methods of `dyn Tx`, with their SQL written once for both databases.
+//! - `column` and `record` bind values and structs to columns and read them back.
 //! - `archive` copies every record of a database into a backup or export and back.
 //! - `sqlite` and `postgres` run transactions and statements. Both folders use the same file names.
 
 mod archive;
 mod blobs;
+mod column;
 mod error;
 mod fallback_folder;
 mod fault;
@@ -20,6 +22,7 @@ mod outbox;
 mod page;
 mod postgres;
 mod raw;
+mod record;
 mod reopening;
 mod rows;
 mod seal;

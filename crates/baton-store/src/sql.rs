@@ -1,180 +1,14 @@
-//! The interface through which row files use either database: statements, columns and locks.
+//! The interface through which row files use either database: statements and locks.
 //!
 //! Statements use `$1`, `$2`, … in the order of their first appearance, which both databases bind by position. Where
 //! the dialects differ, a row file provides both statements with [`Sql::pick`].
 
-use std::str::FromStr;
+use baton_core::Venture;
 
-use baton_core::{Sha256Hash, Timestamp, Track, Venture};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-
+use crate::column::{Columns, FromRow, Param, Row};
 use crate::error::StoreError;
+use crate::record::Values;
 use crate::tx::Tx;
-
-/// A value bound to a statement.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Param<'a> {
-    Null,
-    Int(i64),
-    Bool(bool),
-    Text(&'a str),
-    Bytes(&'a [u8]),
-}
-
-impl<'a> From<&'a str> for Param<'a> {
-    fn from(text: &'a str) -> Self {
-        Self::Text(text)
-    }
-}
-
-impl<'a> From<&'a String> for Param<'a> {
-    fn from(text: &'a String) -> Self {
-        Self::Text(text)
-    }
-}
-
-impl<'a> From<&'a Vec<u8>> for Param<'a> {
-    fn from(bytes: &'a Vec<u8>) -> Self {
-        Self::Bytes(bytes)
-    }
-}
-
-impl From<i64> for Param<'_> {
-    fn from(number: i64) -> Self {
-        Self::Int(number)
-    }
-}
-
-impl From<u32> for Param<'_> {
-    fn from(number: u32) -> Self {
-        Self::Int(i64::from(number))
-    }
-}
-
-impl From<u64> for Param<'_> {
-    /// For counts and sizes. Values above `i64::MAX` are stored as `i64::MAX`.
-    fn from(number: u64) -> Self {
-        Self::Int(i64::try_from(number).unwrap_or(i64::MAX))
-    }
-}
-
-impl<'a> From<&'a [u8]> for Param<'a> {
-    fn from(bytes: &'a [u8]) -> Self {
-        Self::Bytes(bytes)
-    }
-}
-
-impl From<bool> for Param<'_> {
-    fn from(flag: bool) -> Self {
-        Self::Bool(flag)
-    }
-}
-
-impl From<Timestamp> for Param<'_> {
-    fn from(time: Timestamp) -> Self {
-        Self::Int(time.as_millis())
-    }
-}
-
-impl<'a, T: Into<Param<'a>>> From<Option<T>> for Param<'a> {
-    fn from(value: Option<T>) -> Self {
-        value.map_or(Self::Null, Into::into)
-    }
-}
-
-/// The columns of one row, by position.
-pub(crate) trait Columns {
-    fn opt_int(&self, column: usize) -> Result<Option<i64>, StoreError>;
-    fn opt_text(&self, column: usize) -> Result<Option<String>, StoreError>;
-    fn bool(&self, column: usize) -> Result<bool, StoreError>;
-    fn opt_bytes(&self, column: usize) -> Result<Option<Vec<u8>>, StoreError>;
-}
-
-/// Reads typed values from a row. An invalid value is reported as corruption and never replaced by a default.
-pub(crate) struct RowReader<'a> {
-    pub(crate) table: &'static str,
-    pub(crate) columns: &'a dyn Columns,
-}
-
-impl RowReader<'_> {
-    fn missing(&self, column: usize) -> StoreError {
-        StoreError::corrupt(self.table, format!("column {column} is null"))
-    }
-
-    pub(crate) fn opt_int(&self, column: usize) -> Result<Option<i64>, StoreError> {
-        self.columns.opt_int(column)
-    }
-
-    pub(crate) fn int(&self, column: usize) -> Result<i64, StoreError> {
-        self.columns.opt_int(column)?.ok_or_else(|| self.missing(column))
-    }
-
-    pub(crate) fn unsigned(&self, column: usize) -> Result<u64, StoreError> {
-        u64::try_from(self.int(column)?).map_err(|problem| self.wrong(column, problem))
-    }
-
-    pub(crate) fn small(&self, column: usize) -> Result<u32, StoreError> {
-        u32::try_from(self.int(column)?).map_err(|problem| self.wrong(column, problem))
-    }
-
-    pub(crate) fn json<T: DeserializeOwned>(&self, column: usize) -> Result<T, StoreError> {
-        serde_json::from_str(&self.text(column)?).map_err(|problem| self.wrong(column, problem))
-    }
-
-    pub(crate) fn bool(&self, column: usize) -> Result<bool, StoreError> {
-        self.columns.bool(column)
-    }
-
-    pub(crate) fn opt_bytes(&self, column: usize) -> Result<Option<Vec<u8>>, StoreError> {
-        self.columns.opt_bytes(column)
-    }
-
-    pub(crate) fn bytes(&self, column: usize) -> Result<Vec<u8>, StoreError> {
-        self.columns.opt_bytes(column)?.ok_or_else(|| self.missing(column))
-    }
-
-    pub(crate) fn opt_text(&self, column: usize) -> Result<Option<String>, StoreError> {
-        self.columns.opt_text(column)
-    }
-
-    pub(crate) fn text(&self, column: usize) -> Result<String, StoreError> {
-        self.columns.opt_text(column)?.ok_or_else(|| self.missing(column))
-    }
-
-    pub(crate) fn time(&self, column: usize) -> Result<Timestamp, StoreError> {
-        self.int(column).map(Timestamp::from_millis)
-    }
-
-    pub(crate) fn opt_time(&self, column: usize) -> Result<Option<Timestamp>, StoreError> {
-        Ok(self.opt_int(column)?.map(Timestamp::from_millis))
-    }
-
-    pub(crate) fn parsed<T: FromStr<Err: ToString>>(&self, column: usize) -> Result<T, StoreError> {
-        self.text(column)?.parse().map_err(|problem: T::Err| self.wrong(column, problem))
-    }
-
-    pub(crate) fn opt_parsed<T: FromStr<Err: ToString>>(
-        &self,
-        column: usize,
-    ) -> Result<Option<T>, StoreError> {
-        let parse = |text: String| text.parse().map_err(|problem: T::Err| self.wrong(column, problem));
-        self.opt_text(column)?.map(parse).transpose()
-    }
-
-    pub(crate) fn opt_track(&self, column: usize) -> Result<Option<Track>, StoreError> {
-        let track = |number| Track::try_from(number).map_err(|problem| self.wrong(column, problem));
-        self.opt_int(column)?.map(track).transpose()
-    }
-
-    pub(crate) fn hash(&self, column: usize) -> Result<Sha256Hash, StoreError> {
-        self.parsed(column)
-    }
-
-    pub(crate) fn wrong(&self, column: usize, problem: impl ToString) -> StoreError {
-        StoreError::corrupt(self.table, format!("column {column}: {}", problem.to_string()))
-    }
-}
 
 /// Kind of an advisory lock that is held until the end of the transaction.
 #[derive(Debug, Clone, Copy)]
@@ -218,63 +52,77 @@ impl dyn Tx + '_ {
     }
 
     /// Runs a query and reads each row.
-    pub(crate) fn query<T>(
+    pub(crate) fn query<T: FromRow>(
         &mut self,
         sql: &str,
         params: &[Param<'_>],
-        read: &mut dyn FnMut(&dyn Columns) -> Result<T, StoreError>,
     ) -> Result<Vec<T>, StoreError> {
         let mut found = Vec::new();
         self.each_row(sql, params, &mut |columns| {
-            found.push(read(columns)?);
+            found.push(Row::new(sql, columns).get()?);
             Ok(())
         })?;
         Ok(found)
     }
 
     /// Reads the rows in which a column has one of the values. `select` ends with the column, `rest` follows the condition.
-    pub(crate) fn query_among<T>(
+    pub(crate) fn query_among<'a, T: FromRow>(
         &mut self,
         select: &str,
-        values: &[impl ToString],
+        values: &[impl Clone + Into<Param<'a>>],
         rest: &str,
-        read: &mut dyn FnMut(&dyn Columns) -> Result<T, StoreError>,
     ) -> Result<Vec<T>, StoreError> {
-        let values: Vec<String> = values.iter().map(ToString::to_string).collect();
         let mut found = Vec::new();
-        for part in filled_parts(&values) {
+        for part in filled_parts(values) {
             let mut query = QueryBuilder::new("");
-            query.among(select, &part).text(rest);
-            found.extend(self.query(query.sql(), query.params(), read)?);
+            query.among(select, part).text(rest);
+            found.extend(self.query::<T>(query.sql(), query.params())?);
         }
         Ok(found)
     }
 
+    /// Deletes the rows in which a column has one of the values. `delete` ends with the column.
+    pub(crate) fn delete_among<'a>(
+        &mut self,
+        delete: &str,
+        values: &[impl Clone + Into<Param<'a>>],
+    ) -> Result<(), StoreError> {
+        for part in filled_parts(values) {
+            let mut query = QueryBuilder::new("");
+            query.among(delete, part);
+            self.run(query.sql(), query.params())?;
+        }
+        Ok(())
+    }
+
     /// Runs a query that returns at most one row.
-    pub(crate) fn query_one<T>(
+    pub(crate) fn query_one<T: FromRow>(
         &mut self,
         sql: &str,
         params: &[Param<'_>],
-        read: &mut dyn FnMut(&dyn Columns) -> Result<T, StoreError>,
     ) -> Result<Option<T>, StoreError> {
-        Ok(self.query(sql, params, read)?.into_iter().next())
+        Ok(self.query(sql, params)?.into_iter().next())
+    }
+
+    /// Returns true if a query returns a row.
+    pub(crate) fn exists(&mut self, sql: &str, params: &[Param<'_>]) -> Result<bool, StoreError> {
+        Ok(self.query_one::<()>(sql, params)?.is_some())
+    }
+
+    /// Lists the ventures that a table has rows of, with one index lookup for each.
+    pub(crate) fn ventures_in(&mut self, table: &str) -> Result<Vec<Venture>, StoreError> {
+        let sql = format!(
+            "WITH RECURSIVE known (venture) AS (SELECT min(venture) FROM {table} UNION ALL \
+             SELECT (SELECT min(venture) FROM {table} WHERE venture > known.venture) FROM known \
+             WHERE known.venture IS NOT NULL) SELECT venture FROM known WHERE venture IS NOT NULL"
+        );
+        self.query(&sql, &[])
     }
 
     /// Runs a query that returns one number, such as `SELECT count(*)`.
-    pub(crate) fn number(
-        &mut self,
-        table: &'static str,
-        sql: &str,
-        params: &[Param<'_>],
-    ) -> Result<u64, StoreError> {
-        let read = &mut |columns: &dyn Columns| RowReader { table, columns }.unsigned(0);
-        Ok(self.query_one(sql, params, read)?.unwrap_or(0))
+    pub(crate) fn number(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError> {
+        Ok(self.query_one(sql, params)?.unwrap_or(0))
     }
-}
-
-/// Encodes the value of a JSON column.
-pub(crate) fn json(table: &'static str, value: &impl Serialize) -> Result<String, StoreError> {
-    serde_json::to_string(value).map_err(|problem| StoreError::corrupt(table, problem))
 }
 
 /// Splits a list into parts of 2^n elements, one statement for each. Few different sizes need few prepared statements.
@@ -310,6 +158,33 @@ impl<'a> QueryBuilder<'a> {
         Self { sql: select.to_owned(), params: Vec::with_capacity(8) }
     }
 
+    /// Starts with `INSERT INTO table (columns) VALUES ($1, $2), ($3, $4)`. All rows have the same columns.
+    pub(crate) fn insert<R: IntoIterator<Item = (&'static str, Param<'a>)>>(
+        table: &str,
+        rows: impl IntoIterator<Item = R>,
+    ) -> Self {
+        let mut query = Self::new("");
+        for (index, row) in rows.into_iter().enumerate() {
+            let (columns, params): (Vec<&str>, Vec<Param<'_>>) = row.into_iter().unzip();
+            if index == 0 {
+                query.text(&format!("INSERT INTO {table} ({}) VALUES (", columns.join(", ")));
+            } else {
+                query.text(", (");
+            }
+            for (column, param) in params.into_iter().enumerate() {
+                query.bind(if column == 0 { "" } else { ", " }, param);
+            }
+            query.text(")");
+        }
+        query
+    }
+
+    /// Adds text and a parameter after it.
+    fn bind(&mut self, text: &str, param: Param<'a>) {
+        self.params.push(param);
+        self.sql.push_str(&format!("{text}${}", self.params.len()));
+    }
+
     /// Adds text with one parameter in it, written as `$?`.
     pub(crate) fn with(&mut self, text: &str, param: impl Into<Param<'a>>) -> &mut Self {
         self.params.push(param.into());
@@ -330,9 +205,26 @@ impl<'a> QueryBuilder<'a> {
         let Some(ventures) = ventures else { return self };
         self.text(" AND (1 = 0");
         for venture in ventures {
-            self.with(&format!(" OR {column} = $?"), venture.as_str());
+            self.with(&format!(" OR {column} = $?"), venture);
         }
         self.text(")")
+    }
+
+    /// Limits the rows to these ventures, if they are limited, with a condition `IN`.
+    pub(crate) fn among_ventures(&mut self, column: &str, ventures: Option<&'a [Venture]>) -> &mut Self {
+        match ventures {
+            None => self,
+            Some([]) => self.text(" AND 1 = 0"),
+            Some(ventures) => self.text(" AND ").among(column, ventures),
+        }
+    }
+
+    /// Adds a condition on a path: the whole path, or its last components.
+    pub(crate) fn names_file(&mut self, column: &str, file: &'a str) -> &mut Self {
+        let ending = format!("/{file}");
+        self.with(&format!(" AND ({column} = $?"), file);
+        self.with(&format!(" OR substr({column}, length({column}) - length($?) + 1)"), ending.clone());
+        self.with(" = $?)", ending)
     }
 
     /// Adds `expression IN (values)`.
@@ -343,22 +235,15 @@ impl<'a> QueryBuilder<'a> {
     ) -> &mut Self {
         self.text(expression).text(" IN (");
         for (index, value) in values.into_iter().enumerate() {
-            self.with(if index == 0 { "$?" } else { ", $?" }, value);
+            self.bind(if index == 0 { "" } else { ", " }, value.into());
         }
         self.text(")")
     }
 
-    /// Adds rows of values: `($1, $2), ($3, $4)`.
-    pub(crate) fn rows<const N: usize>(
-        &mut self,
-        rows: impl IntoIterator<Item = [Param<'a>; N]>,
-    ) -> &mut Self {
-        for (index, row) in rows.into_iter().enumerate() {
-            self.text(if index == 0 { "(" } else { ", (" });
-            for (column, value) in row.into_iter().enumerate() {
-                self.with(if column == 0 { "$?" } else { ", $?" }, value);
-            }
-            self.text(")");
+    /// Adds a list of equations such as `a = $1, b = $2`.
+    pub(crate) fn equations(&mut self, values: Values<'a>, separator: &str) -> &mut Self {
+        for (index, (column, value)) in values.into_iter().enumerate() {
+            self.text(if index == 0 { "" } else { separator }).text(column).with(" = $?", value);
         }
         self
     }

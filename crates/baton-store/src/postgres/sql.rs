@@ -9,10 +9,11 @@ use tokio_postgres::types::private::BytesMut;
 use tokio_postgres::types::{IsNull, ToSql, Type};
 use tokio_postgres::{Row, Statement};
 
+use crate::column::{Columns, Param};
 use crate::error::StoreError;
 use crate::postgres::client::{Client, ClientError};
 use crate::postgres::open::{Scope, limit_statements};
-use crate::sql::{Columns, Lock, Param, Sql};
+use crate::sql::{Lock, Sql};
 use crate::tx::{Outcome, Tx};
 
 /// A connection with its prepared statements.
@@ -127,8 +128,8 @@ impl ToSql for Param<'_> {
             Param::Null => Ok(IsNull::Yes),
             Param::Int(number) => number.to_sql(ty, out),
             Param::Bool(flag) => flag.to_sql(ty, out),
-            Param::Text(text) => text.to_sql(ty, out),
-            Param::Bytes(bytes) => bytes.to_sql(ty, out),
+            Param::Text(text) => text.as_ref().to_sql(ty, out),
+            Param::Bytes(bytes) => bytes.as_ref().to_sql(ty, out),
         }
     }
 
@@ -143,19 +144,19 @@ impl ToSql for Param<'_> {
 }
 
 impl Columns for Row {
-    fn opt_int(&self, column: usize) -> Result<Option<i64>, StoreError> {
+    fn int(&self, column: usize) -> Result<Option<i64>, StoreError> {
         self.try_get(column).map_err(|error| store_error(error.into()))
     }
 
-    fn opt_text(&self, column: usize) -> Result<Option<String>, StoreError> {
+    fn text(&self, column: usize) -> Result<Option<String>, StoreError> {
         self.try_get(column).map_err(|error| store_error(error.into()))
     }
 
-    fn bool(&self, column: usize) -> Result<bool, StoreError> {
+    fn bool(&self, column: usize) -> Result<Option<bool>, StoreError> {
         self.try_get(column).map_err(|error| store_error(error.into()))
     }
 
-    fn opt_bytes(&self, column: usize) -> Result<Option<Vec<u8>>, StoreError> {
+    fn bytes(&self, column: usize) -> Result<Option<Vec<u8>>, StoreError> {
         self.try_get(column).map_err(|error| store_error(error.into()))
     }
 }
@@ -232,19 +233,17 @@ impl Tx for PostgresTx<'_> {
 
 /// Converts a PostgreSQL error.
 pub(super) fn store_error(error: ClientError) -> StoreError {
-    let unavailable = |message: &str, error: ClientError| StoreError::Unavailable {
-        message: message.into(),
-        source: Some(error.into()),
-    };
     match error.code() {
         Some(code) if *code == SqlState::DISK_FULL => StoreError::Full,
         Some(code) if *code == SqlState::LOCK_NOT_AVAILABLE => StoreError::Busy,
-        Some(code) if *code == SqlState::QUERY_CANCELED => unavailable(
+        Some(code) if *code == SqlState::QUERY_CANCELED => StoreError::caused_by(
             "PostgreSQL cancelled a statement that took longer than store.statement_timeout_seconds",
             error,
         ),
-        _ if matches!(error, ClientError::TimedOut(_)) => unavailable("PostgreSQL does not answer", error),
+        _ if matches!(error, ClientError::TimedOut(_)) => {
+            StoreError::caused_by("PostgreSQL does not answer", error)
+        }
         _ if !is_transient(&error) => StoreError::Statement { source: error.into() },
-        _ => unavailable("the connection to the PostgreSQL server was lost", error),
+        _ => StoreError::caused_by("the connection to the PostgreSQL server was lost", error),
     }
 }

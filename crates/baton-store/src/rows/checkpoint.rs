@@ -2,11 +2,13 @@
 
 use baton_core::checkpoint::{Checkpoint, CheckpointStatus, Labels, Place, WorkflowId};
 use baton_core::recall::ItemKind;
-use baton_core::{Agent, CheckpointId, SessionId, Sha256Hash, Venture};
+use baton_core::{CheckpointId, SessionId, Sha256Hash, Venture};
 
+use crate::column::{FromRow, Row};
 use crate::error::StoreError;
 use crate::frame::Encoding;
-use crate::sql::{Columns, QueryBuilder, RowReader, json};
+use crate::record::{Record, Values, columns, record};
+use crate::sql::QueryBuilder;
 use crate::tx::Tx;
 
 /// The stored form of a context.
@@ -61,114 +63,66 @@ pub struct SeriesMember {
     pub blob: Option<String>,
 }
 
-const COLUMNS: &str = "id, venture, workflow_id, series, position, status, name, tags, session_id, agent, \
-     created_at, context_bytes, context_hash, restores_size, frame_bytes";
-const FRAME_COLUMNS: &str = "id, series, position, context_bytes, context_hash, encoding, key_id, frame_bytes, \
-     frame_hash, blob, frame";
-
-fn select(rest: &str) -> String {
-    format!("SELECT {COLUMNS} FROM checkpoints {rest}")
+record! {
+    "checkpoints", Checkpoint {
+        id, venture, workflow_id, status, session_id, agent, created_at, context_bytes, context_hash, restores_size,
+        stored_bytes as frame_bytes,
+    }
+    place: Place { series, position }
+    labels: Labels { name, tags }
 }
 
-fn place(row: &RowReader<'_>, series: usize, position: usize) -> Result<Place, StoreError> {
-    Ok(Place { series: row.small(series)?, position: row.small(position)? })
+record! {
+    "checkpoints", SeriesMember { position, status, stored_bytes as frame_bytes, blob }
 }
 
-fn read(columns: &dyn Columns) -> Result<Checkpoint, StoreError> {
-    let row = RowReader { table: "checkpoints", columns };
-    Ok(Checkpoint {
-        id: row.parsed(0)?,
-        venture: row.parsed(1)?,
-        workflow_id: row.parsed(2)?,
-        place: place(&row, 3, 4)?,
-        status: status(&row, 5)?,
-        labels: Labels { name: row.opt_parsed(6)?, tags: row.json(7)? },
-        session_id: row.opt_parsed(8)?,
-        agent: row.opt_parsed(9)?,
-        created_at: row.time(10)?,
-        context_bytes: row.unsigned(11)?,
-        context_hash: row.hash(12)?,
-        restores_size: row.bool(13)?,
-        stored_bytes: row.unsigned(14)?,
-    })
+const FRAME_COLUMNS: &str = "id, series, position, context_bytes, context_hash, encoding, key_id, frame_hash, \
+     frame_bytes, blob, frame";
+
+impl FromRow for StoredFrame {
+    fn from_row(row: &mut Row<'_>) -> Result<Self, StoreError> {
+        Ok(Self {
+            checkpoint_id: row.get()?,
+            place: Place { series: row.get()?, position: row.get()? },
+            context_bytes: row.get()?,
+            context_hash: row.get()?,
+            frame: Frame {
+                encoding: row.get()?,
+                key_id: row.get()?,
+                hash: row.get()?,
+                size_bytes: row.get()?,
+                body: match row.get()? {
+                    Some(name) => FrameBody::Blob(name),
+                    None => FrameBody::Row(row.get()?),
+                },
+            },
+        })
+    }
 }
 
-fn status(row: &RowReader<'_>, column: usize) -> Result<CheckpointStatus, StoreError> {
-    let text = row.text(column)?;
-    CheckpointStatus::from_wire(&text).ok_or_else(|| row.wrong(column, "unknown status"))
-}
-
-/// Reads the frame columns, which begin at `first`.
-fn read_frame(columns: &dyn Columns, first: usize) -> Result<StoredFrame, StoreError> {
-    let row = RowReader { table: "checkpoints", columns };
-    let encoding = Encoding::from_wire(&row.text(first + 5)?);
-    let body = match row.opt_text(first + 9)? {
-        Some(name) => FrameBody::Blob(name),
-        None => FrameBody::Row(row.bytes(first + 10)?),
+fn frame_values(frame: &Frame) -> Values<'_> {
+    let (blob, bytes) = match &frame.body {
+        FrameBody::Blob(name) => (Some(name), None),
+        FrameBody::Row(bytes) => (None, Some(bytes.as_slice())),
     };
-    Ok(StoredFrame {
-        checkpoint_id: row.parsed(first)?,
-        place: place(&row, first + 1, first + 2)?,
-        context_bytes: row.unsigned(first + 3)?,
-        context_hash: row.hash(first + 4)?,
-        frame: Frame {
-            encoding: encoding.ok_or_else(|| row.wrong(first + 5, "unknown encoding"))?,
-            key_id: row.opt_text(first + 6)?,
-            size_bytes: row.unsigned(first + 7)?,
-            hash: row.hash(first + 8)?,
-            body,
-        },
-    })
-}
-
-impl FrameBody {
-    fn in_row(&self) -> Option<&[u8]> {
-        match self {
-            Self::Row(bytes) => Some(bytes),
-            Self::Blob(_) => None,
-        }
-    }
-
-    fn blob(&self) -> Option<&str> {
-        match self {
-            Self::Row(_) => None,
-            Self::Blob(name) => Some(name),
-        }
-    }
+    vec![
+        ("encoding", frame.encoding.into()),
+        ("key_id", frame.key_id.as_ref().into()),
+        ("frame_bytes", frame.size_bytes.into()),
+        ("frame_hash", frame.hash.into()),
+        ("blob", blob.into()),
+        ("frame", bytes.into()),
+    ]
 }
 
 impl dyn Tx + '_ {
     /// Adds a checkpoint with its frame.
     pub fn insert_checkpoint(&mut self, checkpoint: &Checkpoint, frame: &Frame) -> Result<(), StoreError> {
-        let tags = json("checkpoints", &checkpoint.labels.tags)?;
-        self.run(
-            "INSERT INTO checkpoints (id, venture, workflow_id, series, position, status, name, tags, session_id, \
-             agent, created_at, context_bytes, context_hash, restores_size, encoding, key_id, frame_bytes, \
-             frame_hash, blob, frame) VALUES \
-             ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)",
-            &[
-                (&checkpoint.id.to_string()).into(),
-                checkpoint.venture.as_str().into(),
-                checkpoint.workflow_id.as_str().into(),
-                checkpoint.place.series.into(),
-                checkpoint.place.position.into(),
-                checkpoint.status.as_str().into(),
-                checkpoint.labels.name.as_ref().map(|name| name.as_str()).into(),
-                (&tags).into(),
-                checkpoint.session_id.map(|id| id.to_string()).as_ref().into(),
-                checkpoint.agent.as_ref().map(Agent::as_str).into(),
-                checkpoint.created_at.into(),
-                checkpoint.context_bytes.into(),
-                (&checkpoint.context_hash.to_string()).into(),
-                checkpoint.restores_size.into(),
-                frame.encoding.as_str().into(),
-                frame.key_id.as_ref().into(),
-                frame.size_bytes.into(),
-                (&frame.hash.to_string()).into(),
-                frame.body.blob().into(),
-                frame.body.in_row().into(),
-            ],
-        )?;
+        let mut values = checkpoint.values()?;
+        // The frame has its size.
+        values.retain(|(column, _)| *column != "frame_bytes");
+        values.extend(frame_values(frame));
+        self.insert("checkpoints", values, "")?;
         if checkpoint.labels.name.is_none() && checkpoint.labels.tags.is_empty() {
             return Ok(());
         }
@@ -177,7 +131,7 @@ impl dyn Tx + '_ {
 
     /// Finds a checkpoint, archived ones included.
     pub fn checkpoint(&mut self, id: CheckpointId) -> Result<Option<Checkpoint>, StoreError> {
-        self.query_one(&select("WHERE id = $1"), &[(&id.to_string()).into()], &mut read)
+        self.record("WHERE id = $1", &[id.into()])
     }
 
     /// Lists the checkpoints of a workflow that are not archived, latest first.
@@ -188,13 +142,10 @@ impl dyn Tx + '_ {
         offset: u32,
         limit: u32,
     ) -> Result<Vec<Checkpoint>, StoreError> {
-        self.query(
-            &select(
-                "WHERE venture = $1 AND workflow_id = $2 AND status <> 'archived' \
+        self.records(
+            "WHERE venture = $1 AND workflow_id = $2 AND status <> 'archived' \
                  ORDER BY series DESC, position DESC LIMIT $3 OFFSET $4",
-            ),
-            &[venture.as_str().into(), workflow.as_str().into(), limit.into(), offset.into()],
-            &mut read,
+            &[venture.into(), workflow.into(), limit.into(), offset.into()],
         )
     }
 
@@ -204,23 +155,16 @@ impl dyn Tx + '_ {
         venture: &Venture,
         workflow: &WorkflowId,
     ) -> Result<Option<Checkpoint>, StoreError> {
-        self.query_one(
-            &select(
-                "WHERE venture = $1 AND workflow_id = $2 AND status = 'active' \
+        self.record(
+            "WHERE venture = $1 AND workflow_id = $2 AND status = 'active' \
                  ORDER BY series DESC, position DESC LIMIT 1",
-            ),
-            &[venture.as_str().into(), workflow.as_str().into()],
-            &mut read,
+            &[venture.into(), workflow.into()],
         )
     }
 
     /// Finds the latest active checkpoint that a session saved.
     pub fn latest_checkpoint_of(&mut self, session: SessionId) -> Result<Option<Checkpoint>, StoreError> {
-        self.query_one(
-            &select("WHERE session_id = $1 AND status = 'active' ORDER BY id DESC LIMIT 1"),
-            &[(&session.to_string()).into()],
-            &mut read,
-        )
+        self.record("WHERE session_id = $1 AND status = 'active' ORDER BY id DESC LIMIT 1", &[session.into()])
     }
 
     /// Returns the last place assigned in a workflow, for a checkpoint of any status.
@@ -229,12 +173,12 @@ impl dyn Tx + '_ {
         venture: &Venture,
         workflow: &WorkflowId,
     ) -> Result<Option<Place>, StoreError> {
-        self.query_one(
+        let last = self.query_one(
             "SELECT series, position FROM checkpoints WHERE venture = $1 AND workflow_id = $2 \
              ORDER BY series DESC, position DESC LIMIT 1",
-            &[venture.as_str().into(), workflow.as_str().into()],
-            &mut |columns| place(&RowReader { table: "checkpoints", columns }, 0, 1),
-        )
+            &[venture.into(), workflow.into()],
+        )?;
+        Ok(last.map(|(series, position)| Place { series, position }))
     }
 
     /// Returns the frames of a delta chain in order. Missing frames are omitted.
@@ -245,12 +189,12 @@ impl dyn Tx + '_ {
         place: Place,
     ) -> Result<Vec<StoredFrame>, StoreError> {
         let mut query = QueryBuilder::new(&format!("SELECT {FRAME_COLUMNS} FROM checkpoints WHERE "));
-        query.with("venture = $?", venture.as_str());
-        query.with(" AND workflow_id = $?", workflow.as_str());
+        query.with("venture = $?", venture);
+        query.with(" AND workflow_id = $?", workflow);
         query.with(" AND series = $?", place.series);
         query.among(" AND position", place.chain());
         query.text(" ORDER BY position");
-        self.query(query.sql(), query.params(), &mut |columns| read_frame(columns, 0))
+        self.query(query.sql(), query.params())
     }
 
     /// Changes the status of a checkpoint. An archived checkpoint stays archived.
@@ -261,7 +205,7 @@ impl dyn Tx + '_ {
     ) -> Result<(), StoreError> {
         self.run(
             "UPDATE checkpoints SET status = $1 WHERE id = $2 AND status <> 'archived'",
-            &[status.as_str().into(), (&id.to_string()).into()],
+            &[status.into(), id.into()],
         )?;
         if status == CheckpointStatus::Archived {
             self.delete_documents(ItemKind::Checkpoint, &[id.to_string()])?;
@@ -277,16 +221,12 @@ impl dyn Tx + '_ {
         limit: u32,
     ) -> Result<Vec<Checkpoint>, StoreError> {
         // If no checkpoint is active, the newest corrupt one is kept as the latest.
-        self.query(
-            &select(
-                "WHERE venture = $1 AND workflow_id = $2 AND status <> 'archived' AND name IS NULL AND id <> coalesce(\
+        self.records("WHERE venture = $1 AND workflow_id = $2 AND status <> 'archived' AND name IS NULL AND id <> coalesce(\
                  (SELECT id FROM checkpoints WHERE venture = $1 AND workflow_id = $2 AND status = 'active' \
                  ORDER BY series DESC, position DESC LIMIT 1), \
                  (SELECT id FROM checkpoints WHERE venture = $1 AND workflow_id = $2 AND status = 'corrupt' \
                  ORDER BY series DESC, position DESC LIMIT 1), '') ORDER BY series, position LIMIT $3",
-            ),
-            &[venture.as_str().into(), workflow.as_str().into(), limit.into()],
-            &mut read,
+            &[venture.into(), workflow.into(), limit.into()],
         )
     }
 
@@ -297,15 +237,9 @@ impl dyn Tx + '_ {
         workflow: &WorkflowId,
         series: u32,
     ) -> Result<Vec<SeriesMember>, StoreError> {
-        self.query(
-            "SELECT position, status, frame_bytes, blob FROM checkpoints WHERE venture = $1 AND workflow_id = $2 \
-             AND series = $3 ORDER BY position",
-            &[venture.as_str().into(), workflow.as_str().into(), series.into()],
-            &mut |columns| {
-                let row = RowReader { table: "checkpoints", columns };
-                let (position, status) = (row.small(0)?, status(&row, 1)?);
-                Ok(SeriesMember { position, status, stored_bytes: row.unsigned(2)?, blob: row.opt_text(3)? })
-            },
+        self.records(
+            "WHERE venture = $1 AND workflow_id = $2 AND series = $3 ORDER BY position",
+            &[venture.into(), workflow.into(), series.into()],
         )
     }
 
@@ -321,14 +255,12 @@ impl dyn Tx + '_ {
             return Ok(());
         }
         let mut query = QueryBuilder::new("DELETE FROM checkpoints WHERE ");
-        query.with("venture = $?", venture.as_str());
-        query.with(" AND workflow_id = $?", workflow.as_str());
+        query.with("venture = $?", venture);
+        query.with(" AND workflow_id = $?", workflow);
         query.with(" AND series = $?", series);
         query.among(" AND position", positions.iter().copied());
         query.text(" RETURNING id");
-        let deleted = self.query(query.sql(), query.params(), &mut |columns| {
-            RowReader { table: "checkpoints", columns }.text(0)
-        })?;
+        let deleted: Vec<String> = self.query(query.sql(), query.params())?;
         self.delete_documents(ItemKind::Checkpoint, &deleted)
     }
 
@@ -337,7 +269,6 @@ impl dyn Tx + '_ {
         self.query(
             "SELECT id FROM checkpoints WHERE id > $1 ORDER BY id LIMIT $2",
             &[after.into(), limit.into()],
-            &mut |columns| RowReader { table: "checkpoints", columns }.text(0),
         )
     }
 
@@ -347,7 +278,7 @@ impl dyn Tx + '_ {
         for blob in blobs {
             let sql = "SELECT 1 FROM checkpoints WHERE blob = $1 \
                  UNION ALL SELECT 1 FROM pending_queue WHERE blob = $1";
-            if self.query_one(sql, &[blob.into()], &mut |_| Ok(()))?.is_none() {
+            if !self.exists(sql, &[blob.into()])? {
                 orphans.push(blob.clone());
             }
         }
@@ -359,10 +290,6 @@ impl dyn Tx + '_ {
         self.query(
             "SELECT key_id, count(*) FROM checkpoints WHERE key_id IS NOT NULL GROUP BY key_id ORDER BY key_id",
             &[],
-            &mut |columns| {
-                let row = RowReader { table: "checkpoints", columns };
-                Ok((row.text(0)?, row.unsigned(1)?))
-            },
         )
     }
 
@@ -373,30 +300,19 @@ impl dyn Tx + '_ {
         after: Option<CheckpointId>,
         limit: u32,
     ) -> Result<Vec<(Checkpoint, StoredFrame)>, StoreError> {
-        self.query(
-            &format!(
-                "SELECT {COLUMNS}, {FRAME_COLUMNS} FROM checkpoints WHERE (key_id IS NULL OR key_id <> $1) \
-                 AND id > $2 ORDER BY id LIMIT $3"
-            ),
-            &[key_id.into(), (&after.map_or_else(String::new, |id| id.to_string())).into(), limit.into()],
-            &mut |columns| Ok((read(columns)?, read_frame(columns, 15)?)),
-        )
+        let sql = format!(
+            "SELECT {}, {FRAME_COLUMNS} FROM checkpoints WHERE (key_id IS NULL OR key_id <> $1) \
+             AND id > $2 ORDER BY id LIMIT $3",
+            columns::<Checkpoint>()
+        );
+        let after = after.map_or_else(String::new, |id| id.to_string());
+        self.query(&sql, &[key_id.into(), after.into(), limit.into()])
     }
 
     /// Replaces the frame of a checkpoint.
     pub fn replace_frame(&mut self, id: CheckpointId, frame: &Frame) -> Result<(), StoreError> {
-        self.run(
-            "UPDATE checkpoints SET encoding = $1, key_id = $2, frame_bytes = $3, frame_hash = $4, blob = $5, \
-             frame = $6 WHERE id = $7",
-            &[
-                frame.encoding.as_str().into(),
-                frame.key_id.as_ref().into(),
-                frame.size_bytes.into(),
-                (&frame.hash.to_string()).into(),
-                frame.body.blob().into(),
-                frame.body.in_row().into(),
-                (&id.to_string()).into(),
-            ],
-        )
+        let mut query = QueryBuilder::new("UPDATE checkpoints SET ");
+        query.equations(frame_values(frame), ", ").with(" WHERE id = $?", id);
+        self.run(query.sql(), query.params())
     }
 }

@@ -4,7 +4,7 @@ use baton_core::{Repo, Sha256Hash, Timestamp, Venture};
 
 use super::forget::ForgetFilter;
 use crate::error::StoreError;
-use crate::sql::{QueryBuilder, RowReader};
+use crate::sql::QueryBuilder;
 use crate::tx::Tx;
 
 /// A file of a repository.
@@ -32,13 +32,7 @@ impl dyn Tx + '_ {
         self.run(
             "INSERT INTO file_versions (venture, repo, path, seen_at, hash) VALUES ($1, $2, $3, $4, $5) \
              ON CONFLICT (venture, repo, path, seen_at) DO UPDATE SET hash = excluded.hash",
-            &[
-                file.venture.as_str().into(),
-                file.repo.as_str().into(),
-                file.path.into(),
-                seen_at.into(),
-                (&hash.to_string()).into(),
-            ],
+            &[file.venture.into(), file.repo.into(), file.path.into(), seen_at.into(), hash.into()],
         )
     }
 
@@ -51,8 +45,7 @@ impl dyn Tx + '_ {
         self.query_one(
             "SELECT hash FROM file_versions WHERE venture = $1 AND repo = $2 AND path = $3 AND seen_at <= $4 \
              ORDER BY seen_at DESC LIMIT 1",
-            &[file.venture.as_str().into(), file.repo.as_str().into(), file.path.into(), at.into()],
-            &mut |columns| RowReader { table: "file_versions", columns }.hash(0),
+            &[file.venture.into(), file.repo.into(), file.path.into(), at.into()],
         )
     }
 
@@ -63,7 +56,7 @@ impl dyn Tx + '_ {
         }
         let mut query = QueryBuilder::new("DELETE FROM file_versions WHERE 1 = 1");
         query.in_ventures("venture", filter.ventures.as_deref());
-        query.with_some(" AND repo = $?", filter.repo.as_ref().map(|repo| repo.as_str()));
+        query.with_some(" AND repo = $?", filter.repo.as_ref());
         query.with_some(" AND seen_at < $?", filter.before);
         self.run(query.sql(), query.params())
     }

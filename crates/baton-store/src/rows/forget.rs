@@ -8,7 +8,7 @@ use baton_core::{HandoffId, Repo, SessionId, Timestamp, Venture};
 
 use super::queue::{PurgedItems, purge};
 use crate::error::StoreError;
-use crate::sql::{QueryBuilder, RowReader};
+use crate::sql::QueryBuilder;
 use crate::tx::Tx;
 
 /// Filter for items to delete. Absent conditions match every item.
@@ -82,28 +82,22 @@ fn source(kind: ItemKind) -> Option<Source> {
 const RAW: Source = plain("pending_queue t", "t.created_at");
 
 /// Adds ` FROM tables WHERE conditions`.
-fn matching<'a>(
-    query: &mut QueryBuilder<'a>,
-    source: &Source,
-    filter: &'a ForgetFilter,
-    session: Option<&'a String>,
-) {
+fn matching<'a>(query: &mut QueryBuilder<'a>, source: &Source, filter: &'a ForgetFilter) {
     query.text(" FROM ").text(source.tables).text(" WHERE ").text(source.condition);
     query.in_ventures(source.venture, filter.ventures.as_deref());
     if let Some(repo) = &filter.repo {
-        query.text(" AND ").text(source.repo).with(" = $?", repo.as_str());
+        query.text(" AND ").text(source.repo).with(" = $?", repo);
     }
-    query.with_some(" AND t.session_id = $?", session);
+    query.with_some(" AND t.session_id = $?", filter.session_id);
     if let Some(before) = filter.before {
         query.text(" AND ").text(source.time).with(" < $?", before);
     }
 }
 
 fn count(tx: &mut dyn Tx, source: &Source, filter: &ForgetFilter) -> Result<u64, StoreError> {
-    let session = filter.session_id.map(|id| id.to_string());
     let mut query = QueryBuilder::new("SELECT count(*)");
-    matching(&mut query, source, filter, session.as_ref());
-    tx.number("items", query.sql(), query.params())
+    matching(&mut query, source, filter);
+    tx.number(query.sql(), query.params())
 }
 
 impl dyn Tx + '_ {
@@ -115,12 +109,11 @@ impl dyn Tx + '_ {
         limit: u32,
     ) -> Result<Vec<String>, StoreError> {
         let Some(source) = source(kind) else { return Ok(Vec::new()) };
-        let session = filter.session_id.map(|id| id.to_string());
         let mut query = QueryBuilder::new("SELECT ");
         query.text(source.id);
-        matching(&mut query, &source, filter, session.as_ref());
+        matching(&mut query, &source, filter);
         query.text(" ORDER BY ").text(source.order).with(" LIMIT $?", limit);
-        self.query(query.sql(), query.params(), &mut |columns| RowReader { table: "items", columns }.text(0))
+        self.query(query.sql(), query.params())
     }
 
     /// Counts the items of a kind.
@@ -130,9 +123,8 @@ impl dyn Tx + '_ {
 
     /// Deletes at most `limit` captured tool uses of any status, with their raw output.
     pub fn forget_raw(&mut self, filter: &ForgetFilter, limit: u32) -> Result<PurgedItems, StoreError> {
-        let session = filter.session_id.map(|id| id.to_string());
         let mut query = QueryBuilder::new("DELETE FROM pending_queue WHERE id IN (SELECT t.id");
-        matching(&mut query, &RAW, filter, session.as_ref());
+        matching(&mut query, &RAW, filter);
         query.with(" ORDER BY t.id LIMIT $?) RETURNING blob", limit);
         purge(self, &query)
     }

@@ -8,6 +8,7 @@ use baton_core::{
     Timestamp, TrackFilter, Ulid, Venture,
 };
 
+use crate::column::{Columns, Param};
 use crate::error::StoreError;
 use crate::frame::Encoding;
 use crate::page::Page;
@@ -15,7 +16,7 @@ use crate::rows::{
     Acknowledgement, Frame, FrameBody, HandoffFilter, NoteFilter, ObservationFilter, QueueClaim,
     QueueRelease, RequestFilter, SessionFilter, SummaryClaim, TaskFilter, WorkflowFilter,
 };
-use crate::sql::{Columns, Lock, Param, Sql};
+use crate::sql::{Lock, Sql};
 use crate::tx::{Outcome, Tx};
 
 /// Statements and the lines of their query plans.

@@ -3,8 +3,11 @@
 use baton_core::observation::{QueueStats, QueueStatus};
 use baton_core::{Repo, SessionId, Timestamp, Venture};
 
+use super::recall::is_sqlite;
+use crate::column::{Column, FromRow, Row};
 use crate::error::StoreError;
-use crate::sql::{Columns, QueryBuilder, RowReader, json, parts};
+use crate::record::{columns, record, select};
+use crate::sql::{QueryBuilder, parts};
 use crate::tx::Tx;
 
 /// Captured tool output to be added to the queue.
@@ -115,82 +118,42 @@ pub struct PurgedItems {
     pub blobs: Vec<String>,
 }
 
-macro_rules! columns {
-    () => {
-        "id, session_id, venture, repo, tool_name, tool_use_id, files_touched, status, attempts, run_at, \
-         lease_until, fence, failed_at, last_error, raw_bytes, created_at, settled_at"
-    };
+record! {
+    "pending_queue", QueueItem {
+        id, session_id, venture, repo, tool_name, tool_use_id, files_touched, status, attempts, run_at, lease_until,
+        fence, failed_at, last_error, raw_bytes, created_at, settled_at,
+    }
+    .. { raw_output: None }
 }
 
-fn read(columns: &dyn Columns) -> Result<QueueItem, StoreError> {
-    let row = RowReader { table: "pending_queue", columns };
-    Ok(QueueItem {
-        id: row.int(0)?,
-        session_id: row.parsed(1)?,
-        venture: row.parsed(2)?,
-        repo: row.parsed(3)?,
-        tool_name: row.text(4)?,
-        tool_use_id: row.opt_text(5)?,
-        files_touched: row.json(6)?,
-        status: QueueStatus::from_wire(&row.text(7)?).ok_or_else(|| row.wrong(7, "unknown status"))?,
-        attempts: row.int(8)?,
-        run_at: row.time(9)?,
-        lease_until: row.opt_time(10)?,
-        fence: row.int(11)?,
-        failed_at: row.opt_time(12)?,
-        last_error: row.opt_text(13)?,
-        raw_bytes: row.unsigned(14)?,
-        created_at: row.time(15)?,
-        settled_at: row.opt_time(16)?,
-        raw_output: None,
-    })
+/// Reads the columns `blob` and `raw_output`.
+impl FromRow for RawOutput {
+    fn from_row(row: &mut Row<'_>) -> Result<Self, StoreError> {
+        Ok(match row.get()? {
+            Some(blob) => Self::Blob(blob),
+            None => Self::Row(row.get()?),
+        })
+    }
 }
 
-/// Reads a claimed item, with its raw output if it was selected.
-fn read_claimed(columns: &dyn Columns) -> Result<QueueItem, StoreError> {
-    let row = RowReader { table: "pending_queue", columns };
-    Ok(QueueItem { raw_output: row.opt_bytes(17)?, ..read(columns)? })
-}
-
-/// Selects the raw output of a claimed item if it is short, which saves a second query.
-macro_rules! short_output {
-    () => {
-        ", CASE WHEN blob IS NULL AND octet_length(raw_output) <= 65536 THEN raw_output END"
-    };
-}
-
-/// Statements for SQLite and PostgreSQL that claim items by a condition, in an order.
-macro_rules! claim {
-    ($condition:literal, $order:literal) => {
-        (
-            concat!(
-                "UPDATE pending_queue SET status = 'processing', lease_until = $1, attempts = attempts + 1, \
-                 fence = fence + 1 WHERE id IN (SELECT id FROM pending_queue WHERE ",
-                $condition,
-                " ORDER BY ",
-                $order,
-                " LIMIT $3) RETURNING ",
-                columns!(),
-                short_output!()
-            ),
-            // MATERIALIZED: a subquery in the condition could be executed again for each row and exceed the limit.
-            concat!(
-                "WITH due AS MATERIALIZED (SELECT id FROM pending_queue WHERE ",
-                $condition,
-                " ORDER BY ",
-                $order,
-                " LIMIT $3 FOR UPDATE SKIP LOCKED) \
-                 UPDATE pending_queue SET status = 'processing', lease_until = $1, attempts = attempts + 1, \
-                 fence = fence + 1 WHERE id IN (SELECT id FROM due) RETURNING ",
-                columns!(),
-                short_output!()
-            ),
+/// Returns the statement that claims items by a condition, in an order.
+fn claim_statement(tx: &dyn Tx, condition: &str, order: &str) -> String {
+    let due = format!("SELECT id FROM pending_queue WHERE {condition} ORDER BY {order} LIMIT $3");
+    let claim = |ids: &str| {
+        // The raw output is returned if it is short, which saves a second query.
+        format!(
+            "UPDATE pending_queue SET status = 'processing', lease_until = $1, attempts = attempts + 1, \
+             fence = fence + 1 WHERE id IN ({ids}) RETURNING {}, \
+             CASE WHEN blob IS NULL AND octet_length(raw_output) <= 65536 THEN raw_output END",
+            columns::<QueueItem>()
         )
     };
+    if is_sqlite(tx) {
+        return claim(&due);
+    }
+    // MATERIALIZED: a subquery in the condition could be executed again for each row and exceed the limit.
+    format!("WITH due AS MATERIALIZED ({due} FOR UPDATE SKIP LOCKED) {}", claim("SELECT id FROM due"))
 }
-
-const EXPIRED: (&str, &str) = claim!("status = 'processing' AND lease_until <= $2", "lease_until, id");
-const DUE: (&str, &str) = claim!("status = 'raw' AND run_at <= $2", "run_at, id");
 
 impl dyn Tx + '_ {
     /// Adds an item and returns its id; `None` if this tool use is already queued.
@@ -199,25 +162,23 @@ impl dyn Tx + '_ {
             RawOutput::Row(bytes) => (None, bytes.as_slice()),
             RawOutput::Blob(name) => (Some(name), [].as_slice()),
         };
-        let files = json("pending_queue", &item.files_touched)?;
-        let ids = self.query(
+        let ids: Vec<i64> = self.query(
             "INSERT INTO pending_queue (session_id, venture, repo, tool_name, tool_use_id, files_touched, status, \
              run_at, created_at, raw_bytes, blob, raw_output) \
              VALUES ($1, $2, $3, $4, $5, $6, 'raw', $7, $8, $9, $10, $11) ON CONFLICT DO NOTHING RETURNING id",
             &[
-                (&item.session_id.to_string()).into(),
-                item.venture.as_str().into(),
-                item.repo.as_str().into(),
+                item.session_id.into(),
+                (&item.venture).into(),
+                (&item.repo).into(),
                 (&item.tool_name).into(),
                 item.tool_use_id.as_ref().into(),
-                (&files).into(),
+                item.files_touched.param()?,
                 item.run_at.into(),
                 item.created_at.into(),
                 item.raw_bytes.into(),
                 blob.into(),
                 bytes.into(),
             ],
-            &mut |columns| RowReader { table: "pending_queue", columns }.int(0),
         )?;
         if !ids.is_empty() {
             self.announce_queue()?;
@@ -228,27 +189,26 @@ impl dyn Tx + '_ {
     /// Claims items with an expired lease, then due items, oldest first. No two valid claims share an item.
     pub fn claim_queue(&mut self, claim: QueueClaim) -> Result<Vec<QueueItem>, StoreError> {
         let mut items = Vec::new();
-        for (sqlite, postgres) in [EXPIRED, DUE] {
+        for (condition, order) in [
+            ("status = 'processing' AND lease_until <= $2", "lease_until, id"),
+            ("status = 'raw' AND run_at <= $2", "run_at, id"),
+        ] {
             let left = claim.limit.saturating_sub(u32::try_from(items.len()).unwrap_or(u32::MAX));
             if left == 0 {
                 break;
             }
-            let sql = self.pick(sqlite, postgres);
-            let mut found = self.query(
-                sql,
-                &[claim.lease_until.into(), claim.now.into(), left.into()],
-                &mut read_claimed,
-            )?;
-            found.sort_by_key(|item| (item.run_at, item.id));
-            items.append(&mut found);
+            let sql = claim_statement(self, condition, order);
+            let params = [claim.lease_until.into(), claim.now.into(), left.into()];
+            let mut found: Vec<(QueueItem, Option<Vec<u8>>)> = self.query(&sql, &params)?;
+            found.sort_by_key(|(item, _)| (item.run_at, item.id));
+            items.extend(found.into_iter().map(|(item, raw_output)| QueueItem { raw_output, ..item }));
         }
         Ok(items)
     }
 
     /// Finds an item.
     pub fn queue_item(&mut self, id: i64) -> Result<Option<QueueItem>, StoreError> {
-        let sql = concat!("SELECT ", columns!(), " FROM pending_queue WHERE id = $1");
-        self.query_one(sql, &[id.into()], &mut read)
+        self.record("WHERE id = $1", &[id.into()])
     }
 
     /// Lists ids of items of any status after `after`.
@@ -256,23 +216,12 @@ impl dyn Tx + '_ {
         self.query(
             "SELECT id FROM pending_queue WHERE id > $1 ORDER BY id LIMIT $2",
             &[after.into(), limit.into()],
-            &mut |columns| RowReader { table: "pending_queue", columns }.int(0),
         )
     }
 
     /// Returns the location of an item's raw output.
     pub fn queue_raw(&mut self, id: i64) -> Result<Option<RawOutput>, StoreError> {
-        self.query_one(
-            "SELECT blob, raw_output FROM pending_queue WHERE id = $1",
-            &[id.into()],
-            &mut |columns| {
-                let row = RowReader { table: "pending_queue", columns };
-                Ok(match row.opt_text(0)? {
-                    Some(blob) => RawOutput::Blob(blob),
-                    None => RawOutput::Row(row.bytes(1)?),
-                })
-            },
-        )
+        self.query_one("SELECT blob, raw_output FROM pending_queue WHERE id = $1", &[id.into()])
     }
 
     /// Marks claimed items, given as id and fence, as done. Returns the ids whose claim is still the latest one.
@@ -290,9 +239,7 @@ impl dyn Tx + '_ {
                 query.with("id = $?", *id).with(" AND fence = $?)", *fence);
             }
             query.text(") RETURNING id");
-            finished.append(&mut self.query(query.sql(), query.params(), &mut |columns| {
-                RowReader { table: "pending_queue", columns }.int(0)
-            })?);
+            finished.extend(self.query::<i64>(query.sql(), query.params())?);
         }
         Ok(finished)
     }
@@ -347,7 +294,7 @@ impl dyn Tx + '_ {
                 QueueStatus::Done => "SELECT count(*) FROM pending_queue WHERE status = 'done'",
                 QueueStatus::Error => "SELECT count(*) FROM pending_queue WHERE status = 'error'",
             };
-            self.number("pending_queue", sql, &[])
+            self.number(sql, &[])
         };
         Ok(QueueStats {
             raw: count(QueueStatus::Raw)?,
@@ -364,8 +311,7 @@ impl dyn Tx + '_ {
             "SELECT run_at FROM pending_queue WHERE status = 'raw' ORDER BY run_at LIMIT 1",
             "SELECT lease_until FROM pending_queue WHERE status = 'processing' ORDER BY lease_until LIMIT 1",
         ] {
-            let found = self
-                .query_one(sql, &[], &mut |columns| RowReader { table: "pending_queue", columns }.time(0))?;
+            let found = self.query_one(sql, &[])?;
             earliest = match (earliest, found) {
                 (Some(one), Some(other)) => Some(std::cmp::min::<Timestamp>(one, other)),
                 (one, other) => one.or(other),
@@ -381,24 +327,22 @@ impl dyn Tx + '_ {
         below: Option<i64>,
         limit: u32,
     ) -> Result<Vec<QueueItem>, StoreError> {
-        let mut query = QueryBuilder::new(concat!("SELECT ", columns!(), " FROM pending_queue"));
-        query.text(" WHERE status = '").text(status.as_str()).text("'");
+        let condition = format!("WHERE status = '{}'", status.as_str());
+        let mut query = QueryBuilder::new(&select::<QueueItem>(&condition));
         // Most items are done, so scanning down by id finds them quickly. Items of other statuses are few: the
         // expression `id + 0` disables the primary key index, so that they are found by status and sorted.
         let id = if status == QueueStatus::Done { "id" } else { "id + 0" };
         query.text(" AND ").text(id).with(" < $?", below.unwrap_or(i64::MAX));
         query.text(" ORDER BY ").text(id).with(" DESC LIMIT $?", limit);
-        self.query(query.sql(), query.params(), &mut read)
+        self.query(query.sql(), query.params())
     }
 
     /// Lists the unprocessed items of a session, oldest first.
     pub fn open_queue_items(&mut self, session: SessionId, limit: u32) -> Result<Vec<QueueItem>, StoreError> {
-        let sql = concat!(
-            "SELECT ",
-            columns!(),
-            " FROM pending_queue WHERE session_id = $1 AND status IN ('raw', 'processing') ORDER BY id LIMIT $2"
-        );
-        self.query(sql, &[(&session.to_string()).into(), limit.into()], &mut read)
+        self.records(
+            "WHERE session_id = $1 AND status IN ('raw', 'processing') ORDER BY id LIMIT $2",
+            &[session.into(), limit.into()],
+        )
     }
 
     /// Makes one or all failed items due again and returns their number.
@@ -432,8 +376,6 @@ impl dyn Tx + '_ {
 
 /// Runs a statement that deletes queue items and returns the blob of each.
 pub(super) fn purge(tx: &mut dyn Tx, query: &QueryBuilder<'_>) -> Result<PurgedItems, StoreError> {
-    let purged = tx.query(query.sql(), query.params(), &mut |columns| {
-        RowReader { table: "pending_queue", columns }.opt_text(0)
-    })?;
+    let purged: Vec<Option<String>> = tx.query(query.sql(), query.params())?;
     Ok(PurgedItems { count: purged.len() as u64, blobs: purged.into_iter().flatten().collect() })
 }

@@ -12,8 +12,10 @@ use baton_core::{Repo, SessionId, Timestamp, Venture};
 use super::recall_counts::Changes;
 use super::recall_scope::{conditions, scope_of, touches};
 use crate::archive::INDEX_TABLES;
+use crate::column::{FromRow, Row};
 use crate::error::StoreError;
-use crate::sql::{Columns, Lock, Param, QueryBuilder, RowReader, filled_parts, json, parts};
+use crate::record::{Record, columns, record, replacing};
+use crate::sql::{Lock, QueryBuilder, filled_parts, parts};
 use crate::tx::Tx;
 
 /// Filter for documents. Absent conditions match every document.
@@ -59,39 +61,30 @@ pub struct PendingItem {
 /// Position in a timeline: time and document number.
 pub type TimelinePosition = (Timestamp, i64);
 
-pub(super) const COLUMNS: &str = "number, place, kind, item, external_id, venture, repo, session_id, branch, agent, author, \
-     turn, created_at, files, title, body, paths, changes_files, is_pinned";
-
-pub(super) fn read(columns: &dyn Columns) -> Result<Candidate, StoreError> {
-    let row = RowReader { table: "recall_documents", columns };
-    let place = row.opt_int(1)?;
-    Ok(Candidate {
-        number: row.int(0)?,
-        place,
-        document: Document {
-            kind: kind(&row, 2)?,
-            item: row.text(3)?,
-            external_id: row.opt_text(4)?,
-            venture: row.parsed(5)?,
-            repo: row.opt_parsed(6)?,
-            session_id: row.opt_parsed(7)?,
-            branch: row.opt_text(8)?,
-            agent: row.opt_text(9)?,
-            author: row.opt_text(10)?,
-            turn: row.opt_text(11)?,
-            is_conversational: place.is_some(),
-            created_at: row.time(12)?,
-            files: row.json(13)?,
-            changes_files: row.bool(17)?,
-            is_pinned: row.bool(18)?,
-            text: DocumentText { title: row.text(14)?, body: row.text(15)?, paths: row.text(16)? },
-        },
-    })
+record! {
+    "recall_pending", PendingItem { id, kind, item }
 }
 
-fn kind(row: &RowReader<'_>, column: usize) -> Result<ItemKind, StoreError> {
-    let name = row.text(column)?;
-    ItemKind::from_wire(&name).ok_or_else(|| row.wrong(column, format!("unknown kind {name}")))
+record! {
+    "recall_documents", Document {
+        kind, item, external_id, venture, repo, session_id, branch, agent, author, turn, created_at, files,
+        changes_files, is_pinned,
+    }
+    text: DocumentText { title, body, paths }
+    .. { is_conversational: false }
+}
+
+impl FromRow for Candidate {
+    fn from_row(row: &mut Row<'_>) -> Result<Self, StoreError> {
+        let (number, place): (i64, Option<i64>) = row.get()?;
+        let document = Document { is_conversational: place.is_some(), ..row.get()? };
+        Ok(Self { number, place, document })
+    }
+}
+
+/// Returns a query for candidates. `rest` follows the name of the table.
+pub(super) fn select_candidates(rest: &str) -> String {
+    format!("SELECT number, place, {} FROM recall_documents {rest}", columns::<Document>())
 }
 
 pub(super) fn is_sqlite(tx: &dyn Tx) -> bool {
@@ -101,11 +94,10 @@ pub(super) fn is_sqlite(tx: &dyn Tx) -> bool {
 /// Finds the documents of items.
 fn stored(tx: &mut dyn Tx, kind: ItemKind, items: &[&str]) -> Result<Vec<Candidate>, StoreError> {
     let mut found = Vec::new();
-    for part in parts(items) {
-        let mut query = QueryBuilder::new("SELECT ");
-        query.text(COLUMNS).with(" FROM recall_documents WHERE kind = $? AND ", kind.as_str());
-        query.among("item", part.iter().copied());
-        found.extend(tx.query(query.sql(), query.params(), &mut read)?);
+    for part in filled_parts(items) {
+        let mut query = QueryBuilder::new(&select_candidates("WHERE "));
+        query.with("kind = $? AND ", kind).among("item", part);
+        found.extend(tx.query::<Candidate>(query.sql(), query.params())?);
     }
     Ok(found)
 }
@@ -127,11 +119,7 @@ fn new_places(tx: &mut dyn Tx, documents: &[&Document]) -> Result<(Places, BTree
                     "SELECT place, (SELECT max(created_at) FROM recall_documents \
                      WHERE session_id = $1 AND place IS NOT NULL) FROM recall_documents \
                      WHERE session_id = $1 AND place IS NOT NULL ORDER BY place DESC LIMIT 1",
-                    &[(&session.to_string()).into()],
-                    &mut |columns| {
-                        let row = RowReader { table: "recall_documents", columns };
-                        Ok((row.int(0)?, row.int(1)?))
-                    },
+                    &[session.into()],
                 )?
                 .unwrap_or((0, 0)),
         };
@@ -147,14 +135,10 @@ fn new_places(tx: &mut dyn Tx, documents: &[&Document]) -> Result<(Places, BTree
 
 /// Numbers the conversational documents of a session in chronological order.
 fn renumber(tx: &mut dyn Tx, session: SessionId) -> Result<(), StoreError> {
-    let found = tx.query(
+    let found: Vec<(i64, i64)> = tx.query(
         "SELECT number, place FROM recall_documents WHERE session_id = $1 AND place IS NOT NULL \
          ORDER BY created_at, number",
-        &[(&session.to_string()).into()],
-        &mut |columns| {
-            let row = RowReader { table: "recall_documents", columns };
-            Ok((row.int(0)?, row.int(1)?))
-        },
+        &[session.into()],
     )?;
     for ((number, place), right) in found.into_iter().zip(1..) {
         if place != right {
@@ -168,61 +152,23 @@ fn renumber(tx: &mut dyn Tx, session: SessionId) -> Result<(), StoreError> {
 }
 
 fn insert_part(tx: &mut dyn Tx, documents: &[(&Document, Option<i64>)]) -> Result<(), StoreError> {
-    let mut texts = Vec::with_capacity(documents.len());
-    for (one, _) in documents {
-        texts.push((
-            one.session_id.map(|id| id.to_string()),
-            json("recall_documents", &one.files)?,
-            scope_of(one),
-        ));
+    let mut rows = Vec::with_capacity(documents.len());
+    for (document, place) in documents {
+        let mut values = document.values()?;
+        values.push(("place", (*place).into()));
+        values.push(("length", document.text.length().into()));
+        values.push(("scope", scope_of(document).into()));
+        rows.push(values);
     }
-    let mut query = QueryBuilder::new(
-        "INSERT INTO recall_documents (place, kind, item, external_id, venture, repo, session_id, branch, agent, \
-         author, turn, created_at, length, changes_files, is_pinned, files, scope, title, body, paths) VALUES ",
-    );
-    query.rows(documents.iter().zip(&texts).map(|((one, place), (session, files, scope))| {
-        let params: [Param<'_>; 20] = [
-            (*place).into(),
-            one.kind.as_str().into(),
-            (&one.item).into(),
-            one.external_id.as_ref().into(),
-            one.venture.as_str().into(),
-            one.repo.as_ref().map(Repo::as_str).into(),
-            session.as_ref().into(),
-            one.branch.as_ref().into(),
-            one.agent.as_ref().into(),
-            one.author.as_ref().into(),
-            one.turn.as_ref().into(),
-            one.created_at.into(),
-            one.text.length().into(),
-            one.changes_files.into(),
-            one.is_pinned.into(),
-            files.into(),
-            scope.into(),
-            (&one.text.title).into(),
-            (&one.text.body).into(),
-            (&one.text.paths).into(),
-        ];
-        params
-    }));
-    query.text(
-        " ON CONFLICT (kind, item) DO UPDATE SET external_id = excluded.external_id, venture = excluded.venture, \
-         repo = excluded.repo, session_id = excluded.session_id, branch = excluded.branch, agent = excluded.agent, \
-         author = excluded.author, turn = excluded.turn, created_at = excluded.created_at, \
-         length = excluded.length, changes_files = excluded.changes_files, is_pinned = excluded.is_pinned, \
-         files = excluded.files, scope = excluded.scope, title = excluded.title, body = excluded.body, \
-         paths = excluded.paths",
-    );
+    let mut query = QueryBuilder::insert("recall_documents", rows);
+    query.text(&replacing("kind, item", &[Document::COLUMNS, &["length", "scope"]].concat()));
     tx.run(query.sql(), query.params())
 }
 
 impl dyn Tx + '_ {
     /// Adds an item to the list of items to be indexed.
     pub fn enqueue_for_index(&mut self, kind: ItemKind, item: &str) -> Result<(), StoreError> {
-        self.run(
-            "INSERT INTO recall_pending (kind, item) VALUES ($1, $2)",
-            &[kind.as_str().into(), item.into()],
-        )
+        self.run("INSERT INTO recall_pending (kind, item) VALUES ($1, $2)", &[kind.into(), item.into()])
     }
 
     /// Locks the index until the end of the transaction, so that one process indexes at a time.
@@ -232,20 +178,16 @@ impl dyn Tx + '_ {
 
     /// Returns true if the index was built for this store. If not, all items must be enqueued.
     pub fn is_index_built(&mut self) -> Result<bool, StoreError> {
-        let found =
-            self.query_one("SELECT name FROM recall_state WHERE name = 'built'", &[], &mut |_| Ok(()))?;
-        Ok(found.is_some())
+        self.exists("SELECT name FROM recall_state WHERE name = 'built'", &[])
     }
 
     /// Returns true if items must be indexed.
     pub fn has_items_to_index(&mut self) -> Result<bool, StoreError> {
-        let found = self.query_one(
+        self.exists(
             "SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM recall_state WHERE name = 'built') \
              OR (SELECT min(id) FROM recall_pending) IS NOT NULL",
             &[],
-            &mut |_| Ok(()),
-        )?;
-        Ok(found.is_some())
+        )
     }
 
     /// Enqueues every item of the store and marks the index as built.
@@ -284,24 +226,13 @@ impl dyn Tx + '_ {
 
     /// Lists the oldest items to be indexed.
     pub fn pending_items(&mut self, limit: u32) -> Result<Vec<PendingItem>, StoreError> {
-        self.query(
-            "SELECT id, kind, item FROM recall_pending ORDER BY id LIMIT $1",
-            &[limit.into()],
-            &mut |columns| {
-                let row = RowReader { table: "recall_pending", columns };
-                Ok(PendingItem { id: row.int(0)?, kind: kind(&row, 1)?, item: row.text(2)? })
-            },
-        )
+        self.records("ORDER BY id LIMIT $1", &[limit.into()])
     }
 
     /// Removes entries from the list of items to be indexed.
     pub fn delete_pending(&mut self, entries: &[PendingItem]) -> Result<(), StoreError> {
-        for part in parts(entries) {
-            let mut query = QueryBuilder::new("DELETE FROM recall_pending WHERE ");
-            query.among("id", part.iter().map(|entry| entry.id));
-            self.run(query.sql(), query.params())?;
-        }
-        Ok(())
+        let ids: Vec<i64> = entries.iter().map(|entry| entry.id).collect();
+        self.delete_among("DELETE FROM recall_pending WHERE id", &ids)
     }
 
     /// Adds or replaces documents.
@@ -370,43 +301,31 @@ impl dyn Tx + '_ {
         for old in &found {
             changes.count(&old.document.venture, &old.document.text, -1);
         }
-        for part in parts(&found) {
-            let mut query = QueryBuilder::new("DELETE FROM recall_documents WHERE ");
-            query.among("number", part.iter().map(|old| old.number));
-            self.run(query.sql(), query.params())?;
-        }
+        let numbers: Vec<i64> = found.iter().map(|old| old.number).collect();
+        self.delete_among("DELETE FROM recall_documents WHERE number", &numbers)?;
         changes.store(self)
     }
 
     /// Lists the ventures that have documents.
     pub fn indexed_ventures(&mut self) -> Result<Vec<Venture>, StoreError> {
-        self.query("SELECT venture FROM recall_totals ORDER BY venture", &[], &mut |columns| {
-            RowReader { table: "recall_totals", columns }.parsed(0)
-        })
+        self.query("SELECT venture FROM recall_totals ORDER BY venture", &[])
     }
 
     /// Returns the total number of documents of ventures, and the number of documents that contain each term.
     pub fn corpus(&mut self, ventures: &[Venture], terms: &[&str]) -> Result<Corpus, StoreError> {
         let mut corpus = Corpus::default();
         for venture in ventures {
-            let total = self.query_one(
+            let total: Option<(u64, u64)> = self.query_one(
                 "SELECT documents, length FROM recall_totals WHERE venture = $1",
-                &[venture.as_str().into()],
-                &mut |columns| {
-                    let row = RowReader { table: "recall_totals", columns };
-                    Ok((row.unsigned(0)?, row.unsigned(1)?))
-                },
+                &[venture.into()],
             )?;
             let Some((documents, length)) = total else { continue };
             corpus.documents += documents;
             corpus.length += length;
             for part in filled_parts(terms) {
                 let mut query = QueryBuilder::new("SELECT term, documents FROM recall_terms WHERE ");
-                query.with("venture = $? AND ", venture.as_str()).among("term", part);
-                for (term, documents) in self.query(query.sql(), query.params(), &mut |columns| {
-                    let row = RowReader { table: "recall_terms", columns };
-                    Ok((row.text(0)?, row.unsigned(1)?))
-                })? {
+                query.with("venture = $? AND ", venture).among("term", part);
+                for (term, documents) in self.query::<(String, u64)>(query.sql(), query.params())? {
                     *corpus.with_term.entry(term).or_default() += documents;
                 }
             }
@@ -416,19 +335,15 @@ impl dyn Tx + '_ {
 
     /// Finds conversational documents by session and range of places.
     pub fn documents_at(&mut self, places: &[(SessionId, i64, i64)]) -> Result<Vec<Candidate>, StoreError> {
-        let sessions: Vec<String> = places.iter().map(|(session, ..)| session.to_string()).collect();
-        let ranges: Vec<(&String, i64, i64)> =
-            sessions.iter().zip(places).map(|(session, (_, first, last))| (session, *first, *last)).collect();
         let mut found = Vec::new();
-        for part in filled_parts(&ranges) {
-            let mut query = QueryBuilder::new("SELECT ");
-            query.text(COLUMNS).text(" FROM recall_documents WHERE place IS NOT NULL AND (");
-            for (index, (session, first, last)) in part.iter().enumerate() {
-                query.with(if index == 0 { "session_id = $?" } else { " OR session_id = $?" }, *session);
-                query.with(" AND place BETWEEN $?", *first).with(" AND $?", *last);
+        for part in filled_parts(places) {
+            let mut query = QueryBuilder::new(&select_candidates("WHERE place IS NOT NULL AND ("));
+            for (index, (session, first, last)) in part.into_iter().enumerate() {
+                query.with(if index == 0 { "session_id = $?" } else { " OR session_id = $?" }, session);
+                query.with(" AND place BETWEEN $?", first).with(" AND $?", last);
             }
             query.text(")");
-            found.extend(self.query(query.sql(), query.params(), &mut read)?);
+            found.extend(self.query::<Candidate>(query.sql(), query.params())?);
         }
         Ok(found)
     }
@@ -438,10 +353,10 @@ impl dyn Tx + '_ {
         if turns.is_empty() {
             return Ok(Vec::new());
         }
-        let mut query = QueryBuilder::new("SELECT ");
-        query.text(COLUMNS).text(" FROM recall_documents WHERE ").among("turn", turns.iter().copied());
+        let mut query = QueryBuilder::new(&select_candidates("WHERE "));
+        query.among("turn", turns.iter().copied());
         query.with(" ORDER BY number DESC LIMIT $?", limit);
-        self.query(query.sql(), query.params(), &mut read)
+        self.query(query.sql(), query.params())
     }
 
     /// Finds the document of an item.
@@ -460,19 +375,17 @@ impl dyn Tx + '_ {
         if filter.ventures.is_empty() {
             return Ok(Vec::new());
         }
-        let session = filter.session_id.map(|id| id.to_string());
-        let mut query = QueryBuilder::new("SELECT ");
-        query.text(COLUMNS).text(" FROM recall_documents WHERE (created_at, number) ");
+        let mut query = QueryBuilder::new(&select_candidates("WHERE (created_at, number) "));
         query.text(if is_forward { ">" } else { "<" });
         query.with(" ($?", time).with(", $?)", number);
-        conditions(&mut query, filter, session.as_ref(), "");
+        conditions(&mut query, filter, "");
         query.text(if is_forward {
             " ORDER BY created_at, number"
         } else {
             " ORDER BY created_at DESC, number DESC"
         });
         query.with(" LIMIT $?", limit);
-        let mut found = self.query(query.sql(), query.params(), &mut read)?;
+        let mut found: Vec<Candidate> = self.query(query.sql(), query.params())?;
         found.retain(|candidate| touches(&candidate.document.files, filter.file.as_ref()));
         Ok(found)
     }
@@ -482,7 +395,6 @@ impl dyn Tx + '_ {
     pub fn index_problems(&mut self) -> Result<Vec<String>, StoreError> {
         let mut problems = Vec::new();
         let missing = self.number(
-            "recall_documents",
             "SELECT count(*) FROM observations o WHERE NOT EXISTS (SELECT 1 FROM recall_documents d \
              WHERE d.kind = 'observation' AND d.item = o.id) AND NOT EXISTS (SELECT 1 FROM recall_pending p \
              WHERE p.kind = 'observation' AND p.item = o.id) AND NOT EXISTS (SELECT 1 FROM item_marks m \
@@ -493,7 +405,6 @@ impl dyn Tx + '_ {
             problems.push(format!("{missing} observations are missing from the search index"));
         }
         let surplus = self.number(
-            "recall_documents",
             "SELECT count(*) FROM recall_documents d WHERE d.kind = 'observation' \
              AND NOT EXISTS (SELECT 1 FROM observations o WHERE o.id = d.item)",
             &[],
@@ -507,9 +418,7 @@ impl dyn Tx + '_ {
                 problems.push(format!("the full-text index does not match its documents: {error}"));
             }
         }
-        let miscounted = self.number(
-            "recall_documents",
-            "SELECT count(*) FROM (SELECT d.venture, count(*) AS documents, sum(d.length) AS length \
+        let miscounted = self.number("SELECT count(*) FROM (SELECT d.venture, count(*) AS documents, sum(d.length) AS length \
              FROM recall_documents d GROUP BY d.venture) f LEFT JOIN recall_totals t ON t.venture = f.venture \
              WHERE t.venture IS NULL OR t.documents <> f.documents OR t.length <> f.length",
             &[],

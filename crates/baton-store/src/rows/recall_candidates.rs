@@ -2,7 +2,7 @@
 
 use baton_core::recall::Candidate;
 
-use super::recall::{COLUMNS, RecallFilter, is_sqlite, read};
+use super::recall::{RecallFilter, is_sqlite, select_candidates};
 use super::recall_match::{MatchPlan, fts5_expression, tsquery};
 use super::recall_scope::{conditions, required_terms, touches};
 use crate::error::StoreError;
@@ -47,7 +47,6 @@ fn indexed_candidates(
     let required = required_terms(filter);
     let expression = if is_sqlite(tx) { fts5_expression(&required, plan) } else { tsquery(&required, plan) };
     let scanned = if filter.has_period() { SCANNED_FOR_PERIOD.max(limit) } else { limit };
-    let session = filter.session_id.map(|id| id.to_string());
     // PostgreSQL does not know how many documents match. An order by the key itself makes it read the table backwards, an
     // order by an expression makes it use the full-text index. With a filter besides the venture, few of many matches may
     // remain, so the index is used.
@@ -55,16 +54,15 @@ fn indexed_candidates(
     let newest_first = tx.pick(" ORDER BY number DESC", " ORDER BY number + 0 DESC");
     let newest_matching_first =
         if is_common && filter.has_period() { " ORDER BY number DESC" } else { newest_first };
-    let mut query = QueryBuilder::new("SELECT ");
-    query.text(COLUMNS).text(" FROM recall_documents WHERE number IN (");
+    let mut query = QueryBuilder::new(&select_candidates("WHERE number IN ("));
     let matching = tx.pick(
         "SELECT rowid AS number FROM recall_index WHERE recall_index MATCH $?",
         "SELECT number FROM recall_documents WHERE terms @@ CAST($? AS TEXT)::TSQUERY",
     );
     query.with(matching, &expression).text(newest_matching_first).with(" LIMIT $?)", scanned);
-    conditions(&mut query, filter, session.as_ref(), tx.pick("+", ""));
+    conditions(&mut query, filter, tx.pick("+", ""));
     query.text(newest_first).with(" LIMIT $?", limit);
-    tx.query(query.sql(), query.params(), &mut read)
+    tx.query(query.sql(), query.params())
 }
 
 /// Selects candidates of the newest documents on PostgreSQL, without its full-text index: it finds all of many matches
@@ -77,14 +75,12 @@ fn newest_candidates(
     limit: u32,
 ) -> Result<Vec<Candidate>, StoreError> {
     let expression = tsquery(&required_terms(filter), plan);
-    let session = filter.session_id.map(|id| id.to_string());
-    let mut query = QueryBuilder::new("SELECT ");
-    query.text(COLUMNS).text(" FROM recall_documents WHERE number IN (SELECT number FROM (");
+    let mut query = QueryBuilder::new(&select_candidates("WHERE number IN (SELECT number FROM ("));
     query.with("SELECT number, terms FROM recall_documents ORDER BY number DESC LIMIT $?", newest);
     // A subquery is parsed once instead of once for each document.
     query.with(") AS newest WHERE terms @@ (SELECT CAST($? AS TEXT)::TSQUERY)", &expression);
     query.with(" ORDER BY number DESC LIMIT $?)", limit);
-    conditions(&mut query, filter, session.as_ref(), "");
+    conditions(&mut query, filter, "");
     query.text(" ORDER BY number + 0 DESC");
-    tx.query(query.sql(), query.params(), &mut read)
+    tx.query(query.sql(), query.params())
 }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashSet};
 use baton_core::Venture;
 use baton_core::recall::DocumentText;
 
+use crate::column::json;
 use crate::error::StoreError;
-use crate::sql::json;
 use crate::tx::Tx;
 
 /// Changes of the counts of documents.
@@ -40,7 +40,7 @@ impl Changes {
         for (venture, terms) in &mut self.terms {
             terms.retain(|_, change| *change != 0);
             if !terms.is_empty() {
-                tx.run(sql, &[venture.as_str().into(), (&json("recall_documents", terms)?).into()])?;
+                tx.run(sql, &[venture.into(), json(terms)?.into()])?;
             }
         }
         for (venture, (documents, length)) in &self.totals {
@@ -48,7 +48,7 @@ impl Changes {
                 "INSERT INTO recall_totals (venture, documents, length) VALUES ($1, $2, $3) \
                  ON CONFLICT (venture) DO UPDATE SET documents = recall_totals.documents + excluded.documents, \
                  length = recall_totals.length + excluded.length",
-                &[venture.as_str().into(), (*documents).into(), (*length).into()],
+                &[venture.into(), (*documents).into(), (*length).into()],
             )?;
         }
         Ok(())

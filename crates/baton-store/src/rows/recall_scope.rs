@@ -1,11 +1,11 @@
 //! Filters of documents: the terms by which the full-text index applies them, and the conditions on columns. Names have
 //! no spaces; the columns are compared as well, because SQLite folds case.
 
-use baton_core::Venture;
 use baton_core::recall::{Document, ItemKind};
 
 use super::recall::RecallFilter;
-use crate::sql::{Param, QueryBuilder};
+use crate::column::Param;
+use crate::sql::QueryBuilder;
 
 /// Maximum number of files per document that filters find.
 const MAX_FILES: usize = 500;
@@ -63,23 +63,18 @@ pub(super) fn required_terms(filter: &RecallFilter) -> Vec<Vec<String>> {
 
 /// Adds the conditions of a filter on columns. The file is compared by the caller. `checked` is written before each
 /// column: a plus keeps SQLite from using an index for it.
-pub(super) fn conditions<'a>(
-    query: &mut QueryBuilder<'a>,
-    filter: &'a RecallFilter,
-    session: Option<&'a String>,
-    checked: &str,
-) {
-    query.text(" AND ").text(checked).among("venture", filter.ventures.iter().map(Venture::as_str));
+pub(super) fn conditions<'a>(query: &mut QueryBuilder<'a>, filter: &'a RecallFilter, checked: &str) {
+    query.text(" AND ").text(checked).among("venture", &filter.ventures);
     let mut condition = |column: &str, value: Option<Param<'a>>| {
         if let Some(value) = value {
             query.text(" AND ").text(checked).text(column).with(" $?", value);
         }
     };
-    condition("repo =", filter.repo.as_ref().map(|repo| repo.as_str().into()));
+    condition("repo =", filter.repo.as_ref().map(Into::into));
     condition("branch =", filter.branch.as_ref().map(Into::into));
-    condition("session_id =", session.map(Into::into));
+    condition("session_id =", filter.session_id.map(Into::into));
     condition("agent =", filter.agent.as_ref().map(Into::into));
-    condition("kind =", filter.kind.map(|kind| kind.as_str().into()));
+    condition("kind =", filter.kind.map(|kind| kind.into()));
     condition("created_at >=", filter.since.map(Into::into));
     condition("created_at <", filter.until.map(Into::into));
 }

@@ -6,10 +6,12 @@ use std::collections::HashMap;
 
 use baton_core::recall::{Candidate, Embedding, Vector};
 
-use super::recall::{COLUMNS, RecallFilter, read};
+use super::recall::{RecallFilter, select_candidates};
 use super::recall_scope::{conditions, touches};
+use crate::column::Row;
 use crate::error::StoreError;
-use crate::sql::{Param, QueryBuilder, RowReader, parts};
+use crate::record::replacing;
+use crate::sql::{QueryBuilder, parts};
 use crate::tx::Tx;
 
 /// Number of vectors that are read at a time.
@@ -23,11 +25,10 @@ impl dyn Tx + '_ {
         below: i64,
         limit: u32,
     ) -> Result<Vec<Candidate>, StoreError> {
-        let numbers = self.query(
+        let numbers: Vec<i64> = self.query(
             "SELECT d.number FROM recall_documents d WHERE d.number < $1 AND NOT EXISTS (SELECT 1 FROM \
              recall_vectors v WHERE v.number = d.number AND v.model = $2) ORDER BY d.number DESC LIMIT $3",
             &[below.into(), model.into(), limit.into()],
-            &mut |columns| RowReader { table: "recall_documents", columns }.int(0),
         )?;
         let mut found = self.documents_numbered(&numbers)?;
         found.sort_by_key(|candidate| std::cmp::Reverse(candidate.number));
@@ -36,13 +37,7 @@ impl dyn Tx + '_ {
 
     /// Finds documents by number, in no particular order.
     pub fn documents_numbered(&mut self, numbers: &[i64]) -> Result<Vec<Candidate>, StoreError> {
-        let mut found = Vec::with_capacity(numbers.len());
-        for part in parts(numbers) {
-            let mut query = QueryBuilder::new("SELECT ");
-            query.text(COLUMNS).text(" FROM recall_documents WHERE ").among("number", part.iter().copied());
-            found.extend(self.query(query.sql(), query.params(), &mut read)?);
-        }
-        Ok(found)
+        self.query_among(&select_candidates("WHERE number"), numbers, "")
     }
 
     /// Stores vectors of documents. Skips documents that were deleted or whose words changed since they were read.
@@ -64,21 +59,16 @@ impl dyn Tx + '_ {
             self.delete_other_dimensions(model, dimension)?;
         }
         for part in parts(&made) {
-            let mut query =
-                QueryBuilder::new("INSERT INTO recall_vectors (number, model, dimension, vector) VALUES ");
-            query.rows(part.iter().map(|(candidate, vector)| {
-                let params: [Param<'_>; 4] = [
-                    candidate.number.into(),
-                    model.into(),
-                    vector.dimension().into(),
-                    vector.as_bytes().into(),
-                ];
-                params
-            }));
-            query.text(
-                " ON CONFLICT (number) DO UPDATE SET model = excluded.model, dimension = excluded.dimension, \
-                 vector = excluded.vector",
-            );
+            let rows = part.iter().map(|(candidate, vector)| {
+                [
+                    ("number", candidate.number.into()),
+                    ("model", model.into()),
+                    ("dimension", vector.dimension().into()),
+                    ("vector", vector.as_bytes().into()),
+                ]
+            });
+            let mut query = QueryBuilder::insert("recall_vectors", rows);
+            query.text(&replacing("number", &["model", "dimension", "vector"]));
             self.run(query.sql(), query.params())?;
         }
         Ok(())
@@ -86,10 +76,9 @@ impl dyn Tx + '_ {
 
     /// Deletes the vectors of a model if the newest has another dimension than a new one.
     fn delete_other_dimensions(&mut self, model: &str, dimension: u64) -> Result<(), StoreError> {
-        let stored = self.query_one(
+        let stored: Option<u64> = self.query_one(
             "SELECT dimension FROM recall_vectors WHERE model = $1 AND dimension > 0 ORDER BY number DESC LIMIT 1",
             &[model.into()],
-            &mut |columns| RowReader { table: "recall_vectors", columns }.unsigned(0),
         )?;
         if stored.is_none_or(|stored| stored == dimension) {
             return Ok(());
@@ -99,12 +88,7 @@ impl dyn Tx + '_ {
 
     /// Deletes the vectors of documents.
     pub(super) fn delete_vectors(&mut self, numbers: &[i64]) -> Result<(), StoreError> {
-        for part in parts(numbers) {
-            let mut query = QueryBuilder::new("DELETE FROM recall_vectors WHERE ");
-            query.among("number", part.iter().copied());
-            self.run(query.sql(), query.params())?;
-        }
-        Ok(())
+        self.delete_among("DELETE FROM recall_vectors WHERE number", numbers)
     }
 
     /// Compares the vectors of all documents that match a filter, and returns the numbers of the nearest ones with their
@@ -119,7 +103,6 @@ impl dyn Tx + '_ {
         if filter.ventures.is_empty() || to.vector.dimension() == 0 {
             return Ok(best);
         }
-        let session = filter.session_id.map(|id| id.to_string());
         let mut after = 0;
         loop {
             let mut query = QueryBuilder::new("SELECT v.number, v.vector, ");
@@ -130,13 +113,16 @@ impl dyn Tx + '_ {
             query.with(" AND v.model = $?", &to.model);
             query.with(" AND v.dimension = $?", to.vector.dimension());
             // The vectors are read in their order, and the documents by number.
-            conditions(&mut query, filter, session.as_ref(), self.pick("+", ""));
+            conditions(&mut query, filter, self.pick("+", ""));
             query.text(" ORDER BY v.number").with(" LIMIT $?", PAGE);
-            let found = self.query(query.sql(), query.params(), &mut |columns| {
-                let row = RowReader { table: "recall_vectors", columns };
-                let is_match =
-                    filter.file.is_none() || touches(&row.json::<Vec<String>>(2)?, filter.file.as_ref());
-                Ok((row.int(0)?, if is_match { to.vector.similarity(&row.bytes(1)?) } else { 0.0 }))
+            let mut found: Vec<(i64, f64)> = Vec::new();
+            // One vector at a time is in memory.
+            self.each_row(query.sql(), query.params(), &mut |columns| {
+                let mut row = Row::new(query.sql(), columns);
+                let (number, vector, files): (i64, Vec<u8>, Vec<String>) = row.get()?;
+                let is_match = touches(&files, filter.file.as_ref());
+                found.push((number, if is_match { to.vector.similarity(&vector) } else { 0.0 }));
+                Ok(())
             })?;
             let is_last = found.len() < PAGE as usize;
             after = found.last().map_or(after, |(number, _)| *number);

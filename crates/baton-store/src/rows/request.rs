@@ -7,8 +7,10 @@ use baton_core::{
     Venture,
 };
 
+use crate::column::{FromRow, Row};
 use crate::error::StoreError;
-use crate::sql::{Columns, QueryBuilder, RowReader, parts};
+use crate::record::{columns, record};
+use crate::sql::QueryBuilder;
 use crate::tx::Tx;
 
 /// Maximum number of records that a filter without an index examines for one page. The next page continues
@@ -45,62 +47,44 @@ pub struct RequestPage {
     pub next_before: Option<i64>,
 }
 
-macro_rules! select {
-    ($rest:literal) => {
-        concat!(
-            "SELECT timestamp, track, issue_number, duration_ms, status_code, idempotency_hit, endpoint, method, \
-             correlation_id, client_correlation_id, actor_key_id, agent, venture, repo, error_message, idempotency_key, \
-             COALESCE(request_count, 1), session_id, id FROM requests ",
-            $rest
-        )
-    };
+fn select(rest: &str) -> String {
+    format!(
+        "SELECT id, timestamp, track, issue_number, duration_ms, status_code, idempotency_hit, endpoint, method, \
+         correlation_id, client_correlation_id, actor_key_id, agent, venture, repo, error_message, idempotency_key, \
+         COALESCE(request_count, 1), session_id FROM requests {rest}"
+    )
 }
 
-fn read_logged(columns: &dyn Columns) -> Result<LoggedRequest, StoreError> {
-    let id = RowReader { table: "requests", columns }.int(18)?;
-    Ok(LoggedRequest { id, record: read(columns)? })
-}
-
-fn read(columns: &dyn Columns) -> Result<RequestRecord, StoreError> {
-    let row = RowReader { table: "requests", columns };
-    let session_id = match row.opt_bytes(17)? {
-        Some(bytes) => {
-            let bytes = bytes.try_into().map_err(|_| row.wrong(17, "is not 16 bytes"))?;
-            Some(SessionId::new(Ulid(u128::from_be_bytes(bytes))))
-        }
-        None => None,
-    };
-    let correlation_id = match row.opt_bytes(8)? {
-        Some(bytes) => {
-            CorrelationId::from_uuid(bytes.try_into().map_err(|_| row.wrong(8, "is not 16 bytes"))?)
-        }
-        None => row.parsed(9)?,
-    };
-    let actor_key_id = match row.opt_bytes(10)? {
-        Some(bytes) => {
-            Some(ActorKeyId::from_bytes(bytes.try_into().map_err(|_| row.wrong(10, "is not 8 bytes"))?))
-        }
-        None => None,
-    };
-    Ok(RequestRecord {
-        timestamp: row.time(0)?,
-        correlation_id,
-        endpoint: row.text(6)?,
-        method: row.text(7)?,
-        actor_key_id,
-        session_id,
-        agent: row.opt_text(11)?,
-        venture: row.opt_text(12)?,
-        repo: row.opt_text(13)?,
-        track: row.opt_int(1)?,
-        issue_number: row.opt_int(2)?,
-        status_code: u16::try_from(row.int(4)?).map_err(|problem| row.wrong(4, problem))?,
-        duration_ms: row.int(3)?,
-        error_message: row.opt_text(14)?,
-        idempotency_key: row.opt_text(15)?,
-        idempotency_hit: row.bool(5)?,
-        request_count: row.small(16)?,
-    })
+impl FromRow for LoggedRequest {
+    fn from_row(row: &mut Row<'_>) -> Result<Self, StoreError> {
+        let id = row.get()?;
+        let record = RequestRecord {
+            timestamp: row.get()?,
+            track: row.get()?,
+            issue_number: row.get()?,
+            duration_ms: row.get()?,
+            status_code: row.get()?,
+            idempotency_hit: row.get()?,
+            endpoint: row.get()?,
+            method: row.get()?,
+            correlation_id: match row.get()? {
+                (Some(uuid), _) => CorrelationId::from_uuid(uuid),
+                (None, Some(id)) => id,
+                (None, None) => return Err(row.wrong("is null")),
+            },
+            actor_key_id: row.get::<Option<[u8; 8]>>()?.map(ActorKeyId::from_bytes),
+            agent: row.get()?,
+            venture: row.get()?,
+            repo: row.get()?,
+            error_message: row.get()?,
+            idempotency_key: row.get()?,
+            request_count: row.get()?,
+            session_id: row
+                .get::<Option<[u8; 16]>>()?
+                .map(|bytes| SessionId::new(Ulid(u128::from_be_bytes(bytes)))),
+        };
+        Ok(Self { id, record })
+    }
 }
 
 /// The stored form of a session id.
@@ -116,28 +100,17 @@ struct SessionNames {
     track: Option<i64>,
 }
 
-fn session_names(
-    tx: &mut dyn Tx,
-    ids: &BTreeSet<SessionId>,
-) -> Result<BTreeMap<SessionId, SessionNames>, StoreError> {
-    let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
-    let mut names = BTreeMap::new();
-    for part in parts(&ids) {
-        let mut query = QueryBuilder::new("SELECT id, agent, venture, repo, track FROM sessions WHERE ");
-        query.among("id", part);
-        names.extend(tx.query(query.sql(), query.params(), &mut |columns| {
-            let row = RowReader { table: "sessions", columns };
-            let (agent, venture, repo) = (row.text(1)?, row.text(2)?, row.text(3)?);
-            Ok((row.parsed(0)?, SessionNames { agent, venture, repo, track: row.opt_int(4)? }))
-        })?);
-    }
-    Ok(names)
+record! {
+    "sessions", SessionNames { agent, venture, repo, track }
 }
 
 /// Adds the names of sessions to records that have none of their own.
 fn fill_in(tx: &mut dyn Tx, requests: &mut [LoggedRequest]) -> Result<(), StoreError> {
-    let ids = requests.iter().filter_map(|request| request.record.session_id).collect();
-    let names = session_names(tx, &ids)?;
+    let ids: BTreeSet<SessionId> = requests.iter().filter_map(|one| one.record.session_id).collect();
+    let ids: Vec<SessionId> = ids.into_iter().collect();
+    let select = format!("SELECT id, {} FROM sessions WHERE id", columns::<SessionNames>());
+    let names: Vec<(SessionId, SessionNames)> = tx.query_among(&select, &ids, "")?;
+    let names: BTreeMap<SessionId, SessionNames> = names.into_iter().collect();
     for LoggedRequest { record, .. } in requests {
         let Some(names) = record.session_id.and_then(|id| names.get(&id)) else { continue };
         record.track = record.track.or(names.track);
@@ -158,7 +131,7 @@ impl dyn Tx + '_ {
         let session = record.session_id.map(session_bytes);
         // The venture decides which tokens may read the record. It is looked up for calls that named a session and were
         // refused or replayed before the session was read.
-        let unread_session = record.session_id.filter(|_| record.venture.is_none()).map(|id| id.to_string());
+        let unread_session = record.session_id.filter(|_| record.venture.is_none());
         self.run(
             "INSERT INTO requests (timestamp, track, issue_number, duration_ms, request_count, status_code, \
              idempotency_hit, endpoint, method, correlation_id, client_correlation_id, actor_key_id, agent, repo, \
@@ -170,36 +143,34 @@ impl dyn Tx + '_ {
                 record.issue_number.into(),
                 record.duration_ms.into(),
                 count.into(),
-                i64::from(record.status_code).into(),
+                record.status_code.into(),
                 record.idempotency_hit.into(),
                 (&record.endpoint).into(),
                 (&record.method).into(),
-                uuid.as_ref().map(|uuid| uuid.as_slice()).into(),
+                uuid.into(),
                 other_id.into(),
-                actor.as_ref().map(|actor| actor.as_slice()).into(),
+                actor.into(),
                 record.agent.as_ref().into(),
                 record.repo.as_ref().into(),
                 record.error_message.as_ref().into(),
                 record.idempotency_key.as_ref().into(),
-                session.as_ref().map(|session| session.as_slice()).into(),
+                session.into(),
                 record.venture.as_ref().into(),
-                unread_session.as_ref().into(),
+                unread_session.into(),
             ],
         )
     }
 
     /// Lists the newest records as they were written, last written first.
     pub fn requests(&mut self, limit: u32) -> Result<Vec<RequestRecord>, StoreError> {
-        self.query(select!("ORDER BY id DESC LIMIT $1"), &[limit.into()], &mut read)
+        let newest: Vec<LoggedRequest> = self.query(&select("ORDER BY id DESC LIMIT $1"), &[limit.into()])?;
+        Ok(newest.into_iter().map(|request| request.record).collect())
     }
 
     /// Lists records that match a filter, last written first. If a call gave no agent, venture, repository or track,
     /// those of its session are returned.
     pub fn find_requests(&mut self, filter: &RequestFilter, limit: u32) -> Result<RequestPage, StoreError> {
-        let mut bound = |sql: &str| {
-            let found = self.query_one(sql, &[], &mut |columns| columns.opt_int(0))?;
-            Ok::<Option<i64>, StoreError>(found.flatten())
-        };
+        let mut bound = |sql: &str| self.query_one::<Option<i64>>(sql, &[]).map(Option::flatten);
         let oldest = bound("SELECT MIN(id) FROM requests")?;
         let newest = bound("SELECT MAX(id) FROM requests")?;
         let start = filter.after.unwrap_or(0).saturating_add(1).max(oldest.unwrap_or(1));
@@ -210,38 +181,30 @@ impl dyn Tx + '_ {
 
         let session = filter.session_id.map(session_bytes);
         let actor = filter.actor_key_id.as_ref().map(ActorKeyId::to_bytes);
-        let mut query = QueryBuilder::new(if filter.session_id.is_some() {
-            self.pick(select!("INDEXED BY requests_by_session WHERE "), select!("WHERE "))
+        let mut query = QueryBuilder::new(&select(if filter.session_id.is_some() {
+            self.pick("INDEXED BY requests_by_session WHERE ", "WHERE ")
         } else if is_failed {
-            self.pick(select!("INDEXED BY requests_failed WHERE "), select!("WHERE "))
+            self.pick("INDEXED BY requests_failed WHERE ", "WHERE ")
         } else {
-            select!("WHERE ")
-        });
+            "WHERE "
+        }));
         query.with("id < $?", end).with(" AND id >= $?", from);
-        query.with_some(" AND session_id = $?", session.as_ref().map(|session| session.as_slice()));
+        query.with_some(" AND session_id = $?", session);
         if let Some(status) = filter.status {
             let codes = status.codes();
             if is_failed {
                 // Literal, as in the condition of the partial index.
                 query.text(" AND status_code >= 400");
             }
-            query.with(" AND status_code >= $?", i64::from(*codes.start()));
-            query.with(" AND status_code <= $?", i64::from(*codes.end()));
+            query.with(" AND status_code >= $?", *codes.start());
+            query.with(" AND status_code <= $?", *codes.end());
         }
-        query.with_some(" AND actor_key_id = $?", actor.as_ref().map(|actor| actor.as_slice()));
+        query.with_some(" AND actor_key_id = $?", actor);
         query.with_some(" AND endpoint = $?", filter.endpoint.as_ref());
         query.with_some(" AND timestamp >= $?", filter.since);
-        match filter.ventures.as_deref() {
-            None => {}
-            Some([]) => {
-                query.text(" AND 1 = 0");
-            }
-            Some(ventures) => {
-                query.among(" AND venture", ventures.iter().map(Venture::as_str));
-            }
-        }
+        query.among_ventures("venture", filter.ventures.as_deref());
         query.with(" ORDER BY id DESC LIMIT $?", limit.saturating_add(1));
-        let mut requests = self.query(query.sql(), query.params(), &mut read_logged)?;
+        let mut requests: Vec<LoggedRequest> = self.query(query.sql(), query.params())?;
         let is_more = requests.len() > limit as usize;
         requests.truncate(limit as usize);
         fill_in(self, &mut requests)?;

@@ -3,13 +3,15 @@
 use std::collections::HashMap;
 
 use baton_core::{
-    Agent, ClientSessionId, EndReason, Repo, Session, SessionFacts, SessionId, SessionStatus, SessionTuple,
-    Timestamp, Track, TrackFilter, Ulid, Venture,
+    Agent, ClientSessionId, Repo, Session, SessionFacts, SessionId, SessionStatus, SessionTuple, Timestamp,
+    Track, TrackFilter, Ulid, Venture,
 };
 
+use crate::column::Param;
 use crate::error::StoreError;
 use crate::page::Page;
-use crate::sql::{Columns, Lock, QueryBuilder, RowReader, json};
+use crate::record::{Record, record, select};
+use crate::sql::{Lock, QueryBuilder};
 use crate::tx::Tx;
 
 /// Filter for lists of sessions.
@@ -32,19 +34,15 @@ pub struct SessionFilter {
 impl SessionFilter {
     /// Adds the conditions of the filter, the order and the limit to a query that ends with a condition.
     fn add_to<'a>(&'a self, query: &mut QueryBuilder<'a>, limit: u32) {
-        query.with_some(" AND venture = $?", self.venture.as_ref().map(|venture| venture.as_str()));
+        query.with_some(" AND venture = $?", self.venture.as_ref());
         query.in_ventures("venture", self.ventures.as_deref());
-        query.with_some(" AND repo = $?", self.repo.as_ref().map(|repo| repo.as_str()));
+        query.with_some(" AND repo = $?", self.repo.as_ref());
         match self.track {
-            Some(TrackFilter::Track(track)) => {
-                query.with(" AND track = $?", track.number());
-            }
-            Some(TrackFilter::Untracked) => {
-                query.text(" AND track IS NULL");
-            }
+            Some(TrackFilter::Track(track)) => _ = query.with(" AND track = $?", track),
+            Some(TrackFilter::Untracked) => _ = query.text(" AND track IS NULL"),
             None => {}
         }
-        query.with_some(" AND agent = $?", self.agent.as_ref().map(|agent| agent.as_str()));
+        query.with_some(" AND agent = $?", self.agent.as_ref());
         query.with_some(" AND last_heartbeat_at >= $?", self.alive_since);
         query.with(" ORDER BY id DESC LIMIT $?", limit);
     }
@@ -61,62 +59,23 @@ pub struct SessionCounts {
     pub abandoned: u64,
 }
 
-macro_rules! select {
-    ($rest:literal) => {
-        concat!(
-            "SELECT id, agent, client, client_version, client_session_id, host, venture, repo, track, \
-             issue_number, branch, commit_sha, status, created_at, last_heartbeat_at, ended_at, end_reason, \
-             schema_version, actor_key_id, creation_correlation_id, meta_json FROM sessions ",
-            $rest
-        )
-    };
+record! {
+    "sessions", Session {
+        id, status, created_at, last_heartbeat_at, ended_at, end_reason, schema_version, actor_key_id,
+        creation_correlation_id, meta as meta_json,
+    }
+    tuple: SessionTuple { agent, client_session_id, venture, repo, track }
+    facts: SessionFacts { client, client_version, host, issue_number, branch, commit_sha }
 }
 
-fn read(columns: &dyn Columns) -> Result<Session, StoreError> {
-    let row = RowReader { table: "sessions", columns };
-    let meta = row
-        .opt_text(20)?
-        .map(|text| serde_json::from_str(&text).map_err(|problem| row.wrong(20, problem)))
-        .transpose()?;
-    Ok(Session {
-        id: row.parsed(0)?,
-        tuple: SessionTuple {
-            agent: row.parsed(1)?,
-            client_session_id: row.opt_parsed(4)?,
-            venture: row.parsed(6)?,
-            repo: row.parsed(7)?,
-            track: row.opt_track(8)?,
-        },
-        facts: SessionFacts {
-            client: row.opt_text(2)?,
-            client_version: row.opt_text(3)?,
-            host: row.opt_text(5)?,
-            issue_number: row.opt_int(9)?,
-            branch: row.opt_text(10)?,
-            commit_sha: row.opt_text(11)?,
-        },
-        status: SessionStatus::from_wire(&row.text(12)?).ok_or_else(|| row.wrong(12, "unknown status"))?,
-        created_at: row.time(13)?,
-        last_heartbeat_at: row.time(14)?,
-        ended_at: row.opt_time(15)?,
-        end_reason: row
-            .opt_text(16)?
-            .map(|text| EndReason::from_wire(&text).ok_or_else(|| row.wrong(16, "unknown end reason")))
-            .transpose()?,
-        schema_version: row.text(17)?,
-        actor_key_id: row.parsed(18)?,
-        creation_correlation_id: row.parsed(19)?,
-        meta,
-    })
-}
+/// Condition on the tuple of a session. An absent track or chat is compared as a value, as in the index.
+const OF_TUPLE: &str = "WHERE agent = $1 AND venture = $2 AND repo = $3 AND coalesce(track, -1) = $4 \
+     AND coalesce(client_session_id, '') = $5";
 
-fn read_day(columns: &dyn Columns) -> Result<(i64, u64), StoreError> {
-    let row = RowReader { table: "sessions", columns };
-    Ok((row.int(0)?, row.unsigned(1)?))
-}
-
-fn meta_json(session: &Session) -> Result<Option<String>, StoreError> {
-    session.meta.as_ref().map(|meta| json("sessions", meta)).transpose()
+fn tuple_params(tuple: &SessionTuple) -> [Param<'_>; 5] {
+    let SessionTuple { agent, venture, repo, track, client_session_id } = tuple;
+    let chat = client_session_id.as_ref().map_or("", |id| id.as_str());
+    [agent.into(), venture.into(), repo.into(), track.map_or(-1, Track::number).into(), chat.into()]
 }
 
 impl dyn Tx + '_ {
@@ -128,69 +87,26 @@ impl dyn Tx + '_ {
         let client_session_id = client_session_id.as_ref().map_or("", |id| id.as_str());
         self.lock(Lock::SessionTuple, &format!("{agent} {venture} {repo} {track} {client_session_id}"))?;
         // The lock above serializes starts; an end, an update or a heartbeat locks only the row.
-        let sql = self.pick(
-            select!(
-                "WHERE agent = $1 AND venture = $2 AND repo = $3 AND coalesce(track, -1) = $4 \
-                 AND coalesce(client_session_id, '') = $5 AND status = 'active'"
-            ),
-            select!(
-                "WHERE agent = $1 AND venture = $2 AND repo = $3 AND coalesce(track, -1) = $4 \
-                 AND coalesce(client_session_id, '') = $5 AND status = 'active' FOR UPDATE"
-            ),
-        );
-        self.query(
-            sql,
-            &[
-                agent.as_str().into(),
-                venture.as_str().into(),
-                repo.as_str().into(),
-                track.into(),
-                client_session_id.into(),
-            ],
-            &mut read,
-        )
+        let lock = self.pick("", " FOR UPDATE");
+        self.records(&format!("{OF_TUPLE} AND status = 'active'{lock}"), &tuple_params(tuple))
     }
 
     /// Returns the highest id of all sessions.
     pub fn newest_session_id(&mut self) -> Result<Option<SessionId>, StoreError> {
-        self.query_one("SELECT id FROM sessions ORDER BY id DESC LIMIT 1", &[], &mut |columns| {
-            RowReader { table: "sessions", columns }.parsed(0)
-        })
+        self.query_one("SELECT id FROM sessions ORDER BY id DESC LIMIT 1", &[])
     }
 
     /// Finds the latest session of a tuple, in any status.
     pub fn latest_session(&mut self, tuple: &SessionTuple) -> Result<Option<Session>, StoreError> {
-        let SessionTuple { agent, venture, repo, track, client_session_id } = tuple;
-        self.query_one(
-            select!(
-                "WHERE agent = $1 AND venture = $2 AND repo = $3 AND coalesce(track, -1) = $4 \
-                 AND coalesce(client_session_id, '') = $5 ORDER BY id DESC LIMIT 1"
-            ),
-            &[
-                agent.as_str().into(),
-                venture.as_str().into(),
-                repo.as_str().into(),
-                track.map_or(-1, Track::number).into(),
-                client_session_id.as_ref().map_or("", |id| id.as_str()).into(),
-            ],
-            &mut read,
-        )
+        self.record(&format!("{OF_TUPLE} ORDER BY id DESC LIMIT 1"), &tuple_params(tuple))
     }
 
     /// Returns the corrected repository of the chat in `tuple`, if the repository of its latest session was corrected.
     pub fn corrected_repo(&mut self, tuple: &SessionTuple) -> Result<Option<Repo>, StoreError> {
-        let SessionTuple { agent, venture, repo, track, client_session_id } = tuple;
         self.query_one(
-            "SELECT repo FROM sessions WHERE corrected_from = $1 AND agent = $2 AND venture = $3 \
+            "SELECT repo FROM sessions WHERE agent = $1 AND venture = $2 AND corrected_from = $3 \
              AND coalesce(track, -1) = $4 AND coalesce(client_session_id, '') = $5 ORDER BY id DESC LIMIT 1",
-            &[
-                repo.as_str().into(),
-                agent.as_str().into(),
-                venture.as_str().into(),
-                track.map_or(-1, Track::number).into(),
-                client_session_id.as_ref().map_or("", |id| id.as_str()).into(),
-            ],
-            &mut |columns| RowReader { table: "sessions", columns }.parsed(0),
+            &tuple_params(tuple),
         )
     }
 
@@ -203,22 +119,20 @@ impl dyn Tx + '_ {
             "UPDATE notes SET repo = $1 WHERE session_id = $2",
             "UPDATE pending_queue SET repo = $1 WHERE session_id = $2 AND status IN ('raw', 'processing')",
         ] {
-            self.run(sql, &[repo.as_str().into(), (&id.to_string()).into()])?;
+            self.run(sql, &[repo.into(), id.into()])?;
         }
         Ok(())
     }
 
     /// Returns true if the session has a turn, a tool use or a note.
     pub fn has_captures(&mut self, id: SessionId) -> Result<bool, StoreError> {
-        let found = self.query_one(
+        self.exists(
             "SELECT 1 WHERE EXISTS (SELECT 1 FROM chat_turns WHERE session_id = $1) \
              OR EXISTS (SELECT 1 FROM observations WHERE session_id = $1) \
              OR EXISTS (SELECT 1 FROM notes WHERE session_id = $1) \
              OR EXISTS (SELECT 1 FROM pending_queue WHERE session_id = $1 AND status IN ('raw', 'processing'))",
-            &[(&id.to_string()).into()],
-            &mut |_| Ok(()),
-        )?;
-        Ok(found.is_some())
+            &[id.into()],
+        )
     }
 
     /// Finds the earliest session of a chat, other than `except`.
@@ -228,10 +142,9 @@ impl dyn Tx + '_ {
         chat: &ClientSessionId,
         except: SessionId,
     ) -> Result<Option<Session>, StoreError> {
-        self.query_one(
-            select!("WHERE client_session_id = $1 AND venture = $2 AND id <> $3 ORDER BY id LIMIT 1"),
-            &[chat.as_str().into(), venture.as_str().into(), (&except.to_string()).into()],
-            &mut read,
+        self.record(
+            "WHERE client_session_id = $1 AND venture = $2 AND id <> $3 ORDER BY id LIMIT 1",
+            &[chat.into(), venture.into(), except.into()],
         )
     }
 
@@ -242,16 +155,15 @@ impl dyn Tx + '_ {
         repo: &Repo,
         limit: u32,
     ) -> Result<Vec<Session>, StoreError> {
-        self.query(
-            select!("WHERE venture = $1 AND repo = $2 ORDER BY id DESC LIMIT $3"),
-            &[venture.as_str().into(), repo.as_str().into(), limit.into()],
-            &mut read,
+        self.records(
+            "WHERE venture = $1 AND repo = $2 ORDER BY id DESC LIMIT $3",
+            &[venture.into(), repo.into(), limit.into()],
         )
     }
 
     /// Finds a session.
     pub fn session(&mut self, id: SessionId) -> Result<Option<Session>, StoreError> {
-        self.query_one(select!("WHERE id = $1"), &[(&id.to_string()).into()], &mut read)
+        self.record("WHERE id = $1", &[id.into()])
     }
 
     /// Returns the branches of sessions that have one.
@@ -260,82 +172,32 @@ impl dyn Tx + '_ {
         sessions: &[SessionId],
     ) -> Result<HashMap<SessionId, String>, StoreError> {
         let select = "SELECT id, branch FROM sessions WHERE id";
-        let found = self.query_among(select, sessions, " AND branch IS NOT NULL", &mut |columns| {
-            let row = RowReader { table: "sessions", columns };
-            Ok((row.parsed(0)?, row.text(1)?))
-        })?;
-        Ok(found.into_iter().collect())
+        Ok(self.query_among(select, sessions, " AND branch IS NOT NULL")?.into_iter().collect())
     }
 
     /// Finds a session and locks it against other changes until this transaction ends.
     pub fn lock_session(&mut self, id: SessionId) -> Result<Option<Session>, StoreError> {
-        let sql = self.pick(select!("WHERE id = $1"), select!("WHERE id = $1 FOR UPDATE"));
-        self.query_one(sql, &[(&id.to_string()).into()], &mut read)
+        let lock = self.pick("", " FOR UPDATE");
+        self.record(&format!("WHERE id = $1{lock}"), &[id.into()])
     }
 
     /// Adds a session.
     pub fn insert_session(&mut self, session: &Session) -> Result<(), StoreError> {
-        let Session { id, tuple, facts, .. } = session;
-        self.run(
-            "INSERT INTO sessions (id, agent, client, client_version, client_session_id, host, venture, repo, \
-             track, issue_number, branch, commit_sha, status, created_at, last_heartbeat_at, ended_at, \
-             end_reason, schema_version, actor_key_id, creation_correlation_id, meta_json) VALUES \
-             ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)",
-            &[
-                (&id.to_string()).into(),
-                tuple.agent.as_str().into(),
-                facts.client.as_ref().into(),
-                facts.client_version.as_ref().into(),
-                tuple.client_session_id.as_ref().map(|id| id.as_str()).into(),
-                facts.host.as_ref().into(),
-                tuple.venture.as_str().into(),
-                tuple.repo.as_str().into(),
-                tuple.track.map(Track::number).into(),
-                facts.issue_number.into(),
-                facts.branch.as_ref().into(),
-                facts.commit_sha.as_ref().into(),
-                session.status.as_str().into(),
-                session.created_at.into(),
-                session.last_heartbeat_at.into(),
-                session.ended_at.into(),
-                session.end_reason.map(EndReason::as_str).into(),
-                (&session.schema_version).into(),
-                session.actor_key_id.as_str().into(),
-                session.creation_correlation_id.as_str().into(),
-                meta_json(session)?.as_ref().into(),
-            ],
-        )
+        self.insert("sessions", session.values()?, "")
     }
 
     /// Updates a session, except the columns that never change (id, tuple, creation).
     pub fn update_session(&mut self, session: &Session) -> Result<(), StoreError> {
-        let facts = &session.facts;
-        self.run(
-            "UPDATE sessions SET client = $1, client_version = $2, host = $3, issue_number = $4, branch = $5, \
-             commit_sha = $6, status = $7, last_heartbeat_at = $8, ended_at = $9, end_reason = $10, \
-             meta_json = $11 WHERE id = $12",
-            &[
-                facts.client.as_ref().into(),
-                facts.client_version.as_ref().into(),
-                facts.host.as_ref().into(),
-                facts.issue_number.into(),
-                facts.branch.as_ref().into(),
-                facts.commit_sha.as_ref().into(),
-                session.status.as_str().into(),
-                session.last_heartbeat_at.into(),
-                session.ended_at.into(),
-                session.end_reason.map(EndReason::as_str).into(),
-                meta_json(session)?.as_ref().into(),
-                (&session.id.to_string()).into(),
-            ],
-        )
+        let changing = "status, last_heartbeat_at, ended_at, end_reason, meta_json, client, client_version, host, \
+             issue_number, branch, commit_sha";
+        self.update(session, changing, "id")
     }
 
     /// Updates only the last heartbeat, and only to a later time.
     pub fn beat_session(&mut self, id: SessionId, at: Timestamp) -> Result<(), StoreError> {
         self.run(
             "UPDATE sessions SET last_heartbeat_at = $1 WHERE id = $2 AND last_heartbeat_at < $1",
-            &[at.into(), (&id.to_string()).into()],
+            &[at.into(), id.into()],
         )
     }
 
@@ -349,14 +211,14 @@ impl dyn Tx + '_ {
         let changed = self.execute(
             "UPDATE sessions SET context_given_at = $1 \
              WHERE id = $2 AND (context_given_at IS NULL OR context_given_at <= $3)",
-            &[at.into(), (&id.to_string()).into(), since.into()],
+            &[at.into(), id.into(), since.into()],
         )?;
         Ok(changed == 1)
     }
 
     /// Counts sessions by status. Reads one index entry per session.
     pub fn count_sessions(&mut self) -> Result<SessionCounts, StoreError> {
-        let mut count = |sql: &str| self.number("sessions", sql, &[]);
+        let mut count = |sql: &str| self.number(sql, &[]);
         // Literal conditions, so that each count uses its partial index.
         let active = count("SELECT count(*) FROM sessions WHERE status = 'active'")?;
         let abandoned = count("SELECT count(*) FROM sessions WHERE status = 'abandoned'")?;
@@ -370,11 +232,10 @@ impl dyn Tx + '_ {
         filter: &SessionFilter,
         page: Page,
     ) -> Result<Vec<Session>, StoreError> {
-        let below = page.below(SessionId::PREFIX);
-        let mut query = QueryBuilder::new(select!("WHERE status = 'active'"));
-        query.with(" AND id < $?", &below);
+        let mut query = QueryBuilder::new(&select::<Session>("WHERE status = 'active'"));
+        query.with(" AND id < $?", page.below(SessionId::PREFIX));
         filter.add_to(&mut query, page.limit);
-        self.query(query.sql(), query.params(), &mut read)
+        self.query(query.sql(), query.params())
     }
 
     /// Lists sessions of one status or of every status, newest first.
@@ -384,12 +245,11 @@ impl dyn Tx + '_ {
         filter: &SessionFilter,
         page: Page,
     ) -> Result<Vec<Session>, StoreError> {
-        let below = page.below(SessionId::PREFIX);
-        let mut query = QueryBuilder::new(select!("WHERE"));
-        query.with(" id < $?", &below);
-        query.with_some(" AND status = $?", status.map(|status| status.as_str()));
+        let mut query = QueryBuilder::new(&select::<Session>("WHERE "));
+        query.with("id < $?", page.below(SessionId::PREFIX));
+        query.with_some(" AND status = $?", status);
         filter.add_to(&mut query, page.limit);
-        self.query(query.sql(), query.params(), &mut read)
+        self.query(query.sql(), query.params())
     }
 
     /// Counts the sessions that started on each day since a time, of all ventures or of these. Days are numbered from
@@ -401,11 +261,8 @@ impl dyn Tx + '_ {
     ) -> Result<Vec<(i64, u64)>, StoreError> {
         let mut query = QueryBuilder::new("SELECT created_at / 86400000, count(*) FROM sessions WHERE");
         query.with(" created_at >= $?", since);
-        if let Some(ventures) = ventures {
-            query.text(" AND ").among("venture", ventures.iter().map(Venture::as_str));
-        }
-        query.text(" GROUP BY 1");
-        self.query(query.sql(), query.params(), &mut read_day)
+        query.among_ventures("venture", ventures).text(" GROUP BY 1");
+        self.query(query.sql(), query.params())
     }
 
     /// Counts the turns that started on each day, like `sessions_by_day`.
@@ -416,26 +273,17 @@ impl dyn Tx + '_ {
     ) -> Result<Vec<(i64, u64)>, StoreError> {
         let mut query = QueryBuilder::new("SELECT started_at / 86400000, count(*) FROM chat_turns WHERE");
         query.with(" started_at >= $?", since);
-        if let Some(ventures) = ventures {
-            query
-                .text(" AND session_id IN (SELECT id FROM sessions WHERE ")
-                .among("venture", ventures.iter().map(Venture::as_str))
-                .text(")");
+        if ventures.is_some() {
+            query.text(" AND session_id IN (SELECT id FROM sessions WHERE 1 = 1");
+            query.among_ventures("venture", ventures).text(")");
         }
         query.text(" GROUP BY 1");
-        self.query(query.sql(), query.params(), &mut read_day)
+        self.query(query.sql(), query.params())
     }
 
     /// Lists the ventures that have sessions.
     pub fn session_ventures(&mut self) -> Result<Vec<Venture>, StoreError> {
-        // One index lookup for each venture.
-        self.query(
-            "WITH RECURSIVE known (venture) AS (SELECT min(venture) FROM sessions UNION ALL \
-             SELECT (SELECT min(venture) FROM sessions WHERE venture > known.venture) FROM known \
-             WHERE known.venture IS NOT NULL) SELECT venture FROM known WHERE venture IS NOT NULL",
-            &[],
-            &mut |columns| RowReader { table: "sessions", columns }.parsed(0),
-        )
+        self.ventures_in("sessions")
     }
 
     /// Finds active sessions whose last heartbeat is before a time, oldest heartbeat first, and locks them.
@@ -446,17 +294,13 @@ impl dyn Tx + '_ {
     ) -> Result<Vec<Session>, StoreError> {
         // Session ids contain their creation time, and a session created later cannot have an older heartbeat: the
         // index skips most active sessions.
-        let sql = self.pick(
-            select!(
-                "INDEXED BY sessions_active_by_venture WHERE status = 'active' AND id < $1 \
-                 AND last_heartbeat_at < $2 ORDER BY last_heartbeat_at LIMIT $3"
-            ),
-            select!(
-                "WHERE status = 'active' AND id < $1 AND last_heartbeat_at < $2 ORDER BY last_heartbeat_at \
-                 LIMIT $3 FOR UPDATE SKIP LOCKED"
-            ),
+        let rest = self.pick(
+            "INDEXED BY sessions_active_by_venture WHERE status = 'active' AND id < $1 \
+             AND last_heartbeat_at < $2 ORDER BY last_heartbeat_at LIMIT $3",
+            "WHERE status = 'active' AND id < $1 AND last_heartbeat_at < $2 ORDER BY last_heartbeat_at \
+             LIMIT $3 FOR UPDATE SKIP LOCKED",
         );
         let begun = SessionId::new(Ulid::from_parts(u64::try_from(before.as_millis()).unwrap_or(0), 0));
-        self.query(sql, &[(&begun.to_string()).into(), before.into(), limit.into()], &mut read)
+        self.records(rest, &[begun.into(), before.into(), limit.into()])
     }
 }

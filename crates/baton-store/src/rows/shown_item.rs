@@ -10,7 +10,7 @@ impl dyn Tx + '_ {
     pub fn show_item(&mut self, session: SessionId, item: &str) -> Result<bool, StoreError> {
         let added = self.execute(
             "INSERT INTO shown_items (session_id, item) VALUES ($1, $2) ON CONFLICT DO NOTHING",
-            &[(&session.to_string()).into(), item.into()],
+            &[session.into(), item.into()],
         )?;
         Ok(added == 1)
     }

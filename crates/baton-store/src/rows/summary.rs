@@ -6,8 +6,10 @@ use baton_core::observation::{Provenance, SessionSummary};
 use baton_core::recall::ItemKind;
 use baton_core::{ObservationId, SessionId, Timestamp};
 
+use crate::column::json;
 use crate::error::StoreError;
-use crate::sql::{Columns, QueryBuilder, RowReader, json};
+use crate::record::{Record, record};
+use crate::sql::QueryBuilder;
 use crate::tx::Tx;
 
 /// A stored session summary.
@@ -56,24 +58,14 @@ pub struct SummaryClaim {
     pub attempts: i64,
 }
 
-fn read_summary(columns: &dyn Columns) -> Result<StoredSummary, StoreError> {
-    let row = RowReader { table: "summaries", columns };
-    Ok(StoredSummary {
-        made_at: row.time(0)?,
-        summary: SessionSummary {
-            summary: row.text(1)?,
-            key_files: row.json(2)?,
-            key_decisions: row.json(3)?,
-        },
-        observations: row.unsigned(4)?,
-        provenance: Provenance {
-            compressor: row.text(5)?,
-            model: row.opt_text(6)?,
-            prompt_version: row.text(7)?,
-            tokens_in: row.unsigned(8)?,
-            tokens_out: row.unsigned(9)?,
-        },
-    })
+record! {
+    "summaries", SummaryClaim { session_id, fence, attempts }
+}
+
+record! {
+    "summaries", StoredSummary { made_at, observations }
+    summary: SessionSummary { summary, key_files, key_decisions }
+    provenance: Provenance { compressor, model, prompt_version, tokens_in, tokens_out }
 }
 
 impl dyn Tx + '_ {
@@ -87,20 +79,14 @@ impl dyn Tx + '_ {
         self.run(
             "INSERT INTO summaries (session_id, requested_at, run_at) VALUES ($1, $2, $3) \
              ON CONFLICT (session_id) DO UPDATE SET requested_at = $2, run_at = $3, attempts = 0",
-            &[(&session.to_string()).into(), now.into(), run_at.into()],
+            &[session.into(), now.into(), run_at.into()],
         )?;
         self.announce_queue()
     }
 
     /// Finds the summary of a session, if one was created.
     pub fn summary(&mut self, session: SessionId) -> Result<Option<StoredSummary>, StoreError> {
-        self.query_one(
-            "SELECT made_at, summary, key_files, key_decisions, observations, compressor, model, \
-             prompt_version, tokens_in, tokens_out FROM summaries \
-             WHERE session_id = $1 AND made_at IS NOT NULL",
-            &[(&session.to_string()).into()],
-            &mut read_summary,
-        )
+        self.record("WHERE session_id = $1 AND made_at IS NOT NULL", &[session.into()])
     }
 
     /// Returns the texts of the summaries of sessions.
@@ -109,11 +95,7 @@ impl dyn Tx + '_ {
         sessions: &[SessionId],
     ) -> Result<HashMap<SessionId, String>, StoreError> {
         let select = "SELECT session_id, summary FROM summaries WHERE session_id";
-        let found = self.query_among(select, sessions, " AND made_at IS NOT NULL", &mut |columns| {
-            let row = RowReader { table: "summaries", columns };
-            Ok((row.parsed(0)?, row.text(1)?))
-        })?;
-        Ok(found.into_iter().collect())
+        Ok(self.query_among(select, sessions, " AND made_at IS NOT NULL")?.into_iter().collect())
     }
 
     /// Claims due summaries until `lease_until`.
@@ -133,10 +115,7 @@ impl dyn Tx + '_ {
              UPDATE summaries SET run_at = $1, lease_until = $1, fence = fence + 1, attempts = attempts + 1 \
              WHERE session_id IN (SELECT session_id FROM due) RETURNING session_id, fence, attempts",
         );
-        self.query(sql, &[lease_until.into(), now.into(), limit.into()], &mut |columns| {
-            let row = RowReader { table: "summaries", columns };
-            Ok(SummaryClaim { session_id: row.parsed(0)?, fence: row.int(1)?, attempts: row.int(2)? })
-        })
+        self.query(sql, &[lease_until.into(), now.into(), limit.into()])
     }
 
     /// Postpones a claimed summary. Returns false if the claim is no longer the latest one. A summary that was
@@ -150,7 +129,7 @@ impl dyn Tx + '_ {
         let changed = self.execute(
             "UPDATE summaries SET run_at = CASE WHEN run_at = lease_until THEN $1 ELSE run_at END, \
              lease_until = NULL, last_error = $2 WHERE session_id = $3 AND fence = $4 AND lease_until IS NOT NULL",
-            &[run_at.into(), error.into(), (&claim.session_id.to_string()).into(), claim.fence.into()],
+            &[run_at.into(), error.into(), claim.session_id.into(), claim.fence.into()],
         )?;
         Ok(changed == 1)
     }
@@ -164,46 +143,33 @@ impl dyn Tx + '_ {
         summary: &NewSummary,
         fence: Option<i64>,
     ) -> Result<bool, StoreError> {
-        let NewSummary { stored: StoredSummary { summary: text, provenance, .. }, replaces, covers, .. } =
-            summary;
+        let NewSummary { stored, replaces, covers, .. } = summary;
+        let mut values = stored.values()?;
+        values.push(("session_id", session.into()));
+        let mut query = QueryBuilder::insert("summaries", [values]);
         // If the summary was requested again meanwhile, `run_at` differs from the end of the lease and is kept.
-        let changed = self.execute(
-            "INSERT INTO summaries (session_id, made_at, summary, key_files, key_decisions, observations, \
-             compressor, model, prompt_version, tokens_in, tokens_out) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) \
-             ON CONFLICT (session_id) DO UPDATE SET made_at = $2, summary = $3, key_files = $4, \
-             key_decisions = $5, observations = $6, compressor = $7, model = $8, \
-             prompt_version = $9, tokens_in = summaries.tokens_in + $10, \
-             tokens_out = summaries.tokens_out + $11, last_error = NULL, attempts = 0, lease_until = NULL, \
-             run_at = CASE WHEN summaries.run_at = summaries.lease_until OR summaries.lease_until IS NULL \
-             THEN NULL ELSE summaries.run_at END WHERE summaries.fence = coalesce($12, summaries.fence) \
-             AND coalesce(summaries.made_at, -1) = $13",
-            &[
-                (&session.to_string()).into(),
-                summary.stored.made_at.into(),
-                (&text.summary).into(),
-                (&json("summaries", &text.key_files)?).into(),
-                (&json("summaries", &text.key_decisions)?).into(),
-                summary.stored.observations.into(),
-                (&provenance.compressor).into(),
-                provenance.model.as_ref().into(),
-                (&provenance.prompt_version).into(),
-                provenance.tokens_in.into(),
-                provenance.tokens_out.into(),
-                fence.into(),
-                replaces.map_or(-1, Timestamp::as_millis).into(),
-            ],
-        )?;
+        query.text(
+            " ON CONFLICT (session_id) DO UPDATE SET made_at = excluded.made_at, summary = excluded.summary, \
+             key_files = excluded.key_files, key_decisions = excluded.key_decisions, \
+             observations = excluded.observations, compressor = excluded.compressor, model = excluded.model, \
+             prompt_version = excluded.prompt_version, tokens_in = summaries.tokens_in + excluded.tokens_in, \
+             tokens_out = summaries.tokens_out + excluded.tokens_out, last_error = NULL, attempts = 0, \
+             lease_until = NULL, run_at = CASE WHEN summaries.run_at = summaries.lease_until \
+             OR summaries.lease_until IS NULL THEN NULL ELSE summaries.run_at END",
+        );
+        query.with(" WHERE summaries.fence = coalesce($?, summaries.fence)", fence);
+        query.with(" AND coalesce(summaries.made_at, -1) = $?", replaces.map_or(-1, Timestamp::as_millis));
+        let changed = self.execute(query.sql(), query.params())?;
         if changed == 0 {
             return Ok(false);
         }
-        let covered = json("summaries", &covers.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+        let covered = json(&covers.iter().map(ToString::to_string).collect::<Vec<_>>())?;
         let sql = self.pick(
             "UPDATE observations SET summed_up = 1 WHERE id IN (SELECT value FROM json_each($1))",
             "UPDATE observations SET summed_up = TRUE \
              WHERE id IN (SELECT jsonb_array_elements_text(CAST($1 AS TEXT)::JSONB))",
         );
-        self.run(sql, &[(&covered).into()])?;
+        self.run(sql, &[covered.into()])?;
         self.enqueue_for_index(ItemKind::Summary, &session.to_string())?;
         Ok(true)
     }
@@ -221,10 +187,6 @@ impl dyn Tx + '_ {
 
     /// Returns the time at which the next summary is due.
     pub fn summaries_wake_at(&mut self) -> Result<Option<Timestamp>, StoreError> {
-        self.query_one(
-            "SELECT run_at FROM summaries WHERE run_at IS NOT NULL ORDER BY run_at LIMIT 1",
-            &[],
-            &mut |columns| RowReader { table: "summaries", columns }.time(0),
-        )
+        self.query_one("SELECT run_at FROM summaries WHERE run_at IS NOT NULL ORDER BY run_at LIMIT 1", &[])
     }
 }

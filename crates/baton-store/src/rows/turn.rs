@@ -7,7 +7,7 @@ use baton_core::recall::ItemKind;
 use baton_core::{SessionId, Timestamp};
 
 use crate::error::StoreError;
-use crate::sql::{Columns, RowReader};
+use crate::record::{columns, record};
 use crate::tx::Tx;
 
 /// The end of a turn.
@@ -28,24 +28,10 @@ pub struct TurnEnd {
 /// Ids and start times of turns by session.
 pub type TurnStarts = HashMap<SessionId, Vec<(TurnId, Timestamp)>>;
 
-const COLUMNS: &str =
-    "id, session_id, prompt, closing, status, failure, started_at, ended_at, compact_summary";
-
-fn read(columns: &dyn Columns) -> Result<Turn, StoreError> {
-    let row = RowReader { table: "chat_turns", columns };
-    let status = row.text(4)?;
-    Ok(Turn {
-        id: TurnId::new(row.int(0)?),
-        session_id: row.parsed(1)?,
-        prompt: row.text(2)?,
-        closing: row.opt_text(3)?,
-        status: TurnStatus::from_wire(&status)
-            .ok_or_else(|| StoreError::corrupt("chat_turns", format!("unknown status {status}")))?,
-        failure: row.opt_text(5)?,
-        started_at: row.time(6)?,
-        ended_at: row.opt_time(7)?,
-        compact_summary: row.opt_text(8)?,
-    })
+record! {
+    "chat_turns", Turn {
+        id, session_id, prompt, closing, status, failure, started_at, ended_at, compact_summary,
+    }
 }
 
 /// Has the latest turn of a session indexed.
@@ -53,7 +39,7 @@ fn enqueue_latest(tx: &mut dyn Tx, session: SessionId) -> Result<(), StoreError>
     tx.run(
         "INSERT INTO recall_pending (kind, item) SELECT 'turn', 'turn_' || max(id) FROM chat_turns \
          WHERE session_id = $1",
-        &[(&session.to_string()).into()],
+        &[session.into()],
     )
 }
 
@@ -63,7 +49,7 @@ impl dyn Tx + '_ {
         self.abandon_turn(session, at)?;
         self.run(
             "INSERT INTO chat_turns (session_id, prompt, status, started_at) VALUES ($1, $2, 'open', $3)",
-            &[(&session.to_string()).into(), prompt.into(), at.into()],
+            &[session.into(), prompt.into(), at.into()],
         )?;
         enqueue_latest(self, session)
     }
@@ -76,9 +62,9 @@ impl dyn Tx + '_ {
                 "INSERT INTO chat_turns (session_id, prompt, closing, status, failure, started_at, ended_at) \
                  VALUES ($1, '', $2, $3, $4, $5, $5)",
                 &[
-                    (&session.to_string()).into(),
+                    session.into(),
                     end.closing.as_deref().into(),
-                    end.status.as_str().into(),
+                    end.status.into(),
                     end.failure.as_deref().into(),
                     end.at.into(),
                 ],
@@ -92,11 +78,11 @@ impl dyn Tx + '_ {
              WHERE id = $6",
             &[
                 closing.into(),
-                end.status.as_str().into(),
+                end.status.into(),
                 end.failure.as_deref().into(),
                 end.at.into(),
                 transcript.into(),
-                latest.id.number().into(),
+                latest.id.into(),
             ],
         )?;
         self.enqueue_for_index(ItemKind::Turn, &latest.id.to_string())
@@ -112,12 +98,12 @@ impl dyn Tx + '_ {
         match self.turns(session, None, 1)?.pop() {
             Some(latest) => self.execute(
                 "UPDATE chat_turns SET compact_summary = $1 WHERE id = $2",
-                &[summary.into(), latest.id.number().into()],
+                &[summary.into(), latest.id.into()],
             )?,
             None => self.execute(
                 "INSERT INTO chat_turns (session_id, prompt, compact_summary, status, started_at) \
                  VALUES ($1, '', $2, 'open', $3)",
-                &[(&session.to_string()).into(), summary.into(), at.into()],
+                &[session.into(), summary.into(), at.into()],
             )?,
         };
         Ok(())
@@ -130,28 +116,25 @@ impl dyn Tx + '_ {
         limit: u32,
     ) -> Result<Vec<(Turn, String)>, StoreError> {
         let sql = format!(
-            "SELECT {COLUMNS}, transcript_path FROM chat_turns WHERE session_id = $1 AND transcript_path IS NOT NULL \
-             ORDER BY id DESC LIMIT $2"
+            "SELECT {}, transcript_path FROM chat_turns WHERE session_id = $1 AND transcript_path IS NOT NULL \
+             ORDER BY id DESC LIMIT $2",
+            columns::<Turn>()
         );
-        self.query(&sql, &[(&session.to_string()).into(), limit.into()], &mut |columns| {
-            Ok((read(columns)?, RowReader { table: "chat_turns", columns }.text(9)?))
-        })
+        self.query(&sql, &[session.into(), limit.into()])
     }
 
     /// Stores the closing message that was read from a transcript; none if there was none. It is not read again.
     pub fn complete_turn(&mut self, id: TurnId, closing: Option<&str>) -> Result<(), StoreError> {
         self.run(
             "UPDATE chat_turns SET closing = coalesce(closing, $1), transcript_path = NULL WHERE id = $2",
-            &[closing.into(), id.number().into()],
+            &[closing.into(), id.into()],
         )
     }
 
     /// Finds the turn of a session at a time: the latest one that started by then.
     pub fn turn_at(&mut self, session: SessionId, at: Timestamp) -> Result<Option<Turn>, StoreError> {
-        let sql = format!(
-            "SELECT {COLUMNS} FROM chat_turns WHERE session_id = $1 AND started_at <= $2 ORDER BY id DESC LIMIT 1"
-        );
-        self.query_one(&sql, &[(&session.to_string()).into(), at.into()], &mut read)
+        let rest = "WHERE session_id = $1 AND started_at <= $2 ORDER BY id DESC LIMIT 1";
+        self.record(rest, &[session.into(), at.into()])
     }
 
     /// Marks the open turn of a session as unfinished.
@@ -159,21 +142,19 @@ impl dyn Tx + '_ {
         self.run(
             "UPDATE chat_turns SET status = 'unfinished', ended_at = $1 \
              WHERE session_id = $2 AND status = 'open'",
-            &[at.into(), (&session.to_string()).into()],
+            &[at.into(), session.into()],
         )
     }
 
     /// Finds a turn.
     pub fn turn(&mut self, id: TurnId) -> Result<Option<Turn>, StoreError> {
-        let sql = format!("SELECT {COLUMNS} FROM chat_turns WHERE id = $1");
-        self.query_one(&sql, &[id.number().into()], &mut read)
+        self.record("WHERE id = $1", &[id.into()])
     }
 
     /// Finds the first turn of a session after a turn.
     pub fn next_turn(&mut self, turn: &Turn) -> Result<Option<Turn>, StoreError> {
-        let sql =
-            format!("SELECT {COLUMNS} FROM chat_turns WHERE session_id = $1 AND id > $2 ORDER BY id LIMIT 1");
-        self.query_one(&sql, &[(&turn.session_id.to_string()).into(), turn.id.number().into()], &mut read)
+        let rest = "WHERE session_id = $1 AND id > $2 ORDER BY id LIMIT 1";
+        self.record(rest, &[turn.session_id.into(), turn.id.into()])
     }
 
     /// Lists turns of a session, newest first, below an id.
@@ -183,43 +164,30 @@ impl dyn Tx + '_ {
         before: Option<TurnId>,
         limit: u32,
     ) -> Result<Vec<Turn>, StoreError> {
-        let sql = format!(
-            "SELECT {COLUMNS} FROM chat_turns WHERE session_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3"
-        );
+        let rest = "WHERE session_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3";
         let before = before.map_or(i64::MAX, TurnId::number);
-        self.query(&sql, &[(&session.to_string()).into(), before.into(), limit.into()], &mut read)
+        self.records(rest, &[session.into(), before.into(), limit.into()])
     }
 
     /// Returns those of the sessions that have turns.
     pub fn sessions_with_turns(&mut self, sessions: &[SessionId]) -> Result<HashSet<SessionId>, StoreError> {
         let select = "SELECT DISTINCT session_id FROM chat_turns WHERE session_id";
-        let found = self.query_among(select, sessions, "", &mut |columns| {
-            RowReader { table: "chat_turns", columns }.parsed(0)
-        })?;
-        Ok(found.into_iter().collect())
+        Ok(self.query_among(select, sessions, "")?.into_iter().collect())
     }
 
     /// Lists the ids and start times of the turns of sessions, oldest first.
     pub fn turn_starts_of(&mut self, sessions: &[SessionId]) -> Result<TurnStarts, StoreError> {
         let mut found = TurnStarts::new();
         let select = "SELECT session_id, id, started_at FROM chat_turns WHERE session_id";
-        self.query_among(select, sessions, " ORDER BY id", &mut |columns| {
-            let row = RowReader { table: "chat_turns", columns };
-            found.entry(row.parsed(0)?).or_default().push((TurnId::new(row.int(1)?), row.time(2)?));
-            Ok(())
-        })?;
+        for (session, id, started_at) in self.query_among(select, sessions, " ORDER BY id")? {
+            found.entry(session).or_default().push((id, started_at));
+        }
         Ok(found)
     }
 
     /// Lists the ids and start times of the turns of a session, oldest first.
     pub fn turn_starts(&mut self, session: SessionId) -> Result<Vec<(TurnId, Timestamp)>, StoreError> {
-        self.query(
-            "SELECT id, started_at FROM chat_turns WHERE session_id = $1 ORDER BY id",
-            &[(&session.to_string()).into()],
-            &mut |columns| {
-                let row = RowReader { table: "chat_turns", columns };
-                Ok((TurnId::new(row.int(0)?), row.time(1)?))
-            },
-        )
+        let sql = "SELECT id, started_at FROM chat_turns WHERE session_id = $1 ORDER BY id";
+        self.query(sql, &[session.into()])
     }
 }

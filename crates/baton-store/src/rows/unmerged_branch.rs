@@ -4,8 +4,13 @@ use baton_core::recall::UnmergedBranch;
 use baton_core::{Repo, Venture};
 
 use crate::error::StoreError;
-use crate::sql::{QueryBuilder, RowReader, parts};
+use crate::record::{record, select};
+use crate::sql::{QueryBuilder, parts};
 use crate::tx::Tx;
+
+record! {
+    "unmerged_branches", UnmergedBranch { repo, branch }
+}
 
 impl dyn Tx + '_ {
     /// Replaces the branches of a repository.
@@ -17,14 +22,13 @@ impl dyn Tx + '_ {
     ) -> Result<(), StoreError> {
         self.run(
             "DELETE FROM unmerged_branches WHERE venture = $1 AND repo = $2",
-            &[venture.as_str().into(), repo.as_str().into()],
+            &[venture.into(), repo.into()],
         )?;
         for part in parts(branches) {
-            let mut query =
-                QueryBuilder::new("INSERT INTO unmerged_branches (venture, repo, branch) VALUES ");
-            query.rows(
-                part.iter().map(|branch| [venture.as_str().into(), repo.as_str().into(), branch.into()]),
-            );
+            let rows = part.iter().map(|branch| {
+                [("venture", venture.into()), ("repo", repo.into()), ("branch", branch.into())]
+            });
+            let mut query = QueryBuilder::insert("unmerged_branches", rows);
             query.text(" ON CONFLICT DO NOTHING");
             self.run(query.sql(), query.params())?;
         }
@@ -36,11 +40,8 @@ impl dyn Tx + '_ {
         if ventures.is_empty() {
             return Ok(Vec::new());
         }
-        let mut query = QueryBuilder::new("SELECT repo, branch FROM unmerged_branches WHERE ");
-        query.among("venture", ventures.iter().map(Venture::as_str));
-        self.query(query.sql(), query.params(), &mut |columns| {
-            let row = RowReader { table: "unmerged_branches", columns };
-            Ok(UnmergedBranch { repo: row.parsed(0)?, branch: row.text(1)? })
-        })
+        let mut query = QueryBuilder::new(&select::<UnmergedBranch>("WHERE "));
+        query.among("venture", ventures);
+        self.query(query.sql(), query.params())
     }
 }

@@ -3,7 +3,7 @@
 use baton_core::SessionId;
 
 use crate::error::StoreError;
-use crate::sql::RowReader;
+use crate::record::{Record, record};
 use crate::tx::Tx;
 
 /// Token usage of one model on one day.
@@ -41,56 +41,38 @@ pub struct Spent {
     pub micro_usd: u64,
 }
 
-/// Adds to the row of one writer.
-macro_rules! add {
-    ($writer:literal) => {
-        concat!(
-            "INSERT INTO token_usage (day, compressor, model, writer, calls, tokens_in, tokens_out, micro_usd) \
-             VALUES ($1, $2, $3, ",
-            $writer,
-            ", $4, $5, $6, $7) ON CONFLICT (day, compressor, model, writer) DO UPDATE SET \
-             calls = token_usage.calls + $4, tokens_in = token_usage.tokens_in + $5, \
-             tokens_out = token_usage.tokens_out + $6, micro_usd = token_usage.micro_usd + $7"
-        )
-    };
+record! {
+    "token_usage", DailyUsage { day, compressor, model, calls, tokens_in, tokens_out, micro_usd }
 }
 
-/// Adds to the row of one writer in the usage of a session.
-macro_rules! add_to_session {
-    ($writer:literal) => {
-        concat!(
-            "INSERT INTO session_usage (session_id, writer, tokens, micro_usd) VALUES ($1, ",
-            $writer,
-            ", $2, $3) ON CONFLICT (session_id, writer) DO UPDATE SET tokens = session_usage.tokens + $2, \
-             micro_usd = session_usage.micro_usd + $3"
-        )
-    };
+record! {
+    "session_usage", Spent { tokens, micro_usd }
 }
 
 impl dyn Tx + '_ {
     /// Adds to the usage of a model on a day.
     pub fn add_usage(&mut self, usage: &DailyUsage) -> Result<(), StoreError> {
         // One row per connection: a process that is suspended inside a transaction blocks only its own row.
-        let sql = self.pick(add!("0"), add!("pg_backend_pid()"));
-        self.run(
-            sql,
-            &[
-                (&usage.day).into(),
-                (&usage.compressor).into(),
-                (&usage.model).into(),
-                usage.calls.into(),
-                usage.tokens_in.into(),
-                usage.tokens_out.into(),
-                usage.micro_usd.into(),
-            ],
-        )
+        let writer = self.pick("0", "pg_backend_pid()");
+        let sql = format!(
+            "INSERT INTO token_usage (day, compressor, model, calls, tokens_in, tokens_out, micro_usd, writer) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, {writer}) ON CONFLICT (day, compressor, model, writer) \
+             DO UPDATE SET calls = token_usage.calls + $4, tokens_in = token_usage.tokens_in + $5, \
+             tokens_out = token_usage.tokens_out + $6, micro_usd = token_usage.micro_usd + $7"
+        );
+        let params: Vec<_> = usage.values()?.into_iter().map(|(_, param)| param).collect();
+        self.run(&sql, &params)
     }
 
     /// Adds to the usage of a session.
     pub fn add_session_usage(&mut self, session: SessionId, spent: Spent) -> Result<(), StoreError> {
-        let sql = self.pick(add_to_session!("0"), add_to_session!("pg_backend_pid()"));
-        let Spent { tokens, micro_usd } = spent;
-        self.run(sql, &[(&session.to_string()).into(), tokens.into(), micro_usd.into()])
+        let writer = self.pick("0", "pg_backend_pid()");
+        let sql = format!(
+            "INSERT INTO session_usage (session_id, tokens, micro_usd, writer) VALUES ($1, $2, $3, {writer}) \
+             ON CONFLICT (session_id, writer) DO UPDATE SET tokens = session_usage.tokens + $2, \
+             micro_usd = session_usage.micro_usd + $3"
+        );
+        self.run(&sql, &[session.into(), spent.tokens.into(), spent.micro_usd.into()])
     }
 
     /// Lists the usage of sessions, newest session first.
@@ -99,10 +81,6 @@ impl dyn Tx + '_ {
             "SELECT session_id, CAST(sum(tokens) AS BIGINT), CAST(sum(micro_usd) AS BIGINT) FROM session_usage \
              GROUP BY session_id ORDER BY session_id DESC LIMIT $1",
             &[limit.into()],
-            &mut |columns| {
-                let row = RowReader { table: "session_usage", columns };
-                Ok((row.parsed(0)?, Spent { tokens: row.unsigned(1)?, micro_usd: row.unsigned(2)? }))
-            },
         )
     }
 
@@ -113,31 +91,15 @@ impl dyn Tx + '_ {
              CAST(sum(tokens_out) AS BIGINT), CAST(sum(micro_usd) AS BIGINT) FROM token_usage \
              GROUP BY day, compressor, model ORDER BY day DESC, compressor, model LIMIT $1",
             &[limit.into()],
-            &mut |columns| {
-                let row = RowReader { table: "token_usage", columns };
-                Ok(DailyUsage {
-                    day: row.text(0)?,
-                    compressor: row.text(1)?,
-                    model: row.text(2)?,
-                    calls: row.unsigned(3)?,
-                    tokens_in: row.unsigned(4)?,
-                    tokens_out: row.unsigned(5)?,
-                    micro_usd: row.unsigned(6)?,
-                })
-            },
         )
     }
 
     /// Returns the total tokens and cost of a day.
     pub fn spent_on(&mut self, day: &str) -> Result<Spent, StoreError> {
-        let found = self.query_one(
+        let found: Option<Spent> = self.query_one(
             "SELECT CAST(coalesce(sum(tokens_in + tokens_out), 0) AS BIGINT), \
              CAST(coalesce(sum(micro_usd), 0) AS BIGINT) FROM token_usage WHERE day = $1",
             &[day.into()],
-            &mut |columns| {
-                let row = RowReader { table: "token_usage", columns };
-                Ok(Spent { tokens: row.unsigned(0)?, micro_usd: row.unsigned(1)? })
-            },
         )?;
         Ok(found.unwrap_or_default())
     }

@@ -6,8 +6,9 @@ use rusqlite::ffi::SQLITE_IOERR_SHMSIZE;
 use rusqlite::types::{ToSql, ToSqlOutput, Value as OwnedValue, ValueRef};
 use rusqlite::{Connection, ErrorCode, Row};
 
+use crate::column::{Columns, Param};
 use crate::error::StoreError;
-use crate::sql::{Columns, Lock, Param, Sql};
+use crate::sql::{Lock, Sql};
 use crate::tx::{Outcome, Tx};
 
 /// A transaction on a connection, between `BEGIN` and `COMMIT` or `ROLLBACK`.
@@ -19,10 +20,10 @@ pub(super) struct SqliteTx<'a> {
 
 impl ToSql for Param<'_> {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(match *self {
+        Ok(match self {
             Param::Null => ToSqlOutput::Owned(OwnedValue::Null),
-            Param::Int(number) => ToSqlOutput::Owned(OwnedValue::Integer(number)),
-            Param::Bool(flag) => ToSqlOutput::Owned(OwnedValue::Integer(i64::from(flag))),
+            Param::Int(number) => ToSqlOutput::Owned(OwnedValue::Integer(*number)),
+            Param::Bool(flag) => ToSqlOutput::Owned(OwnedValue::Integer(i64::from(*flag))),
             Param::Text(text) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
             Param::Bytes(bytes) => ToSqlOutput::Borrowed(ValueRef::Blob(bytes)),
         })
@@ -30,19 +31,19 @@ impl ToSql for Param<'_> {
 }
 
 impl Columns for Row<'_> {
-    fn opt_int(&self, column: usize) -> Result<Option<i64>, StoreError> {
+    fn int(&self, column: usize) -> Result<Option<i64>, StoreError> {
         self.get(column).map_err(store_error)
     }
 
-    fn opt_text(&self, column: usize) -> Result<Option<String>, StoreError> {
+    fn text(&self, column: usize) -> Result<Option<String>, StoreError> {
         self.get(column).map_err(store_error)
     }
 
-    fn bool(&self, column: usize) -> Result<bool, StoreError> {
+    fn bool(&self, column: usize) -> Result<Option<bool>, StoreError> {
         self.get(column).map_err(store_error)
     }
 
-    fn opt_bytes(&self, column: usize) -> Result<Option<Vec<u8>>, StoreError> {
+    fn bytes(&self, column: usize) -> Result<Option<Vec<u8>>, StoreError> {
         self.get(column).map_err(store_error)
     }
 }
@@ -118,21 +119,12 @@ pub(super) fn store_error(error: rusqlite::Error) -> StoreError {
             StoreError::Full
         }
         Some(ErrorCode::ReadOnly) => StoreError::ReadOnly,
-        Some(ErrorCode::NotADatabase) => StoreError::Unavailable {
-            message: "the file is not a Baton database".into(),
-            source: Some(error.into()),
-        },
-        Some(ErrorCode::DatabaseCorrupt) => {
-            StoreError::Unavailable { message: "the file is damaged".into(), source: Some(error.into()) }
+        Some(ErrorCode::NotADatabase) => StoreError::caused_by("the file is not a Baton database", error),
+        Some(ErrorCode::DatabaseCorrupt) => StoreError::caused_by("the file is damaged", error),
+        Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
+            StoreError::caused_by("the file cannot be opened or written", error)
         }
-        Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => StoreError::Unavailable {
-            message: "the file cannot be opened or written".into(),
-            source: Some(error.into()),
-        },
-        Some(ErrorCode::SystemIoFailure) => StoreError::Unavailable {
-            message: "the disk failed to read or write".into(),
-            source: Some(error.into()),
-        },
+        Some(ErrorCode::SystemIoFailure) => StoreError::caused_by("the disk failed to read or write", error),
         _ => StoreError::Statement { source: error.into() },
     }
 }
