@@ -30,6 +30,7 @@ mod sql;
 mod sqlite;
 mod store;
 mod target;
+mod threads;
 mod tx;
 mod watch;
 

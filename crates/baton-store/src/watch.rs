@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{Builder, JoinHandle};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::error::StoreError;
 use crate::store::StoreConfig;
+use crate::threads::spawn;
 
 /// Minimum time between two calls of the callback: a busy store changes thousands of times a second.
 pub(crate) const MIN_NOTIFY_INTERVAL: Duration = Duration::from_millis(20);
@@ -32,12 +33,7 @@ impl QueueWatch {
                 crate::postgres::watch(url, *timeouts, &stop_seen, &changed);
             }
         };
-        let thread = Builder::new().name("baton-watch".into()).spawn(watch).map_err(|source| {
-            StoreError::Unavailable {
-                message: "cannot start a store thread".into(),
-                source: Some(source.into()),
-            }
-        })?;
+        let thread = spawn("baton-watch", watch)?;
         Ok(Self { stop, thread: Some(thread) })
     }
 }

@@ -1,18 +1,16 @@
 //! Runs work on the caller's thread, or on a fixed number of threads with one connection each.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{Builder, JoinHandle};
+use std::thread::JoinHandle;
 
-use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
+use crossbeam_channel::Receiver;
 
 use crate::error::StoreError;
 use crate::postgres::availability::Availability;
 use crate::postgres::open::{Address, connect, parse};
 use crate::postgres::writer::{Mode, Runner};
 use crate::store::{Durability, Engine, OlderSchema, PostgresTimeouts, Threads, Work};
-
-/// Capacity of the queue. More work is rejected instead of being kept in memory.
-const QUEUE_CAPACITY: usize = 8_192;
+use crate::threads::{WorkQueue, join, spawn};
 
 /// A store on a PostgreSQL server.
 pub(crate) struct PostgresEngine {
@@ -21,7 +19,15 @@ pub(crate) struct PostgresEngine {
 
 enum Pool {
     Caller(Mutex<Box<Runner>>),
-    Background { work: Option<Sender<(Mode, Box<dyn Work>)>>, threads: Vec<JoinHandle<()>> },
+    Background { queue: WorkQueue<Submitted>, threads: Vec<JoinHandle<()>> },
+}
+
+type Submitted = (Mode, Box<dyn Work>);
+
+impl From<Submitted> for Box<dyn Work> {
+    fn from((_, work): Submitted) -> Self {
+        work
+    }
 }
 
 impl PostgresEngine {
@@ -58,12 +64,7 @@ impl PostgresEngine {
             Pool::Caller(runner) => {
                 runner.lock().unwrap_or_else(PoisonError::into_inner).run(mode, work);
             }
-            Pool::Background { work: None, .. } => work.finish(Err(StoreError::Closed)),
-            Pool::Background { work: Some(queue), .. } => match queue.try_send((mode, work)) {
-                Ok(()) => {}
-                Err(TrySendError::Full((_, work))) => work.finish(Err(StoreError::Overloaded)),
-                Err(TrySendError::Disconnected((_, work))) => work.finish(Err(StoreError::Closed)),
-            },
+            Pool::Background { queue, .. } => queue.add((mode, work)),
         }
     }
 }
@@ -81,37 +82,26 @@ impl Engine for PostgresEngine {
 impl Drop for Pool {
     /// Lets the threads finish the queued work.
     fn drop(&mut self) {
-        if let Self::Background { work, threads } = self {
-            *work = None;
-            let own = std::thread::current().id();
-            for thread in threads.drain(..) {
-                if thread.thread().id() != own && thread.join().is_err() {
-                    tracing::error!("a store thread panicked");
-                }
-            }
+        if let Self::Background { queue, threads } = self {
+            queue.close();
+            join(threads);
         }
     }
 }
 
 fn background(config: &Address, connections: usize) -> Result<Pool, StoreError> {
-    let (work, waiting) = bounded(QUEUE_CAPACITY);
+    let (queue, waiting) = WorkQueue::new();
     let availability = Arc::<Availability>::default();
-    let threads = (0..connections)
-        .map(|_| {
-            let (runner, waiting) =
-                (Runner::new(config.clone(), None, availability.clone()), waiting.clone());
-            Builder::new().name("baton-postgres".into()).spawn(move || work_loop(runner, &waiting)).map_err(
-                |source| StoreError::Unavailable {
-                    message: "cannot start a store thread".into(),
-                    source: Some(source.into()),
-                },
-            )
-        })
-        .collect::<Result<Vec<_>, _>>()?;
-    Ok(Pool::Background { work: Some(work), threads })
+    let start = |_| {
+        let runner = Runner::new(config.clone(), None, availability.clone());
+        let waiting = waiting.clone();
+        spawn("baton-postgres", move || work_loop(runner, &waiting))
+    };
+    let threads = (0..connections).map(start).collect::<Result<_, _>>()?;
+    Ok(Pool::Background { queue, threads })
 }
 
-fn work_loop(mut runner: Runner, waiting: &Receiver<(Mode, Box<dyn Work>)>) {
+fn work_loop(mut runner: Runner, waiting: &Receiver<Submitted>) {
     while let Ok((mode, work)) = waiting.recv() {
         runner.run(mode, work);
     }

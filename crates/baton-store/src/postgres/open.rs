@@ -114,10 +114,11 @@ impl Address {
 }
 
 pub(super) fn connect(address: &Address) -> Result<Client, StoreError> {
-    try_connect(address).map_err(|error| StoreError::Unavailable {
-        message: "cannot connect to the PostgreSQL server".into(),
-        source: Some(error.into()),
-    })
+    try_connect(address).map_err(cannot_connect)
+}
+
+pub(super) fn cannot_connect(error: ClientError) -> StoreError {
+    StoreError::caused_by("cannot connect to the PostgreSQL server", error)
 }
 
 /// Opens a connection. The error says whether the server refused or timed out.

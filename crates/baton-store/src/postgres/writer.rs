@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::error::StoreError;
 use crate::postgres::availability::{Admission, Availability, PROBE_TIMEOUT};
 use crate::postgres::client::{Client, ClientError};
-use crate::postgres::open::{Address, try_connect};
+use crate::postgres::open::{Address, cannot_connect, try_connect};
 use crate::postgres::sql::{Connection, PostgresTx, is_transient, store_error};
 use crate::store::{Durability, Work};
 use crate::tx::Outcome;
@@ -96,10 +96,7 @@ impl Runner {
     fn connect(&self, address: &Address) -> Result<Connection, Failed> {
         let connected = try_connect(address).map_err(|error| {
             let timed_out = matches!(error, ClientError::TimedOut(_));
-            let error = StoreError::Unavailable {
-                message: "cannot connect to the PostgreSQL server".into(),
-                source: Some(error.into()),
-            };
+            let error = cannot_connect(error);
             if timed_out { Failed::TimedOut(error) } else { Failed::Again(error) }
         });
         let client = connected?;

@@ -3,9 +3,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::{Builder, JoinHandle};
+use std::thread::JoinHandle;
 
-use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
+use crossbeam_channel::{Receiver, Sender, bounded};
 use rusqlite::Connection;
 
 use crate::error::StoreError;
@@ -18,11 +18,12 @@ use crate::sqlite::reserve::{RefillOnDrop, ReleasedReserve, Reserve};
 use crate::sqlite::sql::SqliteTx;
 use crate::sqlite::writer::{Finished, Write, Writer};
 use crate::store::{Durability, Engine, OpenMode, Threads, Work};
+use crate::threads::{WorkQueue, join, spawn};
 
 /// Maximum number of writes that share a commit.
 const MAX_BATCH: usize = 256;
-/// Capacity of each queue. More work is rejected instead of being kept in memory.
-const QUEUE_CAPACITY: usize = 8_192;
+/// Maximum number of batches that wait to be acknowledged.
+const FINISHED_CAPACITY: usize = 8_192;
 const READERS: usize = 4;
 /// Batches of at least this size are acknowledged by a separate thread.
 const ACKNOWLEDGER_THRESHOLD: usize = 8;
@@ -44,8 +45,8 @@ enum Runner {
 struct Background {
     /// Locked by the writer thread, or by a caller that finds the queue empty and nothing being written.
     writer: Arc<Mutex<Writer>>,
-    writes: Option<Sender<Write>>,
-    reads: Option<Sender<Box<dyn Work>>>,
+    writes: WorkQueue<Write>,
+    reads: WorkQueue<Box<dyn Work>>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -116,7 +117,7 @@ impl Engine for SqliteEngine {
         let write = Write { durability, work };
         match &self.runner {
             Runner::Caller(writer) => run_here(&mut lock(writer), write),
-            Runner::Background(background) => background.write(write),
+            Runner::Background(background) => background.writes.add(write),
         }
     }
 
@@ -131,7 +132,7 @@ impl Engine for SqliteEngine {
     fn read(&self, work: Box<dyn Work>) {
         match &self.runner {
             Runner::Caller(writer) => run_read(lock(writer).connection(), work),
-            Runner::Background(background) => background.read(work),
+            Runner::Background(background) => background.reads.add(work),
         }
     }
 
@@ -142,10 +143,10 @@ impl Engine for SqliteEngine {
 
 impl Background {
     fn start(path: &Path, writer: Writer, open_reader: OpenReader) -> Result<Self, StoreError> {
-        let (writes, waiting_writes) = bounded(QUEUE_CAPACITY);
-        let (reads, waiting_reads) = bounded::<Box<dyn Work>>(QUEUE_CAPACITY);
+        let (writes, waiting_writes) = WorkQueue::new();
+        let (reads, waiting_reads) = WorkQueue::new();
         let writer = Arc::new(Mutex::new(writer));
-        let (acknowledgements, finished) = bounded::<Finished>(QUEUE_CAPACITY);
+        let (acknowledgements, finished) = bounded::<Finished>(FINISHED_CAPACITY);
         let threads_writer = writer.clone();
         let mut threads = vec![
             spawn("baton-writer", move || write_loop(&threads_writer, &waiting_writes, &acknowledgements))?,
@@ -155,32 +156,14 @@ impl Background {
             let (path, waiting_reads) = (path.to_owned(), waiting_reads.clone());
             threads.push(spawn("baton-reader", move || read_loop(&path, &waiting_reads, open_reader))?);
         }
-        Ok(Self { writer, writes: Some(writes), reads: Some(reads), threads })
-    }
-
-    fn write(&self, write: Write) {
-        let Some(writes) = &self.writes else { return write.work.finish(Err(StoreError::Closed)) };
-        match writes.try_send(write) {
-            Ok(()) => {}
-            Err(TrySendError::Full(write)) => write.work.finish(Err(StoreError::Overloaded)),
-            Err(TrySendError::Disconnected(write)) => write.work.finish(Err(StoreError::Closed)),
-        }
+        Ok(Self { writer, writes, reads, threads })
     }
 
     fn write_here(&self, write: Write) {
-        let is_queue_empty = self.writes.as_ref().is_some_and(Sender::is_empty);
+        let is_queue_empty = self.writes.is_empty();
         match self.writer.try_lock() {
             Ok(mut writer) if is_queue_empty => run_here(&mut writer, write),
-            _ => self.write(write),
-        }
-    }
-
-    fn read(&self, work: Box<dyn Work>) {
-        let Some(reads) = &self.reads else { return work.finish(Err(StoreError::Closed)) };
-        match reads.try_send(work) {
-            Ok(()) => {}
-            Err(TrySendError::Full(work)) => work.finish(Err(StoreError::Overloaded)),
-            Err(TrySendError::Disconnected(work)) => work.finish(Err(StoreError::Closed)),
+            _ => self.writes.add(write),
         }
     }
 }
@@ -188,23 +171,10 @@ impl Background {
 impl Drop for Background {
     /// Lets the threads finish the queued work, then closes the file.
     fn drop(&mut self) {
-        self.writes = None;
-        self.reads = None;
-        let own = std::thread::current().id();
-        for thread in self.threads.drain(..) {
-            // The last clone of a store may be dropped on one of its own threads, which cannot join itself.
-            if thread.thread().id() != own && thread.join().is_err() {
-                tracing::error!("a store thread panicked");
-            }
-        }
+        self.writes.close();
+        self.reads.close();
+        join(&mut self.threads);
     }
-}
-
-fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, StoreError> {
-    Builder::new().name(name.to_owned()).spawn(run).map_err(|source| StoreError::Unavailable {
-        message: "cannot start a store thread".into(),
-        source: Some(source.into()),
-    })
 }
 
 fn run_here(writer: &mut Writer, write: Write) {

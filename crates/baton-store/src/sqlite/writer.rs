@@ -19,6 +19,12 @@ pub(super) struct Write {
     pub(super) work: Box<dyn Work>,
 }
 
+impl From<Write> for Box<dyn Work> {
+    fn from(write: Write) -> Self {
+        write.work
+    }
+}
+
 /// A writing connection and the durability of its next commit.
 pub(super) struct Writer {
     connection: Connection,
