@@ -5,7 +5,7 @@
 //! such files.
 
 use std::fs::{File, Metadata, OpenOptions};
-use std::io::{self, Write};
+use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,9 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 use crate::error::StoreError;
-use crate::files::{DurableFile, STALE_AFTER, file_error, is_older_than, make_folder, write_durably};
+use crate::files::{
+    DurableFile, STALE_AFTER, entries_of, existing, file_error, is_older_than, make_folder, write_durably,
+};
 
 /// Number and total size of the files in a blob folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -60,33 +62,20 @@ impl BlobFolder {
     /// Opens a blob; `None` if it is missing.
     pub fn open(&self, name: &str) -> Result<Option<File>, StoreError> {
         let path = self.file(name)?;
-        match File::open(&path) {
-            Ok(file) => Ok(Some(file)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(source) => Err(file_error(&path, source)),
-        }
+        existing(&path, File::open(&path))
     }
 
     /// Reads a blob; `None` if it is missing.
     pub fn get(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
         let path = self.file(name)?;
-        match std::fs::read(&path) {
-            Ok(bytes) => Ok(Some(bytes)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(source) => Err(file_error(&path, source)),
-        }
+        existing(&path, std::fs::read(&path))
     }
 
     /// Lists blobs, and temporary files of killed writers, that are older than an hour. The transaction that refers to
     /// a younger blob may not be committed yet.
     pub fn old_names(&self) -> Result<Vec<String>, StoreError> {
-        let entries = match std::fs::read_dir(&self.path) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(source) => return Err(file_error(&self.path, source)),
-        };
-        let mut names: Vec<String> = entries
-            .flatten()
+        let mut names: Vec<String> = entries_of(&self.path)?
+            .iter()
             .filter(|entry| is_older_than(entry, STALE_AFTER))
             .filter_map(|entry| entry.file_name().into_string().ok())
             .collect();
@@ -96,13 +85,9 @@ impl BlobFolder {
 
     /// Counts the files of the folder and sums their sizes. Reads the metadata of each file.
     pub fn usage(&self) -> Result<BlobUsage, StoreError> {
-        let entries = match std::fs::read_dir(&self.path) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BlobUsage::default()),
-            Err(source) => return Err(file_error(&self.path, source)),
-        };
+        let entries = entries_of(&self.path)?;
         // Files that are removed meanwhile are not counted.
-        let files = entries.flatten().filter_map(|entry| entry.metadata().ok()).filter(Metadata::is_file);
+        let files = entries.iter().filter_map(|entry| entry.metadata().ok()).filter(Metadata::is_file);
         Ok(files.fold(BlobUsage::default(), |usage, file| BlobUsage {
             count: usage.count + 1,
             size_bytes: usage.size_bytes + file.len(),
@@ -115,18 +100,11 @@ impl BlobFolder {
         let path = self.file(name)?;
         let lock = self.lock_path();
         // Without a lock file no archive is being written, and an archive that starts now does not see the deleted row.
-        let _lock = match File::open(&lock) {
-            Ok(file) => match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => Some(file),
-                Err(Errno::WOULDBLOCK) => return Ok(()),
-                Err(error) => return Err(file_error(&lock, error.into())),
-            },
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(source) => return Err(file_error(&lock, source)),
-        };
-        match std::fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(file_error(&path, error)),
-            _ => Ok(()),
+        let file = existing(&lock, File::open(&lock))?;
+        match file.as_ref().map_or(Ok(()), |file| flock(file, FlockOperation::NonBlockingLockExclusive)) {
+            Ok(()) => existing(&path, std::fs::remove_file(&path)).map(drop),
+            Err(Errno::WOULDBLOCK) => Ok(()),
+            Err(error) => Err(file_error(&lock, error.into())),
         }
     }
 
@@ -135,11 +113,7 @@ impl BlobFolder {
     pub(crate) fn lock_removal(&self) -> Result<Option<File>, StoreError> {
         let path = self.lock_path();
         let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path);
-        let file = match file {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(source) => return Err(file_error(&path, source)),
-        };
+        let Some(file) = existing(&path, file)? else { return Ok(None) };
         flock(&file, FlockOperation::LockShared).map_err(|error| file_error(&path, error.into()))?;
         Ok(Some(file))
     }

@@ -31,6 +31,11 @@ pub fn lock_within(file: &File, timeout: Duration) -> io::Result<bool> {
     }
 }
 
+/// Returns the folder of a file. A relative path without a folder is in the current folder.
+pub(crate) fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
 /// Creates a folder (0700) and its missing parents, and returns after the new names are synced to disk.
 ///
 /// # Errors
@@ -40,7 +45,7 @@ pub fn make_folder(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         return Ok(());
     }
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let parent = folder_of(path);
     // The working folder is its own parent after it was removed.
     if parent != path {
         make_folder(parent)?;
@@ -134,9 +139,7 @@ impl DurableFile {
         self.file.sync_all()?;
         std::fs::rename(&self.temporary, &self.path)?;
         self.is_named = true;
-        let folder = self.path.parent().ok_or_else(|| io::Error::other("the file has no folder"))?;
-        // A relative path without a folder is in the current folder.
-        sync_folder(if folder.as_os_str().is_empty() { Path::new(".") } else { folder })
+        sync_folder(folder_of(&self.path))
     }
 }
 
@@ -178,22 +181,24 @@ fn remove_stale_in(folder: &Path) -> Result<u64, StoreError> {
         let is_temporary = path.extension().is_some_and(|ending| ending == "tmp");
         let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
         if is_temporary && is_file && is_older_than(&entry, STALE_AFTER) {
-            match std::fs::remove_file(&path) {
-                Ok(()) => removed += 1,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(source) => return Err(file_error(&path, source)),
-            }
+            removed += u64::from(existing(&path, std::fs::remove_file(&path))?.is_some());
         }
     }
     Ok(removed)
 }
 
 /// Lists a folder. A missing folder is empty.
-fn entries_of(folder: &Path) -> Result<Vec<DirEntry>, StoreError> {
-    match std::fs::read_dir(folder) {
-        Ok(entries) => Ok(entries.flatten().collect()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(source) => Err(file_error(folder, source)),
+pub(crate) fn entries_of(folder: &Path) -> Result<Vec<DirEntry>, StoreError> {
+    let entries = existing(folder, std::fs::read_dir(folder))?;
+    Ok(entries.into_iter().flatten().flatten().collect())
+}
+
+/// Returns the result of an operation on a file; `None` if the file does not exist.
+pub(crate) fn existing<T>(path: &Path, result: io::Result<T>) -> Result<Option<T>, StoreError> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(file_error(path, source)),
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use crate::error::StoreError;
-use crate::files::{file_error, lock_within};
+use crate::files::{file_error, folder_of, lock_within};
 use crate::migration::{LATEST_VERSION, Migration};
 use crate::sqlite::sql::store_error;
 use crate::store::{LockTimeout, OlderSchema};
@@ -101,7 +101,7 @@ fn check_owner(connection: &Connection) -> Result<i64, StoreError> {
 /// Waits until no other process upgrades a file in this folder. The lock is released when the result is dropped or the
 /// process dies.
 fn lock_for_upgrade(path: &Path) -> Result<File, StoreError> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = folder_of(path);
     let file = File::open(folder).map_err(|source| file_error(folder, source))?;
     // Where folders cannot be locked, SQLite's write lock still serializes migrations.
     let lock = |timeout: Duration| lock_within(&file, timeout).unwrap_or(true);
@@ -168,7 +168,7 @@ fn temporary_name(path: &Path) -> PathBuf {
 /// SQLite journal.
 fn remove_torn_backups(path: &Path) {
     remove_file(&temporary_name(path));
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = folder_of(path);
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
         if let Some(copy) = name.to_str().and_then(|name| name.strip_suffix("-journal"))

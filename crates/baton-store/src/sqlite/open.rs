@@ -10,7 +10,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::error::StoreError;
-use crate::files::{file_error, make_folder};
+use crate::files::{file_error, folder_of, make_folder};
 use crate::sqlite::migrate::check_version;
 use crate::sqlite::sql::store_error;
 use crate::store::LockTimeout;
@@ -20,13 +20,8 @@ const STATEMENT_CACHE: usize = 128;
 /// Creates the folder (0700) and the file (0600) if they are missing. SQLite gives its side files the mode of the file,
 /// and syncs the folder when it creates its log.
 pub(super) fn prepare_file(path: &Path) -> Result<(), StoreError> {
-    let at = |path: &Path| {
-        let path = path.to_owned();
-        move |source| file_error(&path, source)
-    };
-    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        make_folder(folder).map_err(at(folder))?;
-    }
+    let folder = folder_of(path);
+    make_folder(folder).map_err(|source| file_error(folder, source))?;
     OpenOptions::new()
         .create(true)
         .truncate(false)
@@ -34,18 +29,13 @@ pub(super) fn prepare_file(path: &Path) -> Result<(), StoreError> {
         .write(true)
         .mode(0o600)
         .open(path)
-        .map_err(at(path))?;
+        .map_err(|source| file_error(path, source))?;
     Ok(())
-}
-
-/// Opens a connection that may write.
-pub(super) fn open_writer(path: &Path, lock_timeout: LockTimeout) -> Result<Connection, StoreError> {
-    connect(path, lock_timeout)
 }
 
 /// Opens a connection that only reads.
 pub(super) fn open_reader(path: &Path) -> Result<Connection, StoreError> {
-    let connection = connect(path, LockTimeout::Long)?;
+    let connection = open_writer(path, LockTimeout::Long)?;
     connection.pragma_update(None, "query_only", true).map_err(store_error)?;
     Ok(connection)
 }
@@ -75,8 +65,7 @@ pub(super) const READ_ONLY: OpenFlags =
 /// Returns true if the file, or the folder in which SQLite creates its side files, cannot be written.
 pub(crate) fn is_read_only(path: &Path) -> bool {
     let cannot_write = |path: &Path| rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_err();
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    path.exists() && (cannot_write(path) || cannot_write(folder.unwrap_or_else(|| Path::new("."))))
+    path.exists() && (cannot_write(path) || cannot_write(folder_of(path)))
 }
 
 /// Returns true if the file has no log, or an empty one.
@@ -108,7 +97,8 @@ pub(super) fn uri_path(path: &Path) -> String {
     escaped
 }
 
-fn connect(path: &Path, lock_timeout: LockTimeout) -> Result<Connection, StoreError> {
+/// Opens a connection that may write.
+pub(super) fn open_writer(path: &Path, lock_timeout: LockTimeout) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags).map_err(store_error)?;
     let busy_handler = busy_handler(lock_timeout);

@@ -7,6 +7,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::files::folder_of;
+
 /// Size of the reserve: enough for SQLite's log and for the blob of most contexts.
 const RESERVE_BYTES: u64 = 4 * 1024 * 1024;
 /// A smaller reserve is not created.
@@ -67,8 +69,7 @@ impl Reserve {
     }
 
     fn free_bytes(&self) -> u64 {
-        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        rustix::fs::statvfs(folder.unwrap_or_else(|| Path::new(".")))
+        rustix::fs::statvfs(folder_of(&self.path))
             .map_or(0, |stats| stats.f_bavail.saturating_mul(stats.f_frsize))
     }
 

@@ -80,6 +80,8 @@ mod linux {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use rustix::fs::inotify;
 
+    use crate::files::folder_of;
+
     /// An inotify watch on the folder of the notification file.
     pub(super) struct FolderWatch {
         events: OwnedFd,
@@ -89,9 +91,8 @@ mod linux {
     impl FolderWatch {
         pub(super) fn new(path: &Path) -> io::Result<Self> {
             let events = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)?;
-            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
             let flags = inotify::WatchFlags::MODIFY | inotify::WatchFlags::CREATE;
-            inotify::add_watch(&events, folder.unwrap_or_else(|| Path::new(".")), flags)?;
+            inotify::add_watch(&events, folder_of(path), flags)?;
             let name = path.file_name().unwrap_or_default().as_encoded_bytes().to_vec();
             Ok(Self { events, name })
         }
