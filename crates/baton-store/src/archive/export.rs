@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use baton_core::{Sha256Hash, Timestamp};
 
+use super::import::unplaced;
 use super::{
-    ArchiveError, ArchiveTable, ArchiveWriter, Header, Record, SEQUENCES, Schema, Table, Totals, Value,
+    ArchiveError, ArchiveTable, ArchiveWriter, Header, Record, Row, SEQUENCES, Schema, Table, Totals, Value,
 };
 use crate::blobs::BlobFolder;
 use crate::store::StoreConfig;
@@ -25,15 +26,11 @@ pub struct Exported {
 
 /// A database that is read in one transaction.
 pub(crate) trait Source {
-    /// Returns the name of the engine.
-    fn engine(&self) -> &'static str;
-    /// Returns the schema version, 0 if there is no schema.
-    fn version(&self) -> i64;
-    /// Calls `each` for every row with its fields and, for tables with blobs, the name of its blob.
+    /// Calls `each` for every row.
     fn rows(
         &mut self,
         table: &Table,
-        each: &mut dyn FnMut(Record, Option<String>) -> Result<(), ArchiveError>,
+        each: &mut dyn FnMut(Row) -> Result<(), ArchiveError>,
     ) -> Result<(), ArchiveError>;
     /// Returns the last number that the sequence of a table assigned.
     fn sequence(&mut self, table: &Table) -> Result<i64, ArchiveError>;
@@ -49,29 +46,27 @@ pub fn export(
     // Taken before the snapshot, so that blobs of rows that are deleted later are kept until the export is
     // finished.
     let _lock = blobs.map(BlobFolder::lock_removal).transpose()?;
-    let mut source: Box<dyn Source> = match config {
-        StoreConfig::Sqlite { path, .. } => Box::new(crate::sqlite::open_source(path)?),
+    let (mut source, version, engine): (Box<dyn Source>, i64, &str) = match config {
+        StoreConfig::Sqlite { path, .. } => {
+            let (source, version) = crate::sqlite::open_source(path)?;
+            (Box::new(source), version, "sqlite")
+        }
         StoreConfig::Postgres { url, timeouts, .. } => {
-            Box::new(crate::postgres::open_source(url, *timeouts)?)
+            let (source, version) = crate::postgres::open_source(url, *timeouts)?;
+            (Box::new(source), version, "postgres")
         }
     };
-    let version = source.version();
     let schema = Schema::at(version)?;
-    writer.begin(&Header::new(version, source.engine(), at))?;
+    writer.begin(&Header::new(version, engine, at))?;
     let (mut missing_blobs, mut damaged_checkpoints) = (Vec::new(), Vec::new());
     for table in &schema.tables {
         writer.table(&ArchiveTable(Arc::clone(table)))?;
-        source.rows(table, &mut |mut record, blob| {
-            if let (Some(content), Some(name)) = (&table.content, blob) {
-                let bytes = blobs.map_or(Ok(None), |blobs| blobs.get(&name))?;
-                record[content.field] = bytes.map_or_else(
-                    || {
-                        missing_blobs.push(name.clone());
-                        Value::Missing(name.clone())
-                    },
-                    Value::Bytes,
-                );
-            }
+        source.rows(table, &mut |row| {
+            let record = unplaced(table, row, blobs)?;
+            missing_blobs.extend(record.iter().filter_map(|value| match value {
+                Value::Missing(name) => Some(name.clone()),
+                _ => None,
+            }));
             damaged_checkpoints.extend(damaged_checkpoint(table, &record));
             writer.record(&record)
         })?;

@@ -6,12 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use baton_core::Sha256Hash;
-use serde::de::DeserializeSeed;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::stream::{check_bytes, resolve};
-use super::value::{RecordSeed, Reference, long_bytes, write_record};
+use super::value::{RecordLine, Reference, long_bytes};
 use super::{
     ArchiveError, ArchivePart, ArchiveReader, ArchiveTable, ArchiveWriter, Header, Record, Schema, Table,
     Totals,
@@ -112,8 +111,8 @@ impl ArchiveWriter for FolderWriter {
         let Some(open) = &mut self.open else {
             return Err(ArchiveError::damaged("a record precedes its table"));
         };
-        write_record(&mut self.line, &open.table, record, reference)
-            .map_err(|error| ArchiveError::Write(error.into()))?;
+        let line = RecordLine { table: &open.table, record, reference };
+        serde_json::to_writer(&mut self.line, &line).map_err(|error| ArchiveError::Write(error.into()))?;
         self.line.push(b'\n');
         open.hasher.update(&self.line);
         open.records += 1;
@@ -228,13 +227,9 @@ impl ArchiveReader for FolderReader {
         let at = |problem: String| {
             ArchiveError::damaged(format!("{}.jsonl line {}: {problem}", read.table.name, read.records))
         };
-        let mut deserializer = serde_json::Deserializer::from_slice(&self.line);
-        let record = RecordSeed(&read.table)
-            .deserialize(&mut deserializer)
-            .and_then(|record| deserializer.end().map(|()| record))
-            .map_err(|error| at(error.to_string()))?;
+        let written = serde_json::from_slice(&self.line).map_err(|error| at(error.to_string()))?;
         let blobs = self.folder.join(BLOBS);
-        let record = resolve(record, |reference| {
+        let record = resolve(&read.table, written, |reference| {
             let name = reference.sha256.to_string();
             let bytes = std::fs::read(blobs.join(&name)).map_err(|error| format!("blobs/{name}: {error}"))?;
             check_bytes(bytes, reference)

@@ -73,11 +73,7 @@ pub(crate) trait Target {
     /// Adds records, skipping those that violate a unique key. Returns the number of added records.
     fn insert(&mut self, table: &Table, rows: &[Row]) -> Result<u64, StoreError>;
     /// Finds the record with the same primary key.
-    fn find(
-        &mut self,
-        table: &Table,
-        record: &Record,
-    ) -> Result<Option<(Record, Option<String>)>, StoreError>;
+    fn find(&mut self, table: &Table, record: &Record) -> Result<Option<Row>, StoreError>;
     /// Makes a sequence continue after a number.
     fn advance_sequence(&mut self, table: &Table, last: i64) -> Result<(), StoreError>;
     /// Migrates the schema to the latest version and commits.
@@ -85,7 +81,7 @@ pub(crate) trait Target {
 }
 
 /// A record with the name of its blob, if any.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Row {
     pub(crate) fields: Record,
     pub(crate) blob: Option<String>,
@@ -224,17 +220,11 @@ impl Batch<'_> {
     /// Reports a conflict if the store's record differs from the archive's.
     fn compare(&mut self, table: &Table, row: &Row) -> Result<(), ArchiveError> {
         let reason = match self.target.find(table, &row.fields)? {
-            Some((fields, blob)) => {
-                let mut found = Row { fields, blob };
-                let same_blob = found.blob == row.blob;
-                if same_blob && found.fields == row.fields {
-                    return Ok(());
-                }
+            Some(found) => {
                 // The same bytes may be in the row of one record and in the blob of the other.
-                let mut expected = Row { fields: row.fields.clone(), blob: row.blob.clone() };
-                unplace(table, &mut found, self.blobs)?;
-                unplace(table, &mut expected, self.blobs)?;
-                if found.fields == expected.fields {
+                if found == *row
+                    || unplaced(table, found, self.blobs)? == unplaced(table, row.clone(), self.blobs)?
+                {
                     return Ok(());
                 }
                 "the store has another record with this key"
@@ -301,11 +291,12 @@ fn place(table: &Table, mut fields: Record, blobs: Option<&BlobFolder>) -> Resul
     Ok(Row { fields, blob })
 }
 
-/// Loads the bytes of a blob into the record.
-fn unplace(table: &Table, row: &mut Row, blobs: Option<&BlobFolder>) -> Result<(), ArchiveError> {
-    if let (Some(content), Some(name)) = (&table.content, row.blob.take()) {
+/// Returns a record with the bytes of its blob in it.
+pub(super) fn unplaced(table: &Table, row: Row, blobs: Option<&BlobFolder>) -> Result<Record, StoreError> {
+    let Row { mut fields, blob } = row;
+    if let (Some(content), Some(name)) = (&table.content, blob) {
         let bytes = blobs.map_or(Ok(None), |blobs| blobs.get(&name))?;
-        row.fields[content.field] = bytes.map_or(Value::Missing(name), Value::Bytes);
+        fields[content.field] = bytes.map_or(Value::Missing(name), Value::Bytes);
     }
-    Ok(())
+    Ok(fields)
 }

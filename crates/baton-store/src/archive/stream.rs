@@ -8,17 +8,17 @@
 //! {"end":{"records":{"checkpoints":1,…},"sha256":"<of all lines before>"}}
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::sync::Arc;
 
 use baton_core::{Sha256Hash, Timestamp};
-use serde::de::{DeserializeSeed, Error as _, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::value::{RecordSeed, Reference, Value, Written, decode, encode, long_bytes, write_record};
+use super::schema::Field;
+use super::value::{RecordLine, Reference, Value, Written, decode, encode, long_bytes};
 use super::{
     ArchiveError, ArchivePart, ArchiveReader, ArchiveTable, ArchiveWriter, Record, SEQUENCES, Schema, Table,
 };
@@ -157,14 +157,10 @@ impl<W: Write> StreamWriter<W> {
 
     fn put_value(&mut self, name: &str, value: &impl Serialize) -> Result<(), ArchiveError> {
         self.line.extend_from_slice(format!("{{\"{name}\":").as_bytes());
-        serde_json::to_writer(&mut self.line, value).map_err(unwritable)?;
+        serde_json::to_writer(&mut self.line, value).map_err(|error| ArchiveError::Write(error.into()))?;
         self.line.push(b'}');
         self.put()
     }
-}
-
-fn unwritable(error: serde_json::Error) -> ArchiveError {
-    ArchiveError::Write(error.into())
 }
 
 impl<W: Write> ArchiveWriter for StreamWriter<W> {
@@ -186,16 +182,10 @@ impl<W: Write> ArchiveWriter for StreamWriter<W> {
         if let Some(bytes) = long_bytes(record) {
             reference = Some(Reference::of(bytes));
             for part in bytes.chunks(PART_BYTES) {
-                self.line.extend_from_slice(b"{\"data\":\"");
-                encode(part, &mut self.line);
-                self.line.extend_from_slice(b"\"}");
-                self.put()?;
+                self.put_value("data", &encode(part))?;
             }
         }
-        self.line.extend_from_slice(b"{\"record\":");
-        write_record(&mut self.line, &table, record, reference).map_err(unwritable)?;
-        self.line.push(b'}');
-        self.put()?;
+        self.put_value("record", &RecordLine { table: &table, record, reference })?;
         self.totals.count(&table.name);
         Ok(())
     }
@@ -234,12 +224,14 @@ impl fmt::Debug for StreamReader<'_> {
     }
 }
 
-/// A parsed line.
+/// A line.
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
 enum Line {
     Header(Header),
     Table(String),
     Data(String),
-    Record(Vec<Written>),
+    Record(HashMap<String, Written>),
     End(Totals),
 }
 
@@ -297,12 +289,7 @@ impl<'a> StreamReader<'a> {
         if self.line.pop() != Some(b'\n') {
             return Err(self.at("it is cut off"));
         }
-        let mut deserializer = serde_json::Deserializer::from_slice(&self.line);
-        let seed = LineSeed { table: self.table.as_deref() };
-        let line = seed
-            .deserialize(&mut deserializer)
-            .and_then(|line| deserializer.end().map(|()| line))
-            .map_err(|error| self.at(error))?;
+        let line = serde_json::from_slice(&self.line).map_err(|error| self.at(error))?;
         if !matches!(line, Line::End(_)) {
             self.line.push(b'\n');
             self.hasher.update(&self.line);
@@ -349,7 +336,7 @@ impl ArchiveReader for StreamReader<'_> {
                     let Some(table) = self.table.clone() else {
                         return Err(self.at("a record precedes its table"));
                     };
-                    let record = resolve(record, |reference| {
+                    let record = resolve(&table, record, |reference| {
                         let bytes = content.take().ok_or("its bytes do not precede it")?;
                         check_bytes(bytes, reference)
                     });
@@ -376,16 +363,22 @@ impl ArchiveReader for StreamReader<'_> {
     }
 }
 
-/// Replaces references in a record with the bytes that they refer to.
+/// Returns the values of a record in the order of its table, with the bytes that references in it refer to.
 pub(super) fn resolve(
-    record: Vec<Written>,
+    table: &Table,
+    mut written: HashMap<String, Written>,
     mut find: impl FnMut(&Reference) -> Result<Vec<u8>, String>,
 ) -> Result<Record, String> {
-    let value = |written| match written {
-        Written::Here(value) => Ok(value),
-        Written::Elsewhere(reference) => find(&reference).map(Value::Bytes),
+    let mut value = |field: &Field| match written.remove(&field.name) {
+        None => Ok(Value::Null),
+        Some(Written::Here(value)) => Ok(value),
+        Some(Written::Elsewhere(reference)) => find(&reference).map(Value::Bytes),
     };
-    record.into_iter().map(value).collect()
+    let record = table.fields.iter().map(&mut value).collect::<Result<_, _>>()?;
+    match written.into_keys().next() {
+        Some(name) => Err(format!("{} has no column {name}", table.name)),
+        None => Ok(record),
+    }
 }
 
 /// Checks that bytes have the size and hash of a reference.
@@ -394,43 +387,5 @@ pub(super) fn check_bytes(bytes: Vec<u8>, reference: &Reference) -> Result<Vec<u
         Ok(bytes)
     } else {
         Err("its bytes do not have their hash".into())
-    }
-}
-
-/// Deserializes a line, which may be a record of this table.
-struct LineSeed<'a> {
-    table: Option<&'a Table>,
-}
-
-impl<'de> DeserializeSeed<'de> for LineSeed<'_> {
-    type Value = Line;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Line, D::Error> {
-        deserializer.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for LineSeed<'_> {
-    type Value = Line;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a line of a Baton archive")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Line, A::Error> {
-        let kind: Option<String> = map.next_key()?;
-        let line = match (kind.as_deref(), self.table) {
-            (Some("record"), Some(table)) => Line::Record(map.next_value_seed(RecordSeed(table))?),
-            (Some("record"), None) => return Err(A::Error::custom("a record precedes its table")),
-            (Some("data"), _) => Line::Data(map.next_value()?),
-            (Some("table"), _) => Line::Table(map.next_value()?),
-            (Some("header"), _) => Line::Header(map.next_value()?),
-            (Some("end"), _) => Line::End(map.next_value()?),
-            _ => return Err(A::Error::custom("unknown kind of line")),
-        };
-        if map.next_key::<String>()?.is_some() {
-            return Err(A::Error::custom("a line has one kind"));
-        }
-        Ok(line)
     }
 }

@@ -5,10 +5,12 @@ use std::fmt;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use baton_core::Sha256Hash;
-use serde::de::{DeserializeSeed, Error as _, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Error as _, MapAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::archive::schema::Table;
+use crate::archive::schema::{Field, Table};
 
 /// Longer bytes are written before their record in parts, or to a separate file.
 pub(crate) const MAX_INLINE_BYTES: usize = 64 * 1024;
@@ -53,7 +55,7 @@ pub(crate) enum Written {
 }
 
 /// Size and hash of bytes that are stored elsewhere.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Reference {
     pub(crate) bytes: u64,
@@ -66,9 +68,18 @@ impl Reference {
     }
 }
 
+/// A value that is an object in its line.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Tagged {
+    Base64(String),
+    Blob(Reference),
+    Missing(String),
+}
+
 /// Encodes bytes as base64.
-pub(crate) fn encode(bytes: &[u8], line: &mut Vec<u8>) {
-    line.extend_from_slice(STANDARD.encode(bytes).as_bytes());
+pub(crate) fn encode(bytes: &[u8]) -> String {
+    STANDARD.encode(bytes)
 }
 
 /// Decodes base64.
@@ -76,50 +87,33 @@ pub(crate) fn decode(text: &str) -> Result<Vec<u8>, String> {
     STANDARD.decode(text).map_err(|error| error.to_string())
 }
 
-/// Writes a record as one JSON object without null values. Long bytes are replaced with a reference.
-pub(crate) fn write_record(
-    line: &mut Vec<u8>,
-    table: &Table,
-    record: &[Value],
-    reference: Option<Reference>,
-) -> serde_json::Result<()> {
-    line.push(b'{');
-    let mut is_first = true;
-    for (field, value) in table.fields.iter().zip(record) {
-        if *value == Value::Null {
-            continue;
-        }
-        if !is_first {
-            line.push(b',');
-        }
-        is_first = false;
-        serde_json::to_writer(&mut *line, &field.name)?;
-        line.push(b':');
-        match value {
-            Value::Null => line.extend_from_slice(b"null"),
-            Value::Int(number) => serde_json::to_writer(&mut *line, number)?,
-            Value::Text(text) => serde_json::to_writer(&mut *line, text)?,
-            Value::Bytes(bytes) => match reference {
-                Some(reference) if bytes.len() > MAX_INLINE_BYTES => {
-                    line.extend_from_slice(b"{\"blob\":");
-                    serde_json::to_writer(&mut *line, &reference)?;
-                    line.push(b'}');
+/// A record that is written as one JSON object without null values. Long bytes are replaced with a reference.
+pub(crate) struct RecordLine<'a> {
+    pub(crate) table: &'a Table,
+    pub(crate) record: &'a [Value],
+    pub(crate) reference: Option<Reference>,
+}
+
+impl Serialize for RecordLine<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_map(None)?;
+        for (Field { name, .. }, value) in self.table.fields.iter().zip(self.record) {
+            match value {
+                Value::Null => {}
+                Value::Int(number) => fields.serialize_entry(name, number)?,
+                Value::Text(text) => fields.serialize_entry(name, text)?,
+                Value::Bytes(bytes) => {
+                    let tagged = match self.reference {
+                        Some(reference) if bytes.len() > MAX_INLINE_BYTES => Tagged::Blob(reference),
+                        _ => Tagged::Base64(encode(bytes)),
+                    };
+                    fields.serialize_entry(name, &tagged)?;
                 }
-                _ => {
-                    line.extend_from_slice(b"{\"base64\":\"");
-                    encode(bytes, line);
-                    line.extend_from_slice(b"\"}");
-                }
-            },
-            Value::Missing(name) => {
-                line.extend_from_slice(b"{\"missing\":");
-                serde_json::to_writer(&mut *line, name)?;
-                line.push(b'}');
+                Value::Missing(blob) => fields.serialize_entry(name, &Tagged::Missing(blob.clone()))?,
             }
         }
+        fields.end()
     }
-    line.push(b'}');
-    Ok(())
 }
 
 /// Returns the bytes of a record that are too long for its line.
@@ -161,59 +155,17 @@ impl<'de> Deserialize<'de> for Written {
                 Ok(Written::Here(Value::Text(text)))
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Written, A::Error> {
-                let kind: Option<String> = map.next_key()?;
-                let value = match kind.as_deref() {
-                    Some("base64") => {
-                        let bytes = decode(&map.next_value::<String>()?).map_err(A::Error::custom)?;
-                        Written::Here(Value::Bytes(bytes))
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Written, A::Error> {
+                Ok(match Tagged::deserialize(MapAccessDeserializer::new(map))? {
+                    Tagged::Base64(text) => {
+                        Written::Here(Value::Bytes(decode(&text).map_err(A::Error::custom)?))
                     }
-                    Some("blob") => Written::Elsewhere(map.next_value()?),
-                    Some("missing") => Written::Here(Value::Missing(map.next_value()?)),
-                    _ => return Err(A::Error::custom("unknown kind of value")),
-                };
-                if map.next_key::<String>()?.is_some() {
-                    return Err(A::Error::custom("a value has one kind"));
-                }
-                Ok(value)
+                    Tagged::Blob(reference) => Written::Elsewhere(reference),
+                    Tagged::Missing(name) => Written::Here(Value::Missing(name)),
+                })
             }
         }
 
         deserializer.deserialize_any(ValueVisitor)
-    }
-}
-
-/// Deserializes a record of a table from one JSON object.
-pub(crate) struct RecordSeed<'a>(pub(crate) &'a Table);
-
-impl<'de> DeserializeSeed<'de> for RecordSeed<'_> {
-    type Value = Vec<Written>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for RecordSeed<'_> {
-    type Value = Vec<Written>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a record of {}", self.0.name)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let fields = &self.0.fields;
-        let mut record: Vec<Written> = fields.iter().map(|_| Written::Here(Value::Null)).collect();
-        // Fields are usually in the order of the table.
-        let mut expected = 0;
-        while let Some(name) = map.next_key::<String>()? {
-            let found = (expected..fields.len()).chain(0..expected).find(|index| fields[*index].name == name);
-            let Some(index) = found else {
-                return Err(A::Error::custom(format!("{} has no column {name}", self.0.name)));
-            };
-            record[index] = map.next_value()?;
-            expected = index + 1;
-        }
-        Ok(record)
     }
 }

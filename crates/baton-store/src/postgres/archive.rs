@@ -60,33 +60,27 @@ fn value<T: for<'a> tokio_postgres::types::FromSql<'a>>(
 /// A database that is read in one transaction.
 pub(crate) struct PostgresSource {
     client: Client,
-    version: i64,
 }
 
-/// Opens a database for reading every row.
-pub(crate) fn open_source(url: &str, timeouts: PostgresTimeouts) -> Result<PostgresSource, ArchiveError> {
+/// Opens a database for reading every row. Also returns the schema version.
+pub(crate) fn open_source(
+    url: &str,
+    timeouts: PostgresTimeouts,
+) -> Result<(PostgresSource, i64), ArchiveError> {
     let mut client = open(url, timeouts)?;
     client.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").map_err(failed)?;
     let version = check_version(&mut client)?;
     if version == 0 {
         return Err(ArchiveError::NoDatabase { place: "the address of BATON_DATABASE_URL".into() });
     }
-    Ok(PostgresSource { client, version })
+    Ok((PostgresSource { client }, version))
 }
 
 impl Source for PostgresSource {
-    fn engine(&self) -> &'static str {
-        "postgres"
-    }
-
-    fn version(&self) -> i64 {
-        self.version
-    }
-
     fn rows(
         &mut self,
         table: &Table,
-        each: &mut dyn FnMut(Record, Option<String>) -> Result<(), ArchiveError>,
+        each: &mut dyn FnMut(Row) -> Result<(), ArchiveError>,
     ) -> Result<(), ArchiveError> {
         let (columns, name) = (table.columns(), &table.name);
         let sql = format!("DECLARE archive_rows NO SCROLL CURSOR FOR SELECT {columns} FROM \"{name}\"");
@@ -96,8 +90,7 @@ impl Source for PostgresSource {
         loop {
             let rows = self.client.query(&fetch, &[]).map_err(failed)?;
             for row in &rows {
-                let (record, blob) = read_row(table, row)?;
-                each(record, blob)?;
+                each(read_row(table, row)?)?;
             }
             if rows.len() < portion {
                 break;
@@ -121,7 +114,7 @@ fn sequence_of(client: &mut Client, table: &Table) -> Result<String, StoreError>
     name.ok_or_else(|| StoreError::unavailable(format!("{} has no sequence", table.name)))
 }
 
-fn read_row(table: &Table, row: &SqlRow) -> Result<(Record, Option<String>), StoreError> {
+fn read_row(table: &Table, row: &SqlRow) -> Result<Row, StoreError> {
     let value = |column: usize| {
         let kind = row.columns()[column].type_();
         let value = match *kind {
@@ -142,12 +135,12 @@ fn read_row(table: &Table, row: &SqlRow) -> Result<(Record, Option<String>), Sto
         };
         Ok(value.map_err(unreadable)?.unwrap_or(Value::Null))
     };
-    let record = (0..table.fields.len()).map(value).collect::<Result<Record, StoreError>>()?;
+    let fields = (0..table.fields.len()).map(value).collect::<Result<Record, StoreError>>()?;
     let blob = match table.content {
         Some(_) => row.try_get(table.fields.len()).map_err(unreadable)?,
         None => None,
     };
-    Ok((record, blob))
+    Ok(Row { fields, blob })
 }
 
 /// A database that is written in one transaction.
@@ -265,11 +258,7 @@ impl Target for PostgresTarget {
         self.client.execute(&statement, &values).map_err(store_error)
     }
 
-    fn find(
-        &mut self,
-        table: &Table,
-        record: &Record,
-    ) -> Result<Option<(Record, Option<String>)>, StoreError> {
+    fn find(&mut self, table: &Table, record: &Record) -> Result<Option<Row>, StoreError> {
         let sql =
             format!("SELECT {} FROM \"{}\" WHERE {}", table.columns(), table.name, table.key_condition());
         let key: Vec<&(dyn ToSql + Sync)> =

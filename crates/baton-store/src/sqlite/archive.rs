@@ -36,11 +36,10 @@ fn failed(error: rusqlite::Error) -> ArchiveError {
 /// A file that is read in one transaction.
 pub(crate) struct SqliteSource {
     connection: Connection,
-    version: i64,
 }
 
-/// Opens a file for reading every row.
-pub(crate) fn open_source(path: &Path) -> Result<SqliteSource, ArchiveError> {
+/// Opens a file for reading every row. Also returns the schema version.
+pub(crate) fn open_source(path: &Path) -> Result<(SqliteSource, i64), ArchiveError> {
     if !path.exists() {
         return Err(ArchiveError::NoDatabase { place: path.display().to_string() });
     }
@@ -51,29 +50,20 @@ pub(crate) fn open_source(path: &Path) -> Result<SqliteSource, ArchiveError> {
     if version == 0 {
         return Err(ArchiveError::NoDatabase { place: path.display().to_string() });
     }
-    Ok(SqliteSource { connection, version })
+    Ok((SqliteSource { connection }, version))
 }
 
 impl Source for SqliteSource {
-    fn engine(&self) -> &'static str {
-        "sqlite"
-    }
-
-    fn version(&self) -> i64 {
-        self.version
-    }
-
     fn rows(
         &mut self,
         table: &Table,
-        each: &mut dyn FnMut(Record, Option<String>) -> Result<(), ArchiveError>,
+        each: &mut dyn FnMut(Row) -> Result<(), ArchiveError>,
     ) -> Result<(), ArchiveError> {
         let sql = format!("SELECT {} FROM \"{}\"", table.columns(), table.name);
         let mut statement = self.connection.prepare(&sql).map_err(failed)?;
         let mut rows = statement.query([]).map_err(failed)?;
         while let Some(row) = rows.next().map_err(failed)? {
-            let (record, blob) = read_row(table, row)?;
-            each(record, blob)?;
+            each(read_row(table, row)?)?;
         }
         Ok(())
     }
@@ -84,7 +74,7 @@ impl Source for SqliteSource {
     }
 }
 
-fn read_row(table: &Table, row: &rusqlite::Row<'_>) -> Result<(Record, Option<String>), StoreError> {
+fn read_row(table: &Table, row: &rusqlite::Row<'_>) -> Result<Row, StoreError> {
     let value = |column: usize| {
         Ok(match row.get_ref(column).map_err(store_error)? {
             ValueRef::Null => Value::Null,
@@ -101,12 +91,12 @@ fn read_row(table: &Table, row: &rusqlite::Row<'_>) -> Result<(Record, Option<St
             }
         })
     };
-    let record = (0..table.fields.len()).map(value).collect::<Result<Record, StoreError>>()?;
+    let fields = (0..table.fields.len()).map(value).collect::<Result<Record, StoreError>>()?;
     let blob = match table.content {
         Some(_) => row.get(table.fields.len()).map_err(store_error)?,
         None => None,
     };
-    Ok((record, blob))
+    Ok(Row { fields, blob })
 }
 
 /// A file that is written in one transaction.
@@ -211,7 +201,7 @@ fn open_exclusively(path: &Path) -> Result<Connection, ArchiveError> {
                 check_version(&connection)?;
                 return Ok(connection);
             }
-            Err(error) if matches!(store_error_of(&error), Some(ErrorCode::DatabaseBusy)) => {
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {
                 if Instant::now() >= deadline {
                     let who = format!("{} is open in another process", path.display());
                     return Err(ArchiveError::InUse { who });
@@ -224,13 +214,9 @@ fn open_exclusively(path: &Path) -> Result<Connection, ArchiveError> {
     }
 }
 
-fn store_error_of(error: &rusqlite::Error) -> Option<ErrorCode> {
-    error.sqlite_error_code()
-}
-
 /// Separates damaged files from other failures.
 fn damaged(error: rusqlite::Error) -> ArchiveError {
-    match store_error_of(&error) {
+    match error.sqlite_error_code() {
         Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
             ArchiveError::DamagedTarget { problem: error.to_string() }
         }
@@ -332,11 +318,7 @@ impl Target for SqliteTarget {
         Ok(added)
     }
 
-    fn find(
-        &mut self,
-        table: &Table,
-        record: &Record,
-    ) -> Result<Option<(Record, Option<String>)>, StoreError> {
+    fn find(&mut self, table: &Table, record: &Record) -> Result<Option<Row>, StoreError> {
         let sql =
             format!("SELECT {} FROM \"{}\" WHERE {}", table.columns(), table.name, table.key_condition());
         let mut statement = self.connection.prepare_cached(&sql).map_err(store_error)?;
