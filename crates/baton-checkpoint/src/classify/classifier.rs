@@ -6,7 +6,7 @@ use baton_core::{JsonKind, JsonText};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::content::{Evidence, Heuristic, Sample, Trust};
+use super::content::{Evidence, Heuristic, Sample, Test};
 use super::key_rules::{KeySign, Strength, read_key};
 use super::layer::{Layer, LayerBytes, Shares};
 use super::path::{find_key, push_key};
@@ -348,12 +348,11 @@ impl Basis<'_> {
             Self::User { id, why } => (id.to_owned().into(), why),
             Self::Inherited => ("inherited".into(), format!("it is a part of `{parent}`")),
             Self::Key(KeySign { topic, words, strength }) => {
-                let (rule, what) = topic.rule();
                 let verb = match strength {
                     Strength::About => "says that this is",
                     Strength::Mentions => "mentions",
                 };
-                (rule.into(), format!("the key {verb} {what} (`{words}`)"))
+                (topic.rule().into(), format!("the key {verb} {} (`{words}`)", topic.description()))
             }
             Self::Content(heuristic, evidence) => {
                 (format!("content:{}", heuristic.name()).into(), evidence.why)
@@ -385,10 +384,10 @@ fn key_vote(key: &str) -> Option<Vote<'static>> {
 
 fn content_vote(sample: &Sample<'_>) -> Option<Vote<'static>> {
     let (heuristic, evidence) = sample.recognise()?;
-    let priority = match heuristic.trust() {
-        Trust::Bulk => priority::BULK_CONTENT,
-        Trust::Scalar => priority::SCALAR_CONTENT,
-        Trust::Prose => priority::PROSE,
+    let priority = match heuristic.test() {
+        Test::Bulk(_) => priority::BULK_CONTENT,
+        Test::Scalar(_) => priority::SCALAR_CONTENT,
+        Test::Heading | Test::Steps | Test::Phrases(_) => priority::PROSE,
     };
     Some(Vote { layer: evidence.layer, priority, basis: Basis::Content(heuristic, evidence) })
 }

@@ -66,15 +66,19 @@ pub(super) struct Evidence {
     pub(super) why: String,
 }
 
-/// Reliability of a heuristic compared with rules for keys.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Trust {
+/// How a heuristic inspects a value, and so how reliable it is compared with rules for keys.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Test {
     /// An unambiguous format of many lines or bytes.
-    Bulk,
+    Bulk(fn(&str) -> bool),
     /// A single value that may be important inside a critical value.
-    Scalar,
-    /// An interpretation of prose.
-    Prose,
+    Scalar(fn(&str) -> bool),
+    /// A heading for a known topic at the start of prose.
+    Heading,
+    /// Prose with a list of steps.
+    Steps,
+    /// Prose with phrases of a kind.
+    Phrases(Cue),
 }
 
 impl Heuristic {
@@ -91,104 +95,70 @@ impl Heuristic {
         name.parse().ok()
     }
 
-    pub(super) const fn trust(self) -> Trust {
+    /// Returns the test, and the layer and the description of a value that passes it.
+    fn rule(self) -> (Test, Layer, &'static str) {
+        use Layer::{Critical, Ephemeral, Important, Useful};
+        use Test::{Bulk, Phrases, Scalar};
         match self {
-            Self::StackTrace | Self::Log | Self::Diff | Self::ToolOutput | Self::Listing | Self::Base64 => {
-                Trust::Bulk
+            Self::StackTrace => {
+                (Bulk(shapes::is_stack_trace), Ephemeral, "the value is a stack trace or dump")
             }
-            Self::Timestamp | Self::Duration | Self::Identifier | Self::Address | Self::Url => Trust::Scalar,
-            Self::Heading
-            | Self::Decision
-            | Self::Constraint
-            | Self::Steps
-            | Self::Example
-            | Self::Reasoning => Trust::Prose,
+            Self::Log => {
+                (Bulk(shapes::is_log), Ephemeral, "most lines of the value begin with a time or a log level")
+            }
+            Self::Diff => (Bulk(shapes::is_diff), Ephemeral, "the value is a patch"),
+            Self::ToolOutput => {
+                (Bulk(shapes::is_tool_output), Ephemeral, "the value is the output of a tool")
+            }
+            Self::Listing => (Bulk(shapes::is_listing), Ephemeral, "the value is a list of files"),
+            Self::Base64 => (Bulk(shapes::is_base64), Ephemeral, "the value is encoded bytes"),
+            Self::Timestamp => (Scalar(shapes::is_timestamp), Ephemeral, "the value is a time"),
+            Self::Duration => (Scalar(shapes::is_duration), Ephemeral, "the value is a duration"),
+            Self::Identifier => (Scalar(shapes::is_identifier), Ephemeral, "the value is an identifier"),
+            Self::Address => (Scalar(shapes::is_address), Ephemeral, "the value is a network address"),
+            Self::Url => (Scalar(shapes::is_url), Useful, "the value is a link"),
+            Self::Heading => (Test::Heading, Useful, "the value begins with a heading"),
+            Self::Decision => (Phrases(Cue::Decision), Critical, "the text states a decision"),
+            Self::Constraint => (Phrases(Cue::Constraint), Critical, "the text states a constraint"),
+            Self::Steps => (Test::Steps, Important, "the value is a list of steps"),
+            Self::Example => (Phrases(Cue::Example), Useful, "the text shows examples"),
+            Self::Reasoning => (Phrases(Cue::Reasoning), Important, "the text gives a reason"),
         }
+    }
+
+    pub(super) fn test(self) -> Test {
+        self.rule().0
     }
 
     /// Applies the heuristic to a sample.
     pub(super) fn find_in(self, sample: &Sample<'_>) -> Option<Evidence> {
-        match self.trust() {
+        let (test, layer, what) = self.rule();
+        let kind = sample.value.kind();
+        let is_found = match test {
             // The items of an array were selected deliberately, so an array of paths is not a directory listing.
-            Trust::Bulk if self == Self::Listing && sample.value.kind() == JsonKind::Array => None,
-            Trust::Bulk => {
-                sample.text().filter(|text| self.has_bulk_shape(text)).map(|_| self.evidence(None))
+            Test::Bulk(_) if self == Self::Listing && kind == JsonKind::Array => false,
+            Test::Scalar(_) if self == Self::Timestamp && kind == JsonKind::Number => {
+                shapes::is_epoch(sample.value.as_str())
             }
-            Trust::Scalar => self.has_scalar_shape(sample).then(|| self.evidence(None)),
-            Trust::Prose => self.read_prose(sample),
-        }
-    }
-
-    fn has_bulk_shape(self, text: &str) -> bool {
-        match self {
-            Self::StackTrace => shapes::is_stack_trace(text),
-            Self::Log => shapes::is_log(text),
-            Self::Diff => shapes::is_diff(text),
-            Self::ToolOutput => shapes::is_tool_output(text),
-            Self::Listing => shapes::is_listing(text),
-            Self::Base64 => shapes::is_base64(text),
-            _ => false,
-        }
-    }
-
-    fn has_scalar_shape(self, sample: &Sample<'_>) -> bool {
-        let is_shaped = match (self, sample.value.kind()) {
-            (Self::Timestamp, JsonKind::Number) => return shapes::is_epoch(sample.value.as_str()),
-            (_, kind) if kind != JsonKind::String => return false,
-            (Self::Timestamp, _) => shapes::is_timestamp,
-            (Self::Duration, _) => shapes::is_duration,
-            (Self::Identifier, _) => shapes::is_identifier,
-            (Self::Address, _) => shapes::is_address,
-            (Self::Url, _) => shapes::is_url,
-            _ => return false,
+            Test::Scalar(_) if kind != JsonKind::String => false,
+            Test::Bulk(has_shape) | Test::Scalar(has_shape) => sample.text().is_some_and(has_shape),
+            Test::Heading => return heading_evidence(sample.text()?),
+            Test::Steps => has_steps(sample.text()?),
+            Test::Phrases(cue) => {
+                let phrase = sample.prose()?.phrase(cue)?;
+                return Some(Evidence { layer, why: format!("{what} (`{phrase}`)") });
+            }
         };
-        sample.text().is_some_and(is_shaped)
-    }
-
-    fn read_prose(self, sample: &Sample<'_>) -> Option<Evidence> {
-        let cue = match self {
-            Self::Heading => return heading_evidence(sample.text()?),
-            Self::Steps => return has_steps(sample.text()?).then(|| self.evidence(None)),
-            Self::Decision => Cue::Decision,
-            Self::Constraint => Cue::Constraint,
-            Self::Example => Cue::Example,
-            _ => Cue::Reasoning,
-        };
-        sample.prose()?.phrase(cue).map(|phrase| self.evidence(Some(phrase)))
-    }
-
-    fn evidence(self, phrase: Option<&str>) -> Evidence {
-        let (layer, what) = match self {
-            Self::StackTrace => (Layer::Ephemeral, "the value is a stack trace or dump"),
-            Self::Log => (Layer::Ephemeral, "most lines of the value begin with a time or a log level"),
-            Self::Diff => (Layer::Ephemeral, "the value is a patch"),
-            Self::ToolOutput => (Layer::Ephemeral, "the value is the output of a tool"),
-            Self::Listing => (Layer::Ephemeral, "the value is a list of files"),
-            Self::Base64 => (Layer::Ephemeral, "the value is encoded bytes"),
-            Self::Timestamp => (Layer::Ephemeral, "the value is a time"),
-            Self::Duration => (Layer::Ephemeral, "the value is a duration"),
-            Self::Identifier => (Layer::Ephemeral, "the value is an identifier"),
-            Self::Address => (Layer::Ephemeral, "the value is a network address"),
-            Self::Url => (Layer::Useful, "the value is a link"),
-            Self::Heading => (Layer::Useful, "the value begins with a heading"),
-            Self::Decision => (Layer::Critical, "the text states a decision"),
-            Self::Constraint => (Layer::Critical, "the text states a constraint"),
-            Self::Steps => (Layer::Important, "the value is a list of steps"),
-            Self::Example => (Layer::Useful, "the text shows examples"),
-            Self::Reasoning => (Layer::Important, "the text gives a reason"),
-        };
-        let why = phrase.map_or_else(|| what.to_owned(), |phrase| format!("{what} (`{phrase}`)"));
-        Evidence { layer, why }
+        is_found.then(|| Evidence { layer, why: what.to_owned() })
     }
 }
 
 /// Classifies a text by its heading, with the rules for keys.
 fn heading_evidence(text: &str) -> Option<Evidence> {
     let sign = read_key(heading(text)?).filter(|sign| sign.strength == Strength::About)?;
-    let (_, what) = sign.topic.rule();
     Some(Evidence {
         layer: sign.topic.layer(),
-        why: format!("the value begins with a heading about {what} (`{}`)", sign.words),
+        why: format!("the value begins with a heading about {} (`{}`)", sign.topic.description(), sign.words),
     })
 }
 

@@ -35,36 +35,25 @@ impl Layer {
     }
 }
 
-/// Percentage of a budget reserved for each layer; the sum is 100.
+/// Percentage of a budget reserved for each layer, in the order of [`Layer::ALL`]; the sum is 100.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shares {
-    critical: u8,
-    important: u8,
-    useful: u8,
-    ephemeral: u8,
-}
+pub struct Shares([u8; 4]);
 
 impl Shares {
-    /// Creates shares from percentages in the order of [`Layer::ALL`] if their sum is 100.
-    pub fn new([critical, important, useful, ephemeral]: [u8; 4]) -> Option<Self> {
-        let sum = [critical, important, useful, ephemeral].into_iter().map(u32::from).sum::<u32>();
-        (sum == 100).then_some(Self { critical, important, useful, ephemeral })
+    /// Creates shares from percentages if their sum is 100.
+    pub fn new(percents: [u8; 4]) -> Option<Self> {
+        (percents.into_iter().map(u32::from).sum::<u32>() == 100).then_some(Self(percents))
     }
 
     /// Returns the percentage of a layer.
     pub const fn percent(self, layer: Layer) -> u8 {
-        match layer {
-            Layer::Critical => self.critical,
-            Layer::Important => self.important,
-            Layer::Useful => self.useful,
-            Layer::Ephemeral => self.ephemeral,
-        }
+        self.0[layer as usize]
     }
 }
 
 impl Default for Shares {
     fn default() -> Self {
-        Self { critical: 30, important: 40, useful: 20, ephemeral: 10 }
+        Self([30, 40, 20, 10])
     }
 }
 

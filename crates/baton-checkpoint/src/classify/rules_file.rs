@@ -20,36 +20,14 @@ const MAX_COMPILED_BYTES: usize = 256 * 1024;
 /// Number of bytes at the start of a value that a regular expression is matched against.
 const MAX_MATCHED_BYTES: usize = 16 * 1024;
 
-/// Error in a rules file. `at` is the path in the file, for example `patterns.CRITICAL[0].pattern`.
+/// Error in a rules file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum RulesError {
-    /// A value is missing, has a wrong type or is out of range.
-    #[error("{at}: {problem}")]
-    Invalid {
-        /// Path in the file.
-        at: String,
-        /// Description of the problem.
-        problem: String,
-    },
-    /// A regular expression cannot be compiled.
-    #[error("{at}: not a regular expression: {problem}")]
-    Regex {
-        /// Path in the file.
-        at: String,
-        /// Message of the regular expression compiler.
-        problem: String,
-    },
-    /// The heuristic is unknown.
-    #[error(
-        "{at}: no heuristic is called {name:?}; use one of {}, or /a regular expression/",
-        heuristic_names()
-    )]
-    Heuristic {
-        /// Path in the file.
-        at: String,
-        /// Name of the heuristic.
-        name: String,
-    },
+#[error("{at}: {problem}")]
+pub struct RulesError {
+    /// Path in the file, for example `patterns.CRITICAL[0].pattern`.
+    at: String,
+    /// What is wrong with the value.
+    problem: String,
 }
 
 /// Validated and compiled rules and shares of a rules file.
@@ -180,8 +158,11 @@ fn content_pattern(pattern: &str, at: &str) -> Result<Pattern, RulesError> {
     if let Some(expression) = between_slashes {
         return compile(expression, at).map(Pattern::Text);
     }
-    let unknown = || RulesError::Heuristic { at: at.to_owned(), name: pattern.to_owned() };
-    Heuristic::from_name(pattern).map(Pattern::Shape).ok_or_else(unknown)
+    let names = || Heuristic::ALL.iter().map(|heuristic| heuristic.name()).collect::<Vec<_>>().join(", ");
+    Heuristic::from_name(pattern).map(Pattern::Shape).ok_or_else(|| {
+        let wanted = format!("use one of {}, or /a regular expression/", names());
+        invalid(at, format!("no heuristic is called {pattern:?}; {wanted}"))
+    })
 }
 
 fn read_priority(members: &Map<String, Value>, at: &str) -> Result<u16, RulesError> {
@@ -209,9 +190,10 @@ fn read_shares(budgets: &Map<String, Value>) -> Result<Shares, RulesError> {
 }
 
 fn compile(expression: &str, at: &str) -> Result<Regex, RulesError> {
-    RegexBuilder::new(expression).size_limit(MAX_COMPILED_BYTES).build().map_err(|error| RulesError::Regex {
-        at: at.to_owned(),
-        problem: error.to_string().lines().last().unwrap_or_default().trim().to_owned(),
+    RegexBuilder::new(expression).size_limit(MAX_COMPILED_BYTES).build().map_err(|error| {
+        let message = error.to_string();
+        let problem = message.lines().last().unwrap_or_default().trim();
+        invalid(at, format!("not a regular expression: {problem}"))
     })
 }
 
@@ -233,11 +215,7 @@ fn known_members(members: &Map<String, Value>, at: &str, known: &[&str]) -> Resu
 }
 
 fn invalid(at: &str, problem: impl Into<String>) -> RulesError {
-    RulesError::Invalid { at: at.to_owned(), problem: problem.into() }
-}
-
-fn heuristic_names() -> String {
-    Heuristic::ALL.iter().map(|heuristic| heuristic.name()).collect::<Vec<_>>().join(", ")
+    RulesError { at: at.to_owned(), problem: problem.into() }
 }
 
 #[cfg(test)]

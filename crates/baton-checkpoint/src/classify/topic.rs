@@ -1,9 +1,12 @@
 //! Topics of keys and their layers.
 
+use strum::IntoStaticStr;
+
 use super::layer::Layer;
 
 /// Topic of a value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub(super) enum Topic {
     Goal,
     Decision,
@@ -39,34 +42,7 @@ pub(super) enum Topic {
 impl Topic {
     /// Returns the layer of values with this topic.
     pub(super) const fn layer(self) -> Layer {
-        match self {
-            Self::Goal
-            | Self::Decision
-            | Self::Constraint
-            | Self::Requirement
-            | Self::Instruction
-            | Self::Answer => Layer::Critical,
-            Self::Plan
-            | Self::Reasoning
-            | Self::Progress
-            | Self::Finding
-            | Self::OpenPoint
-            | Self::Summary
-            | Self::Preference
-            | Self::Requests
-            | Self::Place => Layer::Important,
-            Self::Analysis | Self::Example | Self::Note | Self::Reference | Self::History | Self::Setting => {
-                Layer::Useful
-            }
-            Self::Time
-            | Self::Duration
-            | Self::Identifier
-            | Self::Metric
-            | Self::Machine
-            | Self::Log
-            | Self::Debug
-            | Self::RawOutput => Layer::Ephemeral,
-        }
+        self.entry().0
     }
 
     /// Returns true if a value with this topic is critical inside a critical value: the deadline of a constraint is a
@@ -78,38 +54,47 @@ impl Topic {
         )
     }
 
-    /// Returns the id of the rule and its description in an explanation.
-    pub(super) const fn rule(self) -> (&'static str, &'static str) {
+    /// Returns the id of the rule for keys with this topic.
+    pub(super) fn rule(self) -> String {
+        format!("key:{}", <&str>::from(self))
+    }
+
+    /// Returns the description of a value in an explanation.
+    pub(super) const fn description(self) -> &'static str {
+        self.entry().1
+    }
+
+    const fn entry(self) -> (Layer, &'static str) {
         match self {
-            Self::Goal => ("key:goal", "a goal"),
-            Self::Decision => ("key:decision", "a decision"),
-            Self::Constraint => ("key:constraint", "a constraint"),
-            Self::Requirement => ("key:requirement", "a requirement"),
-            Self::Instruction => ("key:instruction", "an instruction"),
-            Self::Answer => ("key:answer", "a final answer"),
-            Self::Plan => ("key:plan", "a plan"),
-            Self::Reasoning => ("key:reasoning", "reasoning"),
-            Self::Progress => ("key:progress", "the state of the work"),
-            Self::Finding => ("key:finding", "a finding"),
-            Self::OpenPoint => ("key:open-point", "an open point"),
-            Self::Summary => ("key:summary", "a summary"),
-            Self::Preference => ("key:preference", "a preference"),
-            Self::Requests => ("key:requests", "the user's requests over time"),
-            Self::Place => ("key:place", "where the work happens"),
-            Self::Analysis => ("key:analysis", "detailed analysis"),
-            Self::Example => ("key:example", "an example"),
-            Self::Note => ("key:note", "a note"),
-            Self::Reference => ("key:reference", "a reference"),
-            Self::History => ("key:history", "history"),
-            Self::Setting => ("key:setting", "a setting"),
-            Self::Time => ("key:time", "a time"),
-            Self::Duration => ("key:duration", "a duration"),
-            Self::Identifier => ("key:identifier", "an identifier"),
-            Self::Metric => ("key:metric", "a measurement"),
-            Self::Machine => ("key:machine", "a machine or process"),
-            Self::Log => ("key:log", "a log"),
-            Self::Debug => ("key:debug", "debug information"),
-            Self::RawOutput => ("key:raw-output", "raw output"),
+            Self::Goal => (Layer::Critical, "a goal"),
+            Self::Decision => (Layer::Critical, "a decision"),
+            Self::Constraint => (Layer::Critical, "a constraint"),
+            Self::Requirement => (Layer::Critical, "a requirement"),
+            Self::Instruction => (Layer::Critical, "an instruction"),
+            Self::Answer => (Layer::Critical, "a final answer"),
+            Self::Plan => (Layer::Important, "a plan"),
+            Self::Reasoning => (Layer::Important, "reasoning"),
+            Self::Progress => (Layer::Important, "the state of the work"),
+            Self::Finding => (Layer::Important, "a finding"),
+            Self::OpenPoint => (Layer::Important, "an open point"),
+            Self::Summary => (Layer::Important, "a summary"),
+            Self::Preference => (Layer::Important, "a preference"),
+            Self::Requests => (Layer::Important, "the user's requests over time"),
+            Self::Place => (Layer::Important, "where the work happens"),
+            Self::Analysis => (Layer::Useful, "detailed analysis"),
+            Self::Example => (Layer::Useful, "an example"),
+            Self::Note => (Layer::Useful, "a note"),
+            Self::Reference => (Layer::Useful, "a reference"),
+            Self::History => (Layer::Useful, "history"),
+            Self::Setting => (Layer::Useful, "a setting"),
+            Self::Time => (Layer::Ephemeral, "a time"),
+            Self::Duration => (Layer::Ephemeral, "a duration"),
+            Self::Identifier => (Layer::Ephemeral, "an identifier"),
+            Self::Metric => (Layer::Ephemeral, "a measurement"),
+            Self::Machine => (Layer::Ephemeral, "a machine or process"),
+            Self::Log => (Layer::Ephemeral, "a log"),
+            Self::Debug => (Layer::Ephemeral, "debug information"),
+            Self::RawOutput => (Layer::Ephemeral, "raw output"),
         }
     }
 }
