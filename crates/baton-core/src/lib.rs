@@ -31,6 +31,7 @@ mod token;
 mod token_estimate;
 mod track_filter;
 mod wire;
+mod word_list;
 
 pub use actor::{Access, Actor, ActorKeyId, VentureScope};
 pub use canonical::{
@@ -68,3 +69,4 @@ pub use token::{PresentedToken, Token, TokenId};
 pub use token_estimate::estimate_tokens;
 pub use track_filter::{TrackFilter, TrackFilterError};
 pub use ulid::Ulid;
+pub use word_list::{contains_any, ends_with_any, is_any, starts_with_any, strip_any};

@@ -2,6 +2,7 @@
 //!
 //! Messages of the endpoint are repeated only in part, because some of them contain the request or part of the key.
 
+use baton_core::is_any;
 use serde_json::Value;
 
 use crate::compressor::{CompressError, TokenUsage};
@@ -14,17 +15,8 @@ const MAX_SHOWN_CHARS: usize = 200;
 const MIN_ECHO_CHARS: usize = 24;
 
 /// Error kinds that concern the account or the configuration, for any status.
-const ACCOUNT_KINDS: [&str; 9] = [
-    "authentication_error",
-    "permission_error",
-    "billing_error",
-    "billing_not_active",
-    "insufficient_quota",
-    "invalid_api_key",
-    "model_not_found",
-    "not_found_error",
-    "account_deactivated",
-];
+const ACCOUNT_KINDS: &str = "authentication_error|permission_error|billing_error|billing_not_active|\
+    insufficient_quota|invalid_api_key|model_not_found|not_found_error|account_deactivated";
 
 /// A parsed error answer.
 pub(crate) struct Refusal {
@@ -101,7 +93,7 @@ impl Refusal {
     /// credit gets a plain 400.
     fn is_about_the_account(&self) -> bool {
         let is_client_error = (400..500).contains(&self.status);
-        let kind = self.kind.as_deref().is_some_and(|kind| ACCOUNT_KINDS.contains(&kind));
+        let kind = self.kind.as_deref().is_some_and(|kind| is_any(kind, ACCOUNT_KINDS));
         is_client_error && (kind || self.names(&["credit balance is too low"]))
     }
 

@@ -1,7 +1,7 @@
 //! `black`, with and without `--check`.
 
 use super::clean::Section;
-use super::report::{QaFailure, QaRun, count};
+use super::report::{QaFailure, QaRun, count_of};
 
 pub(super) fn read(text: &str) -> Option<QaRun> {
     let mut run = QaRun::of("black");
@@ -27,7 +27,6 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
 pub(super) fn clean(lines: &[&str]) -> Option<Section> {
     let reformatted = lines.iter().take_while(|line| line.starts_with("reformatted ")).count();
     let [title, total, ..] = lines.get(reformatted..)? else { return None };
-    let counted = count(total, "files").or_else(|| count(total, "file")).is_some();
-    let fits = title.starts_with("All done! ") && counted && total.ends_with('.');
+    let fits = title.starts_with("All done! ") && count_of(total, "file").is_some() && total.ends_with('.');
     Section::new("black", reformatted + 2).filter(|_| fits && !total.contains("would be reformatted"))
 }

@@ -1,5 +1,7 @@
 //! `cargo test`, `cargo fmt --check`, and the lines that cargo prints around every command.
 
+use baton_core::{starts_with_any, strip_any};
+
 use super::clean::{Section, is_harmless};
 use super::report::{QaFailure, QaRun, count, place};
 use super::{clippy, nextest};
@@ -65,7 +67,7 @@ fn complaints(text: &str, tests_ran: bool) -> Vec<(String, String)> {
     let mut builds = false;
     let mut lines = own_lines(text).peekable();
     while let Some(line) = lines.next() {
-        builds |= ["Compiling ", "Running "].iter().any(|word| line.trim_start().starts_with(word));
+        builds |= starts_with_any(line.trim_start(), "Compiling |Running ");
         if test_count(line).is_some() {
             running = true;
         } else if line.starts_with("test result: ") {
@@ -74,10 +76,8 @@ fn complaints(text: &str, tests_ran: bool) -> Vec<(String, String)> {
                 add("run", line);
             }
         }
-        let Some(message) = line.strip_prefix("error: ").or_else(|| line.strip_prefix("error[")) else {
-            continue;
-        };
-        if ["test failed", "doctest failed", "bench failed"].iter().any(|word| message.starts_with(word)) {
+        let Some(message) = strip_any(line, "error: |error[") else { continue };
+        if starts_with_any(message, "test failed|doctest failed|bench failed") {
             let target = message.split('`').nth(1).unwrap_or("run");
             add(target, "the test binary failed");
             running = false;
@@ -163,10 +163,9 @@ pub(super) fn clean(lines: &[&str]) -> Option<Section> {
 fn status_line(line: &str) -> Option<Awaited> {
     let (verb, rest) = line.strip_prefix(' ')?.trim_start().split_once(' ')?;
     match verb {
-        "Compiling" | "Checking" | "Building" | "Documenting" => Some(Awaited::Finished),
-        "Downloading" | "Downloaded" | "Updating" | "Locking" | "Adding" | "Removing" | "Fresh"
-        | "Blocking" | "Dirty" => Some(Awaited::Finished),
-        "Finished" if rest.starts_with("`test`") || rest.starts_with("`bench`") => Some(Awaited::Binary),
+        "Compiling" | "Checking" | "Building" | "Documenting" | "Downloading" | "Downloaded" | "Updating"
+        | "Locking" | "Adding" | "Removing" | "Fresh" | "Blocking" | "Dirty" => Some(Awaited::Finished),
+        "Finished" if starts_with_any(rest, "`test`|`bench`") => Some(Awaited::Binary),
         "Finished" if rest.starts_with('`') => Some(Awaited::Nothing),
         "Executable" | "Generated" => Some(Awaited::Nothing),
         "Running" if rest.contains('(') => Some(Awaited::Tests),
@@ -178,7 +177,7 @@ fn status_line(line: &str) -> Option<Awaited> {
 /// A compiler warning and the lines below it.
 fn warning(lines: &[&str], building: bool) -> Option<usize> {
     let first = lines.first()?;
-    if !(first.starts_with("warning: ") || first.starts_with("warning[")) || first.contains("build failed") {
+    if !starts_with_any(first, "warning: |warning[") || first.contains("build failed") {
         return None;
     }
     let below = lines.get(1).is_some_and(|line| line.trim_start().starts_with("--> "));
@@ -190,7 +189,7 @@ fn warning(lines: &[&str], building: bool) -> Option<usize> {
 fn belongs_to_warning(line: &str) -> bool {
     let is_source = line.starts_with(|letter: char| letter.is_ascii_digit()) && line.contains([' ', '|']);
     let is_frame = line.starts_with(' ') && status_line(line).is_none();
-    is_source || is_frame || ["help:", "note:", "..."].iter().any(|word| line.starts_with(word))
+    is_source || is_frame || starts_with_any(line, "help:|note:|...")
 }
 
 /// From `running 3 tests` to `test result: ok.`, with as many results as tests.
@@ -208,12 +207,8 @@ fn test_block(lines: &[&str]) -> Option<usize> {
             return (sum == expected && number("failed") == 0).then_some(used);
         }
         let result = line.strip_prefix("test ").and_then(|rest| rest.rsplit_once(" ... "));
-        let passed = result.is_some_and(|(_, result)| {
-            result == "ok"
-                || result.starts_with("ok <")
-                || result.starts_with("ignored")
-                || result.starts_with("bench:")
-        });
+        let passed = result
+            .is_some_and(|(_, result)| result == "ok" || starts_with_any(result, "ok <|ignored|bench:"));
         if !passed && (test_count(line).is_some() || status_line(line).is_some() || !is_harmless(line)) {
             return None;
         }

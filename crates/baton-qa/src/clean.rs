@@ -1,5 +1,7 @@
 //! Decides whether every line of a log belongs to the output of a passing run.
 
+use baton_core::contains_any;
+
 use super::report::shorten_line;
 use super::{
     black, cargo, clippy, eslint, go, jest, mocha, mypy, nextest, npm, prettier, pytest, ruff, tap, tsc,
@@ -47,37 +49,12 @@ const MATCHERS: [Matcher; 19] = [
 ];
 
 /// Words that do not appear in harmless output. A line with one of them is never skipped as free text.
-const ALARMS: [&str; 24] = [
-    "error",
-    "fail",
-    "panic",
-    "not found",
-    "exception",
-    "traceback",
-    "fatal",
-    "abort",
-    "killed",
-    "cannot",
-    "denied",
-    "no such",
-    "segmentation",
-    "exit code",
-    "exit status",
-    "timed out",
-    "timeout",
-    "unrecogni",
-    "usage:",
-    "not ok",
-    "would reformat",
-    "warn",
-    "✖",
-    "✕",
-];
+const ALARMS: &str = "error|fail|panic|not found|exception|traceback|fatal|abort|killed|cannot|denied|no such|\
+    segmentation|exit code|exit status|timed out|timeout|unrecogni|usage:|not ok|would reformat|warn|✖|✕";
 
 /// Returns true if output of a test may contain this line without casting doubt on the result.
 pub(super) fn is_harmless(line: &str) -> bool {
-    let lower = line.to_lowercase();
-    !ALARMS.iter().any(|alarm| lower.contains(alarm))
+    !contains_any(&line.to_lowercase(), ALARMS)
 }
 
 /// Finds the first line that is not part of the output of a passing run; none if the whole log is.

@@ -1,16 +1,16 @@
 //! `cargo clippy`, `cargo check` and `cargo build`.
 
+use baton_core::starts_with_any;
 use serde_json::Value;
 
 use super::clean::Section;
-use super::report::{QaFailure, QaRun, place};
+use super::report::{QaFailure, QaRun};
 
 /// Returns true if clippy ran. Compiler warnings of `cargo test` do not count as clippy's.
 pub(super) fn ran(text: &str) -> bool {
     text.lines().any(|line| {
         let bare = line.trim_start();
-        bare.starts_with("Checking ")
-            || bare.starts_with("= help: for further information visit https://rust-lang")
+        starts_with_any(bare, "Checking |= help: for further information visit https://rust-lang")
             || bare.contains("clippy::")
     })
 }
@@ -21,34 +21,23 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
     read_json(text, &mut run);
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
-        let Some((level, message)) = diagnostic(line) else { continue };
+        let Some((level, code, message)) = diagnostic(line) else { continue };
         let Some(spot) = lines.peek().and_then(|next| next.trim_start().strip_prefix("--> ")) else {
             continue;
         };
-        let (file, at) = place(spot).map_or((spot, None), |(file, line)| (file, Some(line)));
-        match level {
-            Level::Error => run.errors += 1,
-            Level::Warning => run.warnings += 1,
-        }
-        let code = level_code(line).unwrap_or(match level {
-            Level::Error => "error",
-            Level::Warning => "warning",
-        });
-        run.fail(QaFailure::at(code, file, at, message));
+        run.errors += u64::from(level == "error");
+        run.warnings += u64::from(level == "warning");
+        run.fail(QaFailure::at_place(code.unwrap_or(level), spot, message));
     }
     // Errors of build scripts, libraries and manifests name no source file.
     let is_fatal = |line: &&str| {
-        let Some(message) = line.strip_prefix("error: ") else { return false };
-        ["could not compile", "failed to", "linking with", "no such command"]
-            .iter()
-            .any(|word| message.starts_with(word))
+        let message = line.strip_prefix("error: ").unwrap_or_default();
+        starts_with_any(message, "could not compile|failed to|linking with|no such command")
     };
     if run.errors == 0
         && let Some(fatal) = text.lines().find(is_fatal)
     {
-        run.errors = 1;
-        let message = fatal.trim_start_matches("error: ");
-        run.fail(QaFailure { message: QaFailure::say(message), ..QaFailure::test("build") });
+        run.fail_with("build", fatal.trim_start_matches("error: "));
     }
     let finished = |word: &str| text.lines().any(|line| line.trim_start().starts_with(word));
     let built =
@@ -98,26 +87,13 @@ pub(super) fn clean_json(lines: &[&str]) -> Option<Section> {
     None
 }
 
-#[derive(Clone, Copy)]
-enum Level {
-    Error,
-    Warning,
-}
-
-fn diagnostic(line: &str) -> Option<(Level, &str)> {
-    let (level, rest) = if let Some(rest) = line.strip_prefix("error") {
-        (Level::Error, rest)
-    } else {
-        (Level::Warning, line.strip_prefix("warning")?)
+/// Splits `error[E0308]: message` into level, code and message.
+fn diagnostic(line: &str) -> Option<(&str, Option<&str>, &str)> {
+    let (level, rest) =
+        ["error", "warning"].iter().find_map(|level| Some((*level, line.strip_prefix(level)?)))?;
+    let (code, rest) = match rest.strip_prefix('[') {
+        Some(code) => code.split_once(']').map(|(code, rest)| (Some(code), rest))?,
+        None => (None, rest),
     };
-    let rest = match rest.strip_prefix('[') {
-        Some(code) => code.split_once(']')?.1,
-        None => rest,
-    };
-    rest.strip_prefix(": ").map(|message| (level, message))
-}
-
-/// The `E0308` of `error[E0308]: …`
-fn level_code(line: &str) -> Option<&str> {
-    line.split_once('[').filter(|(level, _)| matches!(*level, "error" | "warning"))?.1.split(']').next()
+    rest.strip_prefix(": ").map(|message| (level, code, message))
 }

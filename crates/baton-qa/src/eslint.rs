@@ -1,7 +1,7 @@
 //! `eslint`, in its usual form.
 
 use super::clean::Section;
-use super::report::{QaFailure, QaRun, count};
+use super::report::{QaFailure, QaRun, count, count_of};
 
 pub(super) fn read(text: &str) -> Option<QaRun> {
     let mut run = QaRun::of("eslint");
@@ -24,8 +24,8 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
     let (mut errors, mut warnings, mut seen) = (0, 0, false);
     for total in text.lines().map(str::trim_start).filter(is_total) {
         seen = true;
-        errors += count(total, "errors").or_else(|| count(total, "error")).unwrap_or(0);
-        warnings += count(total, "warnings").or_else(|| count(total, "warning")).unwrap_or(0);
+        errors += count_of(total, "error").unwrap_or(0);
+        warnings += count_of(total, "warning").unwrap_or(0);
     }
     run.errors = run.errors.max(errors);
     run.warnings = run.warnings.max(warnings);
@@ -33,8 +33,7 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
     let crashed = text.lines().find(|line| line.starts_with("Oops! Something went wrong!"));
     let too_many = text.lines().find(|line| line.starts_with("ESLint found too many warnings"));
     for problem in [crashed, too_many].into_iter().flatten() {
-        run.errors += 1;
-        run.fail(QaFailure { message: QaFailure::say(problem), ..QaFailure::test("eslint") });
+        run.fail_with("eslint", problem);
     }
     (seen || crashed.is_some() || too_many.is_some()).then_some(run)
 }

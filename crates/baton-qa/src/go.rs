@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use baton_core::{contains_any, starts_with_any, strip_any};
 use serde_json::Value;
 
 use super::clean::{Section, is_harmless};
@@ -63,7 +64,7 @@ impl Reader {
         } else if let Some(name) = running_test(line) {
             self.began = true;
             self.current = Some(name.to_owned());
-        } else if line.starts_with("panic: ") || line.starts_with("fatal error: ") {
+        } else if starts_with_any(line, "panic: |fatal error: ") {
             self.panicked.get_or_insert_with(|| line.to_owned());
             let current = self.current.as_deref();
             let known = self.run.failures.iter_mut().rev().find(|known| Some(known.name.as_str()) == current);
@@ -117,12 +118,11 @@ impl Reader {
         }
         // A package fails without a failed test when it does not build, panics, times out or exits.
         if line.starts_with("FAIL") && self.failed_here == 0 {
-            self.run.errors += 1;
             let package = line.split_whitespace().nth(1).unwrap_or_default();
             let why = ["[build failed]", "[setup failed]"].into_iter().find(|why| line.contains(why));
             let why = why.map(|why| why.trim_matches(['[', ']']).to_owned());
             let why = why.or(self.panicked.take()).unwrap_or_else(|| "failed".to_owned());
-            self.run.fail(QaFailure { message: QaFailure::say(&why), ..QaFailure::test(package) });
+            self.run.fail_with(package, &why);
         }
         (self.failed_here, self.began, self.panicked, self.current) = (0, false, None, None);
     }
@@ -134,8 +134,7 @@ impl Reader {
         }
         if let Some(panic) = self.panicked.take().filter(|_| self.run.is_clean() && (self.seen || self.began))
         {
-            self.run.errors = 1;
-            self.run.fail(QaFailure { message: QaFailure::say(&panic), ..QaFailure::test("run") });
+            self.run.fail_with("run", &panic);
         }
         let any = self.seen || self.began || !self.run.is_clean();
         self.run.no_tests = self.seen && !self.ran_tests && self.run.is_clean();
@@ -156,21 +155,9 @@ struct Message {
 impl Message {
     /// Returns true if the words of a message indicate that it states the expected value.
     fn asserts(&self) -> bool {
-        const WORDS: &[&str] = &[
-            "want",
-            "expected",
-            "should",
-            "unexpected",
-            "fail",
-            "error",
-            "must",
-            "mismatch",
-            "not equal",
-            "cannot",
-            "missing",
-        ];
-        let text = self.text.to_lowercase();
-        WORDS.iter().any(|word| text.contains(word))
+        const WORDS: &str =
+            "want|expected|should|unexpected|fail|error|must|mismatch|not equal|cannot|missing";
+        contains_any(&self.text.to_lowercase(), WORDS)
     }
 }
 
@@ -206,18 +193,13 @@ pub(super) fn clean(lines: &[&str]) -> Option<Section> {
             if !open.insert(name.trim()) {
                 return None;
             }
-        } else if let Some(name) = bare.strip_prefix("--- PASS: ").or_else(|| bare.strip_prefix("--- SKIP: "))
-        {
+        } else if let Some(name) = strip_any(bare, "--- PASS: |--- SKIP: ") {
             if !open.remove(name.split_whitespace().next()?) {
                 return None;
             }
         } else if bare.starts_with("--- FAIL: ") {
             return None;
-        } else if line.starts_with("=== ")
-            || line.is_empty()
-            || *line == "PASS"
-            || line.starts_with("coverage: ")
-        {
+        } else if line.is_empty() || *line == "PASS" || starts_with_any(line, "=== |coverage: ") {
             continue;
         } else if line.starts_with('\t') && line.contains("coverage: ") {
             end = at + 1;
@@ -254,9 +236,8 @@ pub(super) fn clean_json(lines: &[&str]) -> Option<Section> {
 /// A line of tab-separated columns: verdict, package, time or `[no test files]`.
 fn is_package(line: &str) -> bool {
     let Some((verdict, rest)) = line.split_once('\t') else { return false };
-    let marked =
-        ["[no test files]", "[build failed]", "[setup failed]"].iter().any(|mark| rest.contains(mark));
-    let finished = marked || ends_in_seconds(rest);
+    let finished =
+        contains_any(rest, "[no test files]|[build failed]|[setup failed]") || ends_in_seconds(rest);
     matches!(verdict.trim_end(), "ok" | "FAIL" | "?") && finished
 }
 

@@ -1,9 +1,10 @@
 //! `jest` and `vitest`.
 
+use baton_core::starts_with_any;
 use serde_json::Value;
 
 use super::clean::{Section, is_harmless};
-use super::report::{QaFailure, QaRun, count};
+use super::report::{QaFailure, QaRun, count, count_of};
 
 /// `Tests:       2 failed, 1 skipped, 10 passed, 13 total`
 pub(super) fn jest(text: &str) -> Option<QaRun> {
@@ -41,10 +42,10 @@ pub(super) fn jest(text: &str) -> Option<QaRun> {
         seen = true;
     }
     let other = |line: &str| {
+        const STARTS: &str =
+            "No tests found, exiting with code 1|● Unrecognized CLI Parameter|● Validation Error";
         line.starts_with("Jest: ") && line.contains("threshold") && line.contains("not met")
-            || line.starts_with("No tests found, exiting with code 1")
-            || line.starts_with("● Unrecognized CLI Parameter")
-            || line.starts_with("● Validation Error")
+            || starts_with_any(line, STARTS)
     };
     refuse(text, &mut run, other);
     let none = text.lines().any(|line| line.starts_with("No tests found, exiting with code 0"));
@@ -55,7 +56,7 @@ pub(super) fn jest(text: &str) -> Option<QaRun> {
 /// error. Returns true at the place of the failure, which ends its description.
 fn add_reason(line: &str, failure: &mut QaFailure) -> bool {
     let line = line.trim();
-    let is_value = line.starts_with("Expected") || line.starts_with("Received");
+    let is_value = starts_with_any(line, "Expected|Received");
     match &mut failure.message {
         None if !line.is_empty() => failure.message = QaFailure::say(line),
         // The call of `expect` says less than the values below it.
@@ -88,8 +89,8 @@ pub(super) fn vitest(text: &str) -> Option<QaRun> {
         } else if bare.starts_with("Test Files  ") && bare.ends_with(')') {
             seen = true;
             files += count(bare, "failed").unwrap_or(0);
-        } else if bare.starts_with("Errors  ") || bare.starts_with("Type Errors  ") {
-            run.errors += count(bare, "error").or_else(|| count(bare, "errors")).unwrap_or(0);
+        } else if starts_with_any(bare, "Errors  |Type Errors  ") {
+            run.errors += count_of(bare, "error").unwrap_or(0);
         }
     }
     let mut lines = text.lines().peekable();
@@ -140,10 +141,9 @@ pub(super) fn clean_jest(lines: &[&str]) -> Option<Section> {
             suites = count(counts, "total").is_some() && count(counts, "failed").is_none();
         } else if let Some(counts) = line.strip_prefix("Tests:") {
             let good = suites && count(counts, "total").is_some() && count(counts, "failed").is_none();
-            let below = ["Snapshots:", "Time:", "Ran all test suites"];
-            let more =
-                lines[at + 1..].iter().take_while(|line| below.iter().any(|word| line.starts_with(word)));
-            return Section::new("jest", at + 1 + more.count()).filter(|_| good);
+            let is_below = |line: &&&str| starts_with_any(line, "Snapshots:|Time:|Ran all test suites");
+            let more = lines[at + 1..].iter().take_while(is_below).count();
+            return Section::new("jest", at + 1 + more).filter(|_| good);
         } else if !(line.is_empty() || line.starts_with("  ") || is_passed_suite(line) || is_table(line)) {
             return None;
         }
@@ -181,10 +181,10 @@ pub(super) fn clean_vitest(lines: &[&str]) -> Option<Section> {
         if let Some(counts) = totals(line, "Test Files") {
             files = !counts.contains("failed");
         } else if let Some(counts) = totals(line, "Tests") {
-            let below = ["Type Errors  no errors", "Start at", "Duration", "% Coverage report"];
+            const BELOW: &str = "Type Errors  no errors|Start at|Duration|% Coverage report";
             let is_below = |line: &&&str| {
                 let bare = line.trim();
-                bare.is_empty() || is_table(line) || below.iter().any(|word| bare.starts_with(word))
+                bare.is_empty() || is_table(line) || starts_with_any(bare, BELOW)
             };
             let more = lines[at + 1..].iter().take_while(is_below).count();
             return Section::new("vitest", at + 1 + more).filter(|_| files && !counts.contains("failed"));
@@ -196,7 +196,7 @@ pub(super) fn clean_vitest(lines: &[&str]) -> Option<Section> {
 }
 
 fn is_notice(line: &str) -> bool {
-    line.starts_with("(!) ") || line.starts_with("  - ") || line.starts_with("Set `VITE_")
+    starts_with_any(line, "(!) |  - |Set `VITE_")
 }
 
 fn totals<'a>(line: &'a str, name: &str) -> Option<&'a str> {
@@ -211,8 +211,7 @@ fn is_test_line(line: &str) -> bool {
 /// Counts reasons for which a run fails although every test passed.
 fn refuse(text: &str, run: &mut QaRun, is_problem: impl Fn(&str) -> bool) {
     for line in text.lines().map(str::trim).filter(|line| is_problem(line)) {
-        run.errors += 1;
-        run.fail(QaFailure { message: QaFailure::say(line), ..QaFailure::test("run") });
+        run.fail_with("run", line);
     }
 }
 

@@ -1,7 +1,9 @@
 //! `mypy`.
 
+use baton_core::{contains_any, ends_with_any};
+
 use super::clean::Section;
-use super::report::{QaFailure, QaRun, count, place};
+use super::report::{QaFailure, QaRun, count_of, place};
 
 pub(super) fn read(text: &str) -> Option<QaRun> {
     let mut run = QaRun::of("mypy");
@@ -12,12 +14,12 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
             seen = true;
         } else if is_total(line) {
             seen = true;
-            counted += count(line, "errors").or_else(|| count(line, "error")).unwrap_or(0);
+            counted += count_of(line, "error").unwrap_or(0);
         }
         // `src/a.py:3: error: Incompatible types  [assignment]`
         let Some((at, message)) = line.split_once(": error: ") else { continue };
-        let (file, number) = place(at).map_or((at, None), |(file, line)| (file, Some(line)));
-        if !(file.ends_with(".py") || file.ends_with(".pyi")) {
+        let file = place(at).map_or(at, |(file, _)| file);
+        if !ends_with_any(file, ".py|.pyi") {
             continue;
         }
         let (message, code) = match message.strip_suffix(']').and_then(|rest| rest.rsplit_once('[')) {
@@ -25,7 +27,7 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
             None => (message, "error"),
         };
         run.errors += 1;
-        run.fail(QaFailure::at(code, file, number, message));
+        run.fail(QaFailure::at_place(code, at, message));
     }
     run.errors = run.errors.max(counted);
     (seen || run.errors > 0).then_some(run)
@@ -35,7 +37,7 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
 fn is_total(line: &str) -> bool {
     line.starts_with("Found ")
         && line.contains(" error")
-        && (line.contains("(checked ") || line.contains("(errors prevented "))
+        && contains_any(line, "(checked |(errors prevented ")
 }
 
 /// Notes, and `Success: no issues found in 3 source files`.

@@ -1,5 +1,7 @@
 //! `cargo nextest run`.
 
+use baton_core::starts_with_any;
+
 use super::cargo::add_panics;
 use super::clean::{Section, is_harmless};
 use super::report::{QaFailure, QaRun, count};
@@ -13,9 +15,7 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
         run.failed += summary.failed;
         run.skipped += summary.skipped;
         if let Some(all) = summary.not_all_of {
-            run.errors += 1;
-            let message = QaFailure::say(&format!("not all of {all} tests were run"));
-            run.fail(QaFailure { message, ..QaFailure::test("run") });
+            run.fail_with("run", &format!("not all of {all} tests were run"));
         }
     }
     if !seen {
@@ -24,13 +24,11 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
     if run.is_clean()
         && let Some(error) = text.lines().find(|line| line.starts_with("error: "))
     {
-        run.errors = 1;
-        run.fail(QaFailure { message: QaFailure::say(error), ..QaFailure::test("run") });
+        run.fail_with("run", error);
     }
     for line in text.lines() {
         let bare = line.trim_start();
-        let failed =
-            ["FAIL [", "TIMEOUT [", "SIGABRT [", "SIGSEGV ["].into_iter().any(|mark| bare.starts_with(mark));
+        let failed = starts_with_any(bare, "FAIL [|TIMEOUT [|SIGABRT [|SIGSEGV [");
         if let Some(name) = bare.split(']').nth(1).filter(|_| failed) {
             // The position of the test in the run may precede its name: `(12/40) crate module::name`.
             let name = name.trim_start();
@@ -84,8 +82,7 @@ pub(super) fn clean(lines: &[&str]) -> Option<Section> {
             return None;
         }
         let bare = line.trim_start();
-        let known = is_rule(line)
-            || ["PASS [", "SLOW [", "SKIP [", "LEAK ["].iter().any(|mark| bare.starts_with(mark));
+        let known = is_rule(line) || starts_with_any(bare, "PASS [|SLOW [|SKIP [|LEAK [");
         if !known && !is_harmless(line) {
             return None;
         }

@@ -1,5 +1,7 @@
 //! Lines that npm, pnpm and yarn print before the output of a script.
 
+use baton_core::starts_with_any;
+
 /// Lines before the output of a script.
 pub(super) struct Header<'a> {
     /// Number of lines.
@@ -11,10 +13,7 @@ pub(super) struct Header<'a> {
 /// Matches `> name@1.0.0 script` and the command below it, `$ command`, and npm's warnings.
 pub(super) fn header<'a>(lines: &[&'a str]) -> Option<Header<'a>> {
     let first = lines.first()?;
-    if first.starts_with("npm warn ") || first.starts_with("npm WARN ") || first.starts_with("npm notice") {
-        return Some(Header { lines: 1, command: None });
-    }
-    if first.starts_with("yarn run v") || is_yarn_end(first) {
+    if starts_with_any(first, "npm warn |npm WARN |npm notice|yarn run v") || is_yarn_end(first) {
         return Some(Header { lines: 1, command: None });
     }
     if let Some(command) = first.strip_prefix("$ ") {

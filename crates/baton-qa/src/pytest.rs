@@ -1,5 +1,7 @@
 //! `pytest`.
 
+use baton_core::{ends_with_any, starts_with_any, strip_any};
+
 use super::clean::{Section, is_harmless};
 use super::report::{QaFailure, QaRun, count};
 
@@ -23,7 +25,7 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
         return None;
     }
     for line in text.lines() {
-        if let Some(rest) = line.strip_prefix("FAILED ").or_else(|| line.strip_prefix("ERROR ")) {
+        if let Some(rest) = strip_any(line, "FAILED |ERROR ") {
             let (name, message) = split_name(rest);
             let file = name.split("::").next().unwrap_or(name);
             if file.contains(".py") {
@@ -82,8 +84,7 @@ pub(super) fn clean(lines: &[&str]) -> Option<Section> {
             let has_begun = whole || shown.is_some();
             let is_understood = line.is_empty()
                 || is_passed_test(line)
-                || line.starts_with("SKIPPED [")
-                || line.starts_with("XFAIL ")
+                || starts_with_any(line, "SKIPPED [|XFAIL ")
                 || is_header(line)
                 || is_harmless(line);
             if !(has_begun && is_understood) {
@@ -112,16 +113,13 @@ fn is_warnings_title(line: &str) -> bool {
 
 /// Paths and plugin names of the header may contain any word.
 fn is_header(line: &str) -> bool {
-    ["platform ", "rootdir: ", "configfile: ", "plugins: ", "cachedir: ", "testpaths: "]
-        .iter()
-        .any(|word| line.starts_with(word))
+    starts_with_any(line, "platform |rootdir: |configfile: |plugins: |cachedir: |testpaths: ")
 }
 
 /// `tests/test_a.py::test_error PASSED   [ 50%]`, `tests/test_a.py ..s.   [ 50%]`, and the same with xdist.
 fn is_passed_test(line: &str) -> bool {
     let bare = line.rsplit_once('[').map_or(line, |(before, _)| before).trim_end();
-    let named =
-        [" PASSED", " XFAIL", " XPASS"].iter().any(|word| bare.ends_with(word)) || bare.contains(" SKIPPED");
+    let named = ends_with_any(bare, " PASSED| XFAIL| XPASS") || bare.contains(" SKIPPED");
     let dotted =
         bare.rsplit_once(' ').is_some_and(|(file, marks)| file.contains(".py") && progress(marks).is_some());
     let xdist = line.starts_with("[gw") && line.contains("] PASSED ");
@@ -161,17 +159,13 @@ fn read_summary(summary: &str, run: &mut QaRun) {
 fn problem(line: &str) -> Option<&str> {
     let bare = line.trim();
     let stopped = bare.starts_with("!!!") && bare.ends_with("!!!");
-    let known = bare.starts_with("FAIL Required test coverage")
-        || bare.starts_with("ERROR: Coverage failure")
-        || bare.starts_with("ERROR: not found: ")
-        || bare.starts_with("ERROR: file or directory not found: ")
-        || bare.starts_with("INTERNALERROR>");
-    (stopped || known).then(|| bare.trim_matches(['!', ' ']))
+    const PROBLEMS: &str = "FAIL Required test coverage|ERROR: Coverage failure|ERROR: not found: |\
+        ERROR: file or directory not found: |INTERNALERROR>";
+    (stopped || starts_with_any(bare, PROBLEMS)).then(|| bare.trim_matches(['!', ' ']))
 }
 
 fn broken(run: &mut QaRun, problem: &str) {
     if run.is_clean() {
-        run.errors = 1;
-        run.fail(QaFailure { message: QaFailure::say(problem), ..QaFailure::test("run") });
+        run.fail_with("run", problem);
     }
 }

@@ -99,6 +99,12 @@ impl QaRun {
         self
     }
 
+    /// Counts an error that belongs to no file.
+    pub(super) fn fail_with(&mut self, name: &str, message: &str) {
+        self.errors += 1;
+        self.fail(QaFailure { message: QaFailure::say(message), ..QaFailure::test(name) });
+    }
+
     pub(super) fn fail(&mut self, failure: QaFailure) {
         if self.failures.len() < MAX_FAILURES && !self.failures.contains(&failure) {
             self.failures.push(failure);
@@ -117,6 +123,14 @@ impl QaFailure {
             file: Some(file.trim().to_owned()),
             line,
             message: Self::say(message),
+        }
+    }
+
+    /// Like [`at`](Self::at), for a place such as `src/a.py:3:8` or only a file.
+    pub(super) fn at_place(name: &str, at: &str, message: &str) -> Self {
+        match place(at) {
+            Some((file, line)) => Self::at(name, file, Some(line), message),
+            None => Self::at(name, at, None, message),
         }
     }
 
@@ -240,6 +254,11 @@ pub(super) fn count(text: &str, word: &str) -> Option<u64> {
         }
     }
     None
+}
+
+/// Reads the number before a noun in the singular or plural: `1 error`, `2 errors`.
+pub(super) fn count_of(text: &str, noun: &str) -> Option<u64> {
+    count(text, noun).or_else(|| count(text, &format!("{noun}s")))
 }
 
 /// Splits `file:12:3` into file and line.

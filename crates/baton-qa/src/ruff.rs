@@ -1,29 +1,26 @@
 //! `ruff check`, concise and full, and `ruff format`.
 
+use baton_core::{ends_with_any, strip_any};
+
 use super::clean::Section;
-use super::report::{QaFailure, QaRun, count, place};
+use super::report::{QaFailure, QaRun, count, count_of, place};
 
 pub(super) fn read(text: &str) -> Option<QaRun> {
     let mut run = QaRun::of("ruff");
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
         if let Some((at, code, message)) = concise(line) {
-            let (file, at) = place(at).map_or((at, None), |(file, line)| (file, Some(line)));
-            run.fail(QaFailure::at(code, file, at, message));
+            run.fail(QaFailure::at_place(code, at, message));
         } else if let Some((code, message)) = rule(line)
             && let Some(at) = lines.peek().and_then(|next| next.trim_start().strip_prefix("--> "))
         {
-            let (file, at) = place(at).map_or((at, None), |(file, line)| (file, Some(line)));
-            run.fail(QaFailure::at(code, file, at, message));
+            run.fail(QaFailure::at_place(code, at, message));
         }
     }
     for line in text.lines() {
-        let problem =
-            line.strip_prefix("error: Failed to parse ").or_else(|| line.strip_prefix("ruff failed"));
-        if let Some(rest) = problem {
+        if let Some(rest) = strip_any(line, "error: Failed to parse |ruff failed") {
             let at = rest.split(": ").next().unwrap_or(rest);
-            let (file, at) = place(at).map_or((at, None), |(file, line)| (file, Some(line)));
-            run.fail(QaFailure::at("error", file, at, line));
+            run.fail(QaFailure::at_place("error", at, line));
         }
     }
     let clean = text.lines().any(|line| line.trim() == "All checks passed!");
@@ -33,10 +30,8 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
     for line in text.lines().filter(|line| line.starts_with("Found ") && line.contains("error")) {
         let remaining = count(line, "remaining");
         fixed |= remaining.is_some();
-        let ends = line.ends_with("error.") || line.ends_with("errors.");
-        let own =
-            remaining.or_else(|| count(line, "errors").or_else(|| count(line, "error")).filter(|_| ends));
-        counted += own.unwrap_or(0);
+        let ends = ends_with_any(line, "error.|errors.");
+        counted += remaining.or_else(|| count_of(line, "error").filter(|_| ends)).unwrap_or(0);
     }
     let own = !run.failures.is_empty() || clean || fixed;
     let listed = run.failures.len() as u64;
@@ -56,7 +51,7 @@ pub(super) fn read_format(text: &str) -> Option<QaRun> {
         } else if is_format_total(line) {
             seen = true;
             if line.contains("would be reformatted") {
-                run.errors += count(line, "file").or_else(|| count(line, "files")).unwrap_or(1);
+                run.errors += count_of(line, "file").unwrap_or(1);
             }
         }
     }
@@ -66,10 +61,10 @@ pub(super) fn read_format(text: &str) -> Option<QaRun> {
 
 /// `1 file would be reformatted, 2 files already formatted`
 fn is_format_total(line: &str) -> bool {
-    let ends = ["already formatted", "left unchanged", "reformatted"];
+    const ENDS: &str = "already formatted|left unchanged|reformatted";
     line.split(", ").all(|part| {
         let number = part.split(' ').next().is_some_and(|number| number.parse::<u64>().is_ok());
-        number && part.contains(" file") && ends.iter().any(|end| part.ends_with(end))
+        number && part.contains(" file") && ends_with_any(part, ENDS)
     })
 }
 
@@ -83,8 +78,7 @@ pub(super) fn clean(lines: &[&str]) -> Option<Section> {
 /// `src/a.py:1:8: F401 [*] `os` imported but unused`
 fn concise(line: &str) -> Option<(&str, &str, &str)> {
     let (at, rest) = line.split_once(": ")?;
-    place(at)
-        .filter(|(file, _)| file.ends_with(".py") || file.ends_with(".pyi") || file.ends_with(".ipynb"))?;
+    place(at).filter(|(file, _)| ends_with_any(file, ".py|.pyi|.ipynb"))?;
     rule(rest).map(|(code, message)| (at, code, message))
 }
 

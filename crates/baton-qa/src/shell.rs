@@ -1,35 +1,23 @@
 //! Failures that the shell, `make`, `npm` and similar programs report about the commands they run.
 
-use super::report::{QaFailure, QaRun};
+use baton_core::{contains_any, is_any, starts_with_any};
 
-const MARKS: [&str; 17] = [
-    "make: *** ",
-    "gmake: *** ",
-    "npm ERR! ",
-    "npm error ",
-    "error Command failed with exit code ",
-    "ELIFECYCLE",
-    "ERR_PNPM_",
-    "error: Recipe `",
-    "Segmentation fault",
-    "Aborted (core dumped)",
-    "Command exited with non-zero status ",
-    "Terminated",
-    "Killed",
-    "zsh: command not found: ",
-    "::error ",
-    "##[error]",
-    "Error: Process completed with exit code ",
-];
+use super::report::QaRun;
+
+const MARKS: &str = "make: *** |gmake: *** |npm ERR! |npm error |error Command failed with exit code |ELIFECYCLE|ERR_PNPM_|\
+    error: Recipe `|Segmentation fault|Aborted (core dumped)|Command exited with non-zero status |Terminated|Killed|\
+    zsh: command not found: |::error |##[error]|Error: Process completed with exit code ";
 
 /// Shells whose messages begin with their name.
-const SHELLS: [&str; 8] = ["sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "env"];
+const SHELLS: &str = "sh|bash|dash|zsh|ksh|ash|fish|env";
+
+/// Problems that shells report.
+const PROBLEMS: &str = "not found|No such file or directory|Permission denied|cannot execute|syntax error";
 
 pub(super) fn read(text: &str) -> Option<QaRun> {
     let first = text.lines().map(str::trim).find(|line| is_failure(line))?;
     let mut run = QaRun::of("shell");
-    run.errors = 1;
-    run.fail(QaFailure { message: QaFailure::say(first), ..QaFailure::test("command") });
+    run.fail_with("command", first);
     Some(run)
 }
 
@@ -37,12 +25,8 @@ fn is_failure(line: &str) -> bool {
     let submake = line.strip_prefix("make[").is_some_and(|rest| rest.contains("]: *** "));
     let shell = line.split_once(": ").is_some_and(|(name, rest)| {
         let name = name.trim_start_matches("/usr/bin/").trim_start_matches("/bin/").trim_start_matches('-');
-        let problems =
-            ["not found", "No such file or directory", "Permission denied", "cannot execute", "syntax error"];
-        SHELLS.contains(&name) && problems.iter().any(|problem| rest.contains(problem))
+        is_any(name, SHELLS) && contains_any(rest, PROBLEMS)
     });
-    submake
-        || shell
-        || MARKS.iter().any(|mark| line.starts_with(mark))
-        || line.starts_with("make: ") && line.contains(" Error ")
+    let is_make = line.starts_with("make: ") && line.contains(" Error ");
+    submake || shell || starts_with_any(line, MARKS) || is_make
 }

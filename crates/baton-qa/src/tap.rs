@@ -1,5 +1,7 @@
 //! TAP, and the output of `node --test`.
 
+use baton_core::{contains_any, starts_with_any};
+
 use super::clean::Section;
 use super::report::{QaFailure, QaRun};
 
@@ -11,25 +13,21 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
         if line.starts_with("TAP version ") {
             (in_tap, seen) = (true, true);
         } else if let Some(name) = bare.strip_prefix("not ok ").filter(|_| in_tap) {
-            if bare.contains("# SKIP") || bare.contains("# TODO") {
+            if is_skipped(bare) {
                 run.skipped += 1;
             } else {
                 run.failed += 1;
                 run.fail(QaFailure::test(title(name)));
             }
         } else if is_ok(bare) && in_tap {
-            let skipped = bare.contains("# SKIP") || bare.contains("# TODO");
-            run.skipped += u64::from(skipped);
-            run.passed += u64::from(!skipped);
+            run.skipped += u64::from(is_skipped(bare));
+            run.passed += u64::from(!is_skipped(bare));
         } else if line.starts_with("Bail out!") && in_tap {
-            run.errors += 1;
-            run.fail(QaFailure { message: QaFailure::say(line), ..QaFailure::test("run") });
+            run.fail_with("run", line);
         } else if let Some(number) = info(line, "pass") {
             seen = true;
             run.passed += number;
-        } else if let Some(number) = info(line, "fail") {
-            run.failed += number;
-        } else if let Some(number) = info(line, "cancelled") {
+        } else if let Some(number) = info(line, "fail").or_else(|| info(line, "cancelled")) {
             run.failed += number;
         } else if let Some(number) = info(line, "skipped") {
             run.skipped += number;
@@ -41,6 +39,10 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
 /// `ok 1 - name`; the results of Go's packages begin with `ok` as well.
 fn is_ok(line: &str) -> bool {
     line.strip_prefix("ok ").is_some_and(|rest| rest.starts_with(|letter: char| letter.is_ascii_digit()))
+}
+
+fn is_skipped(line: &str) -> bool {
+    contains_any(line, "# SKIP|# TODO")
 }
 
 fn title(text: &str) -> &str {
@@ -58,7 +60,7 @@ pub(super) fn clean_tap(lines: &[&str]) -> Option<Section> {
     let (mut results, mut planned) = (0, None);
     let mut end = 1;
     for line in &lines[1..] {
-        if line.starts_with("not ok ") || line.trim_start().starts_with("not ok ") {
+        if line.trim_start().starts_with("not ok ") {
             return None;
         } else if is_ok(line) {
             results += 1;
@@ -75,7 +77,7 @@ pub(super) fn clean_tap(lines: &[&str]) -> Option<Section> {
 /// From the first `✔` to `ℹ duration_ms`, with `ℹ fail 0` between them.
 pub(super) fn clean_spec(lines: &[&str]) -> Option<Section> {
     let first = lines.first()?;
-    if !(first.starts_with("✔ ") || first.starts_with("▶ ") || first.starts_with("ℹ ")) {
+    if !starts_with_any(first, "✔ |▶ |ℹ ") {
         return None;
     }
     let mut good = [false; 2];
@@ -88,9 +90,7 @@ pub(super) fn clean_spec(lines: &[&str]) -> Option<Section> {
         }
         good[0] |= info(line, "fail") == Some(0);
         good[1] |= info(line, "cancelled") == Some(0);
-        let known = line.is_empty()
-            || line.starts_with("  ")
-            || ["✔ ", "▶ ", "ℹ ", "﹣ "].iter().any(|mark| line.starts_with(mark));
+        let known = line.is_empty() || starts_with_any(line, "  |✔ |▶ |ℹ |﹣ ");
         if !known || line.trim_start().starts_with('✖') {
             return None;
         }

@@ -1,5 +1,7 @@
 //! Python's `unittest`.
 
+use baton_core::{ends_with_any, starts_with_any, strip_any};
+
 use super::clean::{Section, is_harmless};
 use super::report::{QaFailure, QaRun};
 
@@ -32,9 +34,7 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
         }
     }
     if seen {
-        let headings = text
-            .lines()
-            .filter_map(|line| line.strip_prefix("FAIL: ").or_else(|| line.strip_prefix("ERROR: ")));
+        let headings = text.lines().filter_map(|line| strip_any(line, "FAIL: |ERROR: "));
         headings.filter(|name| name.ends_with(')')).for_each(|name| run.fail(QaFailure::test(name)));
     }
     seen.then(|| run.with_test_count())
@@ -43,7 +43,7 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
 /// `Ran 3 tests in 0.001s`
 fn tests_run(line: &str) -> Option<u64> {
     let (number, rest) = line.strip_prefix("Ran ")?.split_once(' ')?;
-    (rest.starts_with("test in ") || rest.starts_with("tests in ")).then(|| number.parse().ok())?
+    starts_with_any(rest, "test in |tests in ").then(|| number.parse().ok())?
 }
 
 /// Number of skipped tests of `OK` or `OK (skipped=1)`.
@@ -73,9 +73,7 @@ pub(super) fn clean(lines: &[&str]) -> Option<Section> {
         if !line.is_empty() && line.chars().all(|letter| matches!(letter, '.' | 's' | 'x')) {
             shown += line.chars().count() as u64;
         } else if line.starts_with(char::is_alphanumeric)
-            && (line.ends_with(" ... ok")
-                || line.contains(" ... skipped ")
-                || line.ends_with(" ... expected failure"))
+            && (ends_with_any(line, " ... ok| ... expected failure") || line.contains(" ... skipped "))
         {
             shown += 1;
         } else if !(line.is_empty() || line.starts_with("test") && line.ends_with(')') && is_harmless(line)) {

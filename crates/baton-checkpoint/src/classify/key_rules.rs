@@ -3,7 +3,7 @@
 //! The last word of a key is its head, as in `planLog` and `decision_plan`, and decides unless it is a filler
 //! (`goalText`). Known phrases take precedence, because a decision log is not a log. Any other word is a weaker sign.
 
-use baton_core::JsonText;
+use baton_core::{JsonText, is_any};
 
 use super::topic::Topic;
 use super::vocabulary::{is_filler, is_modifier, topic_of_phrase, topic_of_word, topic_within};
@@ -27,37 +27,14 @@ pub(super) enum Strength {
 }
 
 /// Words for lists in chronological order.
-const CHRONOLOGICAL: &[&str] = &[
-    "action",
-    "attempt",
-    "changelog",
-    "chat",
-    "command",
-    "conversation",
-    "dialogue",
-    "event",
-    "history",
-    "iteration",
-    "journal",
-    "log",
-    "message",
-    "output",
-    "prompt",
-    "run",
-    "stderr",
-    "stdout",
-    "step",
-    "timeline",
-    "trace",
-    "transcript",
-    "turn",
-    "update",
-];
+const CHRONOLOGICAL: &str = "action|attempt|changelog|chat|command|conversation|dialogue|event|history|\
+    iteration|journal|log|message|output|prompt|run|stderr|stdout|step|timeline|trace|transcript|turn|\
+    update";
 
 /// Returns true if the end of a list or text is its latest part, because of its key or because its items are chat
 /// messages.
 pub(crate) fn is_chronological(key: &str, value: JsonText<'_>) -> bool {
-    let is_listed = |word: &str| CHRONOLOGICAL.contains(&word);
+    let is_listed = |word: &str| is_any(word, CHRONOLOGICAL);
     let words = split(key);
     let named = words
         .iter()

@@ -3,6 +3,8 @@
 //! Each function inspects a bounded part of a text. None of them allocates for short texts; together they take far less
 //! than a microsecond per kilobyte.
 
+use baton_core::starts_with_any;
+
 /// Number of lines of a text that are inspected.
 const MAX_LINES: usize = 60;
 /// Maximum length of a scalar in bytes.
@@ -85,7 +87,7 @@ pub(super) fn is_address(text: &str) -> bool {
 /// Returns true if a text is a URL without other text.
 pub(super) fn is_url(text: &str) -> bool {
     let text = text.trim();
-    ["https://", "http://", "file://"].iter().any(|scheme| text.starts_with(scheme)) && !text.contains(' ')
+    starts_with_any(text, "https://|http://|file://") && !text.contains(' ')
 }
 
 /// Returns true if a text is base64 data.

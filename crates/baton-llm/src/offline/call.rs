@@ -1,5 +1,6 @@
 //! One tool use: tool name, input, output, failure, and the size limits of its observation.
 
+use baton_core::starts_with_any;
 use baton_observation::ToolUse;
 use serde_json::{Map, Value};
 
@@ -113,7 +114,7 @@ impl<'a> Call<'a> {
             _ => return None,
         };
         let text = without_error_tags(clean(&text).into_owned());
-        if CANCELLATIONS.iter().any(|start| text.trim_start().starts_with(start)) {
+        if starts_with_any(text.trim_start(), CANCELLATIONS) {
             return Some(Refusal::NotRun);
         }
         let Some((_, after)) = text.split_once(REJECTION) else {
@@ -128,7 +129,7 @@ impl<'a> Call<'a> {
 const REJECTION: &str = "doesn't want to proceed with this tool use";
 
 /// How the texts begin that Claude Code sends if another call of the same message failed.
-const CANCELLATIONS: [&str; 2] = ["Sibling tool call errored", "Cancelled: parallel tool call"];
+const CANCELLATIONS: &str = "Sibling tool call errored|Cancelled: parallel tool call";
 
 /// Tag that Claude Code puts around the error message of a tool.
 const ERROR_TAG: &str = "<tool_use_error>";

@@ -1,6 +1,7 @@
 //! The agent's own words at the end of turns.
 
 use baton_core::observation::{SessionMaterial, TurnStatus, TurnText, is_interruption, user_request};
+use baton_core::{contains_any, starts_with_any, strip_any};
 
 use super::text::one_line;
 
@@ -144,9 +145,7 @@ fn options(words: &str) -> Option<String> {
     let lines: Vec<&str> = words.trim_end().lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let is_item = |line: &&&str| {
         let bare = line.trim_start_matches(|letter: char| letter.is_ascii_digit());
-        line.starts_with("- ")
-            || line.starts_with("* ")
-            || bare.len() < line.len() && bare.starts_with(['.', ')'])
+        starts_with_any(line, "- |* ") || bare.len() < line.len() && bare.starts_with(['.', ')'])
     };
     let items = lines.iter().rev().take_while(is_item).count();
     let asked = lines.get(lines.len().checked_sub(items + 1)?..)?;
@@ -195,7 +194,7 @@ fn without_fences(words: &str) -> String {
 /// that says nothing else.
 fn without_introduction(words: &str) -> String {
     let words = &without_fences(words);
-    const EXCLAMATIONS: [&str; 5] = ["Perfect!", "Great!", "Excellent!", "Perfect.", "Great."];
+    const EXCLAMATIONS: &str = "Perfect!|Great!|Excellent!|Perfect.|Great.";
     let is_heading = |line: &str| {
         let text = line.trim_start_matches('#').trim_matches(['*', ':', ' ']).to_lowercase();
         let is_marked =
@@ -204,17 +203,16 @@ fn without_introduction(words: &str) -> String {
     };
     let is_announcement = |sentence: &str| {
         let sentence = sentence.to_lowercase();
-        let starts = ["let me ", "now let me ", "here's ", "here is "];
         // Not "Here's the description of the pull request:", which says what follows.
         sentence.ends_with(':')
-            && starts.iter().any(|start| sentence.starts_with(start))
-            && ["summary", "what was", "what i ", "what changed"].iter().any(|words| sentence.contains(words))
+            && starts_with_any(&sentence, "let me |now let me |here's |here is ")
+            && contains_any(&sentence, "summary|what was|what i |what changed")
     };
     let mut lines: Vec<String> = Vec::new();
     for line in words.trim().lines() {
         let mut bare = line.trim();
         if lines.is_empty() {
-            let rest = EXCLAMATIONS.iter().find_map(|word| bare.strip_prefix(word)).map(str::trim_start);
+            let rest = strip_any(bare, EXCLAMATIONS).map(str::trim_start);
             bare = rest.unwrap_or(bare);
         }
         // Later lines are quoted as they are.
@@ -238,9 +236,9 @@ fn without_introduction(words: &str) -> String {
 
 /// Whether the agent only says what it is about to do.
 fn announces(words: &str) -> bool {
-    const STARTS: [&str; 5] = ["let me ", "now let me ", "i'll ", "i will ", "i need to "];
+    const STARTS: &str = "let me |now let me |i'll |i will |i need to ";
     let last = words.trim().rsplit(['\n', '.', '!']).map(str::trim).find(|sentence| !sentence.is_empty());
     let last = last.unwrap_or_default().to_lowercase();
-    let is_start = STARTS.iter().any(|start| last.starts_with(start)) && !last.starts_with("let me know");
+    let is_start = starts_with_any(&last, STARTS) && !last.starts_with("let me know");
     is_start || words.trim_end().ends_with(':')
 }

@@ -2,6 +2,8 @@
 //!
 //! Splits command lines as far as descriptions need it. Respects quoting; does not expand variables.
 
+use baton_core::{is_any, starts_with_any};
+
 use super::text::{head, one_line, shorten};
 
 /// Maximum number of bytes of a command that are examined.
@@ -132,31 +134,15 @@ impl Step {
 
     /// Returns the pattern of `grep`, `rg` or `ag` and the places that are searched, without the values of flags.
     pub(super) fn pattern_and_places(&self) -> Option<(&str, Vec<&str>)> {
-        const WITH_VALUE: &[&str] = &[
-            "-f",
-            "-g",
-            "-t",
-            "-T",
-            "-d",
-            "-j",
-            "--include",
-            "--exclude",
-            "--exclude-dir",
-            "--glob",
-            "--type",
-            "--type-not",
-            "--context",
-            "--after-context",
-            "--before-context",
-            "--max-count",
-        ];
+        const WITH_VALUE: &str = "-f|-g|-t|-T|-d|-j|--include|--exclude|--exclude-dir|--glob|--type|\
+            --type-not|--context|--after-context|--before-context|--max-count";
         let mut given = None;
         let mut others = Vec::new();
         let mut words = self.words.iter().skip(1).map(String::as_str).peekable();
         while let Some(word) = words.next() {
             if matches!(word, "-e" | "--regexp") {
                 given = given.or(words.next());
-            } else if WITH_VALUE.contains(&word) {
+            } else if is_any(word, WITH_VALUE) {
                 words.next();
             } else if word.starts_with('-') && word.len() > 1 {
                 // `-A 3`, `-rnC 2`
@@ -190,10 +176,15 @@ impl Step {
     }
 
     pub(super) fn purpose(&self) -> Purpose {
+        const TESTS: &str = "test|tests|nextest|pytest|jest|vitest|unittest|check-tests";
+        const CHECKS: &str =
+            "build|check|clippy|lint|vet|fmt|format|tsc|typecheck|compile|doc|eslint|ruff|mypy";
         let first = self.arguments().next().unwrap_or_default();
         let all = || self.words.iter().skip(1).map(String::as_str);
-        let tests = |word: &str| {
-            word == "test" || word.starts_with("test:") || word.starts_with("test-") || word == "tests"
+        let is_test = |word: &str| {
+            is_any(word, TESTS)
+                || starts_with_any(word, "test:|test-")
+                || self.program() == "node" && word == "--test"
         };
         match self.program() {
             "cd" | "echo" | "export" | "set" | "source" | "." | "sleep" | "true" | "pushd" | "popd"
@@ -205,34 +196,9 @@ impl Step {
             "cargo" | "go" | "npm" | "pnpm" | "yarn" | "bun" | "make" | "just" | "mise" | "task"
             | "gradle" | "gradlew" | "mvn" | "mvnw" | "dotnet" | "deno" | "swift" | "npx" | "uv"
             | "poetry" | "python" | "python3" | "node" | "rake" | "bazel" | "mix" => {
-                if all().any(|word| {
-                    tests(word)
-                        || self.program() == "node" && word == "--test"
-                        || matches!(
-                            word,
-                            "nextest" | "pytest" | "jest" | "vitest" | "unittest" | "check-tests"
-                        )
-                }) {
+                if all().any(is_test) {
                     Purpose::Test
-                } else if [
-                    "build",
-                    "check",
-                    "clippy",
-                    "lint",
-                    "vet",
-                    "fmt",
-                    "format",
-                    "tsc",
-                    "typecheck",
-                    "compile",
-                    "doc",
-                    "eslint",
-                    "ruff",
-                    "mypy",
-                ]
-                .iter()
-                .any(|mark| all().any(|word| word == *mark || word.starts_with(&format!("{mark}:"))))
-                {
+                } else if all().any(|word| is_any(word.split(':').next().unwrap_or(word), CHECKS)) {
                     Purpose::Check
                 } else {
                     Purpose::Other

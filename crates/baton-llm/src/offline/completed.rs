@@ -1,6 +1,7 @@
 //! Completed work: the tool uses of a session that changed or checked something with a known result.
 
 use baton_core::observation::Digest;
+use baton_core::{is_any, starts_with_any};
 use baton_observation::{check, is_failure, is_reading, is_reading_tool};
 
 use super::command::{Purpose, Step};
@@ -11,14 +12,12 @@ use super::quoted_command::QuotedCommand;
 pub fn completed_step(digest: &Digest) -> Option<&str> {
     let title = digest.title.as_str();
     let (done, result) = title.rsplit_once(": ").unwrap_or((title, ""));
-    let did_not_run =
-        ["declined by user", "not run", "interrupted", "in background", "cancelled"].contains(&result);
+    let did_not_run = is_any(result, "declined by user|not run|interrupted|in background|cancelled");
     if did_not_run || is_preparation(title) || is_failure(title) {
         return None;
     }
     let is_size = || matches!(result.split_once(' '), Some((count, "line" | "lines")) if count.parse::<usize>().is_ok());
-    let is_unknown =
-        ["no output", "no matches", "result unknown", "result not shown"].contains(&result) || is_size();
+    let is_unknown = is_any(result, "no output|no matches|result unknown|result not shown") || is_size();
     if !digest.files_touched.is_empty() {
         return Some(if is_unknown { done } else { title });
     }
@@ -41,14 +40,14 @@ pub fn completed_step(digest: &Digest) -> Option<&str> {
 
 /// Whether a title is about a list of tasks or a skill.
 fn is_preparation(title: &str) -> bool {
-    ["Create task ", "Use skill "].iter().any(|start| title.starts_with(start))
+    starts_with_any(title, "Create task |Use skill ")
         || title.starts_with("Mark task ") && !title.contains(" completed")
 }
 
 /// Whether the agent's purpose of a command is to look at something.
 fn looks(title: &str) -> bool {
-    const WORDS: [&str; 7] = ["Check", "Compare", "Confirm", "Count", "Debug", "Get", "Verify"];
-    title.split_whitespace().next().is_some_and(|first| WORDS.contains(&first))
+    const WORDS: &str = "Check|Compare|Confirm|Count|Debug|Get|Verify";
+    title.split_whitespace().next().is_some_and(|first| is_any(first, WORDS))
 }
 
 /// Whether a step only looks at something or stages files.

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use baton_core::observation::{FunctionAction, FunctionChange};
+use baton_core::{contains_any, starts_with_any};
 use serde_json::Value;
 
 use super::call::Call;
@@ -57,7 +58,7 @@ pub(super) fn failed_patch(call: &Call<'_>) -> Option<(String, String)> {
     let run = Run::of(call);
     // Codex answers with a text: `Success. Updated the following files`, or why it did not.
     let first = run.output.trim_start().lines().next().unwrap_or_default().to_ascii_lowercase();
-    let failed = run.failed() || ["failed", "error", "invalid"].iter().any(|word| first.contains(word));
+    let failed = run.failed() || contains_any(&first, "failed|error|invalid");
     let files = patch::read_codex(patch);
     let paths: Vec<String> = files.iter().map(|file| call.path(file.path)).collect();
     (failed && !paths.is_empty()).then(|| (format!("Patch {}", join_within(&paths, 70)), run.output))
@@ -361,14 +362,10 @@ fn subject_of(file: &Changed<'_>) -> Option<String> {
         .filter(|line| !line.is_empty())
         .collect();
     let all = |test: fn(&str) -> bool| !lines.is_empty() && lines.iter().all(|line| test(line));
-    if all(|line| ["import ", "use ", "from ", "\"", "package "].iter().any(|start| line.starts_with(start)))
-    {
+    if all(|line| starts_with_any(line, "import |use |from |\"|package ")) {
         return Some("imports".into());
     }
-    if let Some(heading) = lines
-        .iter()
-        .find(|line| line.starts_with("# ") || line.starts_with("## ") || line.starts_with("### "))
-    {
+    if let Some(heading) = lines.iter().find(|line| starts_with_any(line, "# |## |### ")) {
         let heading = heading.trim_matches(['#', ' ', '-', '=', '*']);
         return Some(one_line(heading, 40)).filter(|heading| !heading.is_empty());
     }
@@ -439,8 +436,7 @@ fn reason(file: &Changed<'_>) -> Option<String> {
             comment.split_once(" // ").map_or("", |(_, comment)| comment)
         };
         let comment = comment.trim_end_matches(['-', '=', '*', ' ']);
-        let is_directive =
-            ["nolint", "eslint", "noqa", "go:", "type:"].iter().any(|word| comment.starts_with(word));
+        let is_directive = starts_with_any(comment, "nolint|eslint|noqa|go:|type:");
         let was_there = || file.patch.removed.iter().take(MAX_REMOVED).any(|line| line.contains(comment));
         let is_new = !comment.is_empty() && !is_directive && !was_there();
         match comments.last_mut().filter(|_| is_open && is_own_line && is_new) {
@@ -460,9 +456,7 @@ fn reason(file: &Changed<'_>) -> Option<String> {
         let is_torn = first.starts_with(|letter: char| letter.is_lowercase()) && !is_name(first);
         comment.split_whitespace().count() >= 4 && !is_torn
     };
-    let is_notice = |comment: &&String| {
-        ["Copyright", "SPDX", "Licensed", "License"].iter().any(|start| comment.starts_with(start))
-    };
+    let is_notice = |comment: &str| starts_with_any(comment, "Copyright|SPDX|Licensed|License");
     let mut whole = comments.iter().filter(|comment| is_whole(comment) && !is_notice(comment));
     // A new file begins with what it is for.
     let best = match file.patch.file_action {

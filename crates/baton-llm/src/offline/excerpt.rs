@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use baton_core::{contains_any, is_any, starts_with_any};
+
 use super::facts::{Detail, MAX_DETAIL_LINE};
 use super::text::{counted, first_sentence, shorten};
 
@@ -29,54 +31,20 @@ pub(super) enum Worth {
 
 /// Returns the worth of a line.
 pub(super) fn worth(line: &str) -> Worth {
-    const DEFINITIONS: &[&str] = &[
-        "func ",
-        "fn ",
-        "pub ",
-        "def ",
-        "class ",
-        "async ",
-        "type ",
-        "struct ",
-        "enum ",
-        "trait ",
-        "impl ",
-        "interface ",
-        "export ",
-        "function ",
-        "const ",
-        "static ",
-        "public ",
-        "private ",
-        "protected ",
-        "case ",
-        "switch ",
-        "match ",
-        "CREATE ",
-    ];
-    const EXPLANATIONS: &[&str] = &[
-        "assert",
-        "expect(",
-        "t.Error",
-        "t.Fatal",
-        "require.",
-        "raise ",
-        "throw ",
-        "panic",
-        "rrors.New(",
-        "Errorf(",
-        "Err(",
-    ];
+    const DEFINITIONS: &str = "func |fn |pub |def |class |async |type |struct |enum |trait |impl |\
+        interface |export |function |const |static |public |private |protected |case |switch |match |\
+        CREATE ";
+    const EXPLANATIONS: &str =
+        "assert|expect(|t.Error|t.Fatal|require.|raise |throw |panic|rrors.New(|Errorf(|Err(";
     let line = line.trim();
-    let starts = |starts: &[&str]| starts.iter().any(|start| line.starts_with(start));
     if !line.chars().any(char::is_alphanumeric) || is_import(line) || is_routine(line) {
         Worth::Filler
-    } else if starts(DEFINITIONS) && line.len() > 8 {
+    } else if starts_with_any(line, DEFINITIONS) && line.len() > 8 {
         Worth::Definition
     } else if is_comment(line) {
         let words = line.split_whitespace().filter(|word| word.contains(char::is_alphabetic)).count();
         if words > 3 { Worth::Explanation } else { Worth::Filler }
-    } else if EXPLANATIONS.iter().any(|part| line.contains(part)) && !line.ends_with(", err)") {
+    } else if contains_any(line, EXPLANATIONS) && !line.ends_with(", err)") {
         Worth::Explanation
     } else {
         Worth::Statement
@@ -85,49 +53,27 @@ pub(super) fn worth(line: &str) -> Worth {
 
 pub(super) fn is_comment(line: &str) -> bool {
     let line = line.trim_start();
-    ["//", "# ", "/*", "* ", "\"\"\"", "<!--", "--"].iter().any(|mark| line.starts_with(mark))
-        && !line.starts_with("#[")
+    starts_with_any(line, "//|# |/*|* |\"\"\"|<!--|--")
 }
 
 /// Whether a line of code only imports something or names the package.
 fn is_import(line: &str) -> bool {
-    let starts_with = |starts: &[&str]| starts.iter().any(|start| line.starts_with(start));
-    let is_statement = starts_with(&["use ", "import ", "using "]) && line.ends_with(';');
+    let is_statement = starts_with_any(line, "use |import |using ") && line.ends_with(';');
     let is_python = line.starts_with("from ") && line.contains(" import ");
-    let is_short = starts_with(&["package ", "import ", "#include "]) && line.split_whitespace().count() == 2;
+    let is_short =
+        starts_with_any(line, "package |import |#include ") && line.split_whitespace().count() == 2;
     is_statement || is_python || is_short
 }
 
 /// Whether a line occurs in most functions: it returns a plain value, passes an error on, or only controls the flow.
 fn is_routine(line: &str) -> bool {
-    const ROUTINE: &[&str] = &[
-        "if err != nil {",
-        "} else {",
-        "else {",
-        "else:",
-        "else",
-        "try {",
-        "try:",
-        "pass",
-        "break",
-        "continue",
-        "fi",
-        "done",
-        "end",
-        "then",
-        "do",
-        "t.Helper()",
-        "t.Parallel()",
-        "default:",
-        "const (",
-        "var (",
-        "type (",
-    ];
+    const ROUTINE: &str = "if err != nil {|} else {|else {|else:|else|try {|try:|pass|break|continue|fi|\
+        done|end|then|do|t.Helper()|t.Parallel()|default:|const (|var (|type (";
     let line = line.trim_end_matches([';', ',']);
     let is_plain_return = line
         .strip_prefix("return")
         .is_some_and(|value| !value.contains(['(', '"', '\'', '{']) && value.split_whitespace().count() < 3);
-    is_plain_return || ROUTINE.contains(&line)
+    is_plain_return || is_any(line, ROUTINE)
 }
 
 /// Adds the lines of a text, or those that say most, and how many are left out.
@@ -189,9 +135,8 @@ fn ranked(lines: &[(usize, &str)], is_collapsed: bool) -> Vec<(Worth, String)> {
         if bare == "const (" || bare == "var (" {
             inside = Some(indent);
         }
-        let is_type = ["struct", "interface", "enum", "trait", "class"]
-            .iter()
-            .any(|word| bare.split([' ', '{', '(']).any(|part| part == *word));
+        let is_type =
+            bare.split([' ', '{', '(']).any(|word| is_any(word, "struct|interface|enum|trait|class"));
         if found == Worth::Definition && is_type && bare.ends_with(['{', ':']) {
             inside = Some(indent);
         }

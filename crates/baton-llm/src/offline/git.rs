@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use baton_core::{contains_any, starts_with_any, strip_any};
+
 use super::command::{CommandLine, Shown, Step};
 use super::facts::is_path;
 use super::patch::{self, FilePatch};
@@ -84,9 +86,9 @@ pub(super) fn step_result(step: &Step, line: &CommandLine, output: &str) -> Opti
                 ..StepResult::default()
             })
         }
-        "push" if rest.is_empty() => result("Push current branch".to_owned(), pushed(output)),
         "push" => {
             let done = match rest {
+                [] => "Push current branch".to_owned(),
                 [remote, branch] => format!("Push to {} {}", one_line(remote, 40), one_line(branch, 60)),
                 _ => format!("Push {}", join_within(rest, 50)),
             };
@@ -158,7 +160,7 @@ fn commit(step: &Step, line: &CommandLine, output: &str) -> StepResult {
         line.steps.iter().skip_while(|other| *other != step).skip(1).all(|step| !step.is_independent);
     let is_done = made.is_some() || is_chained && pushed.is_some();
     let is_quiet = step.words.iter().any(|word| word == "--quiet" || short_flags(word).contains('q'));
-    let outcome = if output.contains("nothing to commit") || output.contains("no changes added to commit") {
+    let outcome = if contains_any(output, "nothing to commit|no changes added to commit") {
         Some("nothing to commit".to_owned())
     } else {
         let is_unknown = !is_done && (!is_quiet || line.hides_status());
@@ -214,7 +216,7 @@ fn log_lines(output: &str) -> Vec<String> {
             commits.push((bare.trim_end().to_owned(), Vec::new()));
         } else if let Some((head, body)) = commits.last_mut() {
             let text = bare.trim_end();
-            let is_header = ["Author: ", "Date: ", "Merge: "].iter().any(|start| line.starts_with(start));
+            let is_header = starts_with_any(line, "Author: |Date: |Merge: ");
             if is_header || is_trailer(text) || !text.chars().any(char::is_alphanumeric) {
                 continue;
             }
@@ -268,8 +270,7 @@ fn taken_side(option: &str) -> Option<&'static str> {
 /// Whether `git checkout` restored files instead of switching branches.
 fn restores(output: &str, last: Option<&str>) -> bool {
     let is_told = output.lines().any(|line| line.starts_with("Updated ") && line.contains(" path"));
-    let switched =
-        output.lines().any(|line| line.starts_with("Switched to ") || line.starts_with("Already on "));
+    let switched = output.lines().any(|line| starts_with_any(line, "Switched to |Already on "));
     is_told || !switched && last.is_some_and(is_path)
 }
 
@@ -283,21 +284,13 @@ fn status_result(output: &str) -> Option<StepResult> {
         (number, _) => Some(counted(number, "changed file")),
     };
     let branch = branch.map(|branch| format!(" on {branch}")).unwrap_or_default();
-    let under_way = output.lines().map(str::trim).find(|line| {
-        [
-            "still merging",
-            "unmerged paths",
-            "rebase in progress",
-            "currently rebasing",
-            "currently cherry-picking",
-        ]
-        .iter()
-        .any(|words| line.contains(words))
-    });
-    let diverged = output.lines().map(str::trim).find(|line| {
-        line.starts_with("Your branch ")
-            && ["ahead of", "behind", "diverged"].iter().any(|word| line.contains(word))
-    });
+    const UNDER_WAY: &str =
+        "still merging|unmerged paths|rebase in progress|currently rebasing|currently cherry-picking";
+    let under_way = output.lines().map(str::trim).find(|line| contains_any(line, UNDER_WAY));
+    let diverged = output
+        .lines()
+        .map(str::trim)
+        .find(|line| line.starts_with("Your branch ") && contains_any(line, "ahead of|behind|diverged"));
     let mut sentences: Vec<String> = under_way
         .into_iter()
         .chain(diverged)
@@ -320,18 +313,10 @@ fn status_result(output: &str) -> Option<StepResult> {
 
 /// Returns the file in `UU path` or `both modified: path`.
 fn unmerged_file(line: &str) -> Option<&str> {
-    const WORDS: [&str; 7] = [
-        "both modified:",
-        "both added:",
-        "both deleted:",
-        "deleted by us:",
-        "deleted by them:",
-        "added by us:",
-        "added by them:",
-    ];
-    const MARKS: [&str; 7] = ["UU ", "AA ", "DD ", "DU ", "UD ", "AU ", "UA "];
-    let worded = WORDS.iter().find_map(|words| line.trim_start().strip_prefix(words));
-    worded.or_else(|| MARKS.iter().find_map(|mark| line.strip_prefix(mark))).map(str::trim)
+    const WORDS: &str = "both modified:|both added:|both deleted:|deleted by us:|deleted by them:|\
+        added by us:|added by them:";
+    const MARKS: &str = "UU |AA |DD |DU |UD |AU |UA ";
+    strip_any(line.trim_start(), WORDS).or_else(|| strip_any(line, MARKS)).map(str::trim)
 }
 
 /// `[main 1a2b3c4] Subject` gives branch, hash and subject.
@@ -347,8 +332,7 @@ fn commit_lines(output: &str) -> impl Iterator<Item = Made<'_>> {
 
 /// Returns the branch and the changed files of `git status`, in long or short format.
 fn status(output: &str) -> (Option<&str>, Vec<&str>) {
-    let branch =
-        output.lines().find_map(|line| line.strip_prefix("On branch ").or_else(|| line.strip_prefix("## ")));
+    let branch = output.lines().find_map(|line| strip_any(line, "On branch |## "));
     let mut untracked = false;
     let mut files = Vec::new();
     for line in output.lines() {
@@ -409,7 +393,7 @@ fn is_log_line(line: &str) -> bool {
 }
 
 fn pushed(output: &str) -> Option<String> {
-    if output.contains("[rejected]") || output.contains("! [remote rejected]") {
+    if contains_any(output, "[rejected]|! [remote rejected]") {
         return Some("rejected".into());
     }
     output

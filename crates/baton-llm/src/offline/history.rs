@@ -1,6 +1,7 @@
 //! What a session did in git and on GitHub: commits, pushes, changes of the history and pull requests.
 
 use baton_core::observation::Digest;
+use baton_core::{contains_any, ends_with_any};
 use baton_observation::commit_message;
 
 use super::command::Step;
@@ -88,7 +89,7 @@ impl History {
             let hash = hash.map(str::to_owned);
             self.events.push(Event::Commit { hash, subject, is_amended: amended.is_some() });
             self.branch = branch.map(str::to_owned).or(self.branch.take());
-            if summary.contains(" Push: done.") || summary.contains(" Push: new branch.") {
+            if contains_any(summary, " Push: done.| Push: new branch.") {
                 self.events.push(Event::Other("push".to_owned()));
             }
         } else if let Some((created, number)) =
@@ -96,8 +97,7 @@ impl History {
         {
             self.pull_requests.push(format!("#{number}{created}"));
         } else if let Some(quoted) = QuotedCommand::read(summary) {
-            let is_pushed = title.starts_with("Push ")
-                && [": done", ": new branch"].iter().any(|result| title.ends_with(result));
+            let is_pushed = title.starts_with("Push ") && ends_with_any(title, ": done|: new branch");
             let has_succeeded = quoted.has_succeeded.or(is_pushed.then_some(true));
             if is_experiment(&quoted) || title.contains("up to date") {
                 return;

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
+use baton_core::starts_with_any;
 use baton_observation::is_cut_mark;
 use regex::Regex;
 
@@ -52,26 +53,10 @@ pub(super) fn error_lines(text: &str) -> Vec<String> {
 
 /// Returns the first line that states a failure of any program.
 pub(super) fn failure_line(text: &str) -> Option<&str> {
-    static STARTS: &[&str] = &[
-        "error: ",
-        "error[E",
-        "fatal: ",
-        "panic: ",
-        "Traceback (most recent call last)",
-        "CONFLICT (",
-        "make: *** ",
-        "npm ERR! ",
-        "npm error ",
-        "--- FAIL: ",
-        "FAIL\t",
-        "FAILED ",
-        "! [rejected]",
-        "! [remote rejected]",
-    ];
+    const STARTS: &str = "error: |error[E|fatal: |panic: |Traceback (most recent call last)|CONFLICT (|\
+        make: *** |npm ERR! |npm error |--- FAIL: |FAIL\t|FAILED |! [rejected]|! [remote rejected]";
     text.lines().map(str::trim).find(|line| {
-        STARTS.iter().any(|start| line.starts_with(start))
-            || *line == "FAIL"
-            || line.ends_with(": command not found")
+        starts_with_any(line, STARTS) || *line == "FAIL" || line.ends_with(": command not found")
     })
 }
 

@@ -1,5 +1,6 @@
 //! Tools of MCP servers: `mcp__server__tool` names the server and the tool.
 
+use baton_core::{ends_with_any, starts_with_any};
 use serde_json::Value;
 
 use super::call::Call;
@@ -11,32 +12,8 @@ use super::text::{clean, one_line};
 use super::title::title;
 
 /// Input members that identify the subject of a call.
-const SUBJECTS: &[&str] = &[
-    "id",
-    "issueId",
-    "issue_number",
-    "pull_number",
-    "number",
-    "identifier",
-    "key",
-    "title",
-    "name",
-    "query",
-    "q",
-    "path",
-    "file_path",
-    "url",
-    "sql",
-    "command",
-    "repo",
-    "selector",
-    "library",
-    "topic",
-    "uri",
-    "task_id",
-    "operation",
-    "action",
-];
+const SUBJECTS: &str = "id|issueId|issue_number|pull_number|number|identifier|key|title|name|query|q|path|\
+    file_path|url|sql|command|repo|selector|library|topic|uri|task_id|operation|action";
 
 /// Maximum length of a text of the input in the summary.
 const INPUT_CHARACTERS: usize = 120;
@@ -62,7 +39,7 @@ pub(super) fn describe(call: &Call<'_>, action: &str, server: Option<&str>) -> D
     let through =
         server.filter(|_| found.is_none()).map(|server| format!(" via {server}")).unwrap_or_default();
     let mut about = subject.as_ref().map(|subject| format!(" {subject}")).unwrap_or_default();
-    if ["Update ", "Edit ", "Set ", "Save "].iter().any(|verb| action.starts_with(verb)) {
+    if starts_with_any(action, "Update |Edit |Set |Save ") {
         about.push_str(&changed_members(call));
     }
     let outcome = found.map(|found| one_line(&clean(found), 40));
@@ -109,7 +86,7 @@ fn subject(call: &Call<'_>, answer: &[Value]) -> Option<String> {
         _ => None,
     };
     let named = answered("identifier");
-    let given = SUBJECTS.iter().find_map(|name| {
+    let given = SUBJECTS.split('|').find_map(|name| {
         let value = call.input.get(name)?;
         value.as_str().map(str::to_owned).or_else(|| value.as_u64().map(|number| number.to_string()))
     });
@@ -124,9 +101,7 @@ fn subject(call: &Call<'_>, answer: &[Value]) -> Option<String> {
 /// Formats the members that a call changes: ` (state Done, priority)`.
 fn changed_members(call: &Call<'_>) -> String {
     let Some(members) = call.input.as_object() else { return String::new() };
-    let is_subject = |name: &str| {
-        name == "id" || name.ends_with("Id") || name.ends_with("_id") || name.ends_with("number")
-    };
+    let is_subject = |name: &str| name == "id" || ends_with_any(name, "Id|_id|number");
     let parts: Vec<String> = members
         .iter()
         .filter(|(name, _)| !is_subject(name))

@@ -2,6 +2,7 @@
 //! a plan that was not approved, and to-dos and tasks that are not marked as completed.
 
 use baton_core::observation::{Digest, SessionMaterial};
+use baton_core::{contains_any, starts_with_any, strip_any};
 use baton_observation::is_failure;
 
 use super::checks::{self, Latest, is_source};
@@ -55,8 +56,8 @@ impl OpenWork {
 /// Whether the agent says that something fails now.
 fn tells_of_failing(words: &str) -> bool {
     let words = words.to_lowercase();
-    let is_over = ["no longer failing", "not failing", "was failing", "were failing"].iter();
-    words.contains("failing") && !is_over.into_iter().any(|over| words.contains(over))
+    words.contains("failing")
+        && !contains_any(&words, "no longer failing|not failing|was failing|were failing")
 }
 
 /// Returns the title of the last push if it failed.
@@ -67,25 +68,14 @@ fn failed_push(digests: &[Digest]) -> Option<String> {
 
 /// Returns the first sentences in which the agent says that it cannot do something. That it cannot find something is a result.
 fn refusals(words: &str) -> Vec<String> {
-    const STARTS: [&str; 10] = [
-        "i can't ",
-        "i cannot ",
-        "i'm unable to ",
-        "i am unable to ",
-        "i was unable to ",
-        "i'm not able to ",
-        "i don't have access ",
-        "i do not have access ",
-        "i don't have permission",
-        "i do not have permission",
-    ];
-    const RESULTS: [&str; 8] = ["find", "see", "tell", "say", "think", "reproduce", "identify", "spot"];
+    const STARTS: &str = "i can't |i cannot |i'm unable to |i am unable to |i was unable to |\
+        i'm not able to |i don't have access |i do not have access |i don't have permission|\
+        i do not have permission";
+    const RESULTS: &str = "find|see|tell|say|think|reproduce|identify|spot";
     let is_refusal = |sentence: &&str| {
         let lower = sentence.to_lowercase().replace('’', "'");
-        let bare =
-            ["unfortunately, ", "however, ", "but "].iter().find_map(|start| lower.strip_prefix(start));
-        let rest = STARTS.iter().find_map(|start| bare.unwrap_or(&lower).strip_prefix(start));
-        rest.is_some_and(|rest| !RESULTS.iter().any(|verb| rest.starts_with(verb)))
+        let bare = strip_any(&lower, "unfortunately, |however, |but ").unwrap_or(&lower);
+        strip_any(bare, STARTS).is_some_and(|rest| !starts_with_any(rest, RESULTS))
     };
     let sentences = words.lines().flat_map(|line| line.split_inclusive(". "));
     let sentences = sentences.map(|sentence| sentence.trim().trim_start_matches(['-', '*', ' ']));
@@ -127,7 +117,7 @@ fn tasks(digests: &[Digest]) -> Option<String> {
             open.push((number, subject));
         } else if let Some((number, status)) =
             digest.title.strip_prefix("Mark task ").and_then(|rest| rest.split_once(' '))
-            && (status.starts_with("completed") || status.starts_with("deleted"))
+            && starts_with_any(status, "completed|deleted")
         {
             open.retain(|(known, _)| *known != number);
         }

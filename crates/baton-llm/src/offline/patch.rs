@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use baton_core::is_any;
 use serde_json::Value;
 
 /// Maximum number of changed lines per file that are examined.
@@ -104,27 +105,11 @@ impl<'a> Definition<'a> {
 
 /// Returns true for a line that defines a function or a type in one of the usual languages.
 fn is_definition(line: &str) -> bool {
-    const WORDS: &[&str] =
-        &["fn", "func", "def", "function", "class", "struct", "interface", "trait", "impl", "enum"];
-    const BEFORE: &[&str] = &[
-        "pub",
-        "pub(crate)",
-        "pub(super)",
-        "async",
-        "export",
-        "default",
-        "static",
-        "unsafe",
-        "const",
-        "public",
-        "private",
-        "protected",
-        "final",
-        "abstract",
-        "type",
-    ];
-    let mut words = line.split_whitespace().skip_while(|word| BEFORE.contains(word));
-    words.next().is_some_and(|word| WORDS.contains(&word) || word.starts_with("impl<"))
+    const WORDS: &str = "fn|func|def|function|class|struct|interface|trait|impl|enum";
+    const BEFORE: &str = "pub|pub(crate)|pub(super)|async|export|default|static|unsafe|const|public|private|\
+        protected|final|abstract|type";
+    let mut words = line.split_whitespace().skip_while(|word| is_any(word, BEFORE));
+    words.next().is_some_and(|word| is_any(word, WORDS) || word.starts_with("impl<"))
         || line.starts_with("type ") && line.ends_with('{')
 }
 

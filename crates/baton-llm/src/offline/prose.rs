@@ -1,6 +1,8 @@
 //! Text that a person or an agent wrote: reports, plans, commit messages, issues. It is kept whole if it fits, else by
 //! its sections: conclusions first, then the beginning of every section, then the rest in order.
 
+use baton_core::{contains_any, starts_with_any, strip_any};
+
 use super::facts::{Detail, names, paths};
 use super::text::{first_sentence, one_line, shorten};
 
@@ -16,46 +18,15 @@ const SHORT_SENTENCE: usize = 50;
 const MAX_BLOCKS: usize = 2_000;
 
 /// Words of headings and labels of what a text concludes.
-const CONCLUSIONS: &[&str] = &[
-    "verdict",
-    "root cause",
-    "conclusion",
-    "summary",
-    "bottom line",
-    "answer",
-    "key finding",
-    "key insight",
-    "key point",
-];
+const CONCLUSIONS: &str =
+    "verdict|root cause|conclusion|summary|bottom line|answer|key finding|key insight|key point";
 
 /// Words of headings of sections that a gist leaves out: praise, and lists of places.
-const UNIMPORTANT: &[&str] =
-    &["strength", "went well", "done well", "positive", "praise", "location", "reference", "key files"];
+const UNIMPORTANT: &str = "strength|went well|done well|positive|praise|location|reference|key files";
 
 /// Words of headings above conclusions, decisions and goals.
-const CONCLUSIVE: &[&str] = &[
-    "summary",
-    "conclusion",
-    "finding",
-    "result",
-    "recommend",
-    "verdict",
-    "decision",
-    "answer",
-    "root cause",
-    "assessment",
-    "takeaway",
-    "goal",
-    "objective",
-    "problem",
-    "issue",
-    "solution",
-    "approach",
-    "next step",
-    "risk",
-    "bottom line",
-    "outcome",
-];
+const CONCLUSIVE: &str = "summary|conclusion|finding|result|recommend|verdict|decision|answer|root cause|\
+    assessment|takeaway|goal|objective|problem|issue|solution|approach|next step|risk|bottom line|outcome";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -161,7 +132,7 @@ fn first_sentences(text: &str, characters: usize) -> String {
 
 /// Returns the first statement of the last section with one of these words in its heading, or the last statement with
 /// such a label. Reports conclude at their end.
-fn conclusion<'a>(blocks: &'a [Block], words: &[&str]) -> Option<&'a Block> {
+fn conclusion<'a>(blocks: &'a [Block], words: &str) -> Option<&'a Block> {
     let states = |block: &&Block| is_statement(blocks, block);
     let last = blocks.iter().rev().find(|block| states(block) && concludes(blocks, block, words))?;
     if label(&last.text).is_some_and(|label| has_word(label, words)) {
@@ -193,7 +164,7 @@ pub(super) fn heading(text: &str) -> Option<String> {
 /// A line without the marks of Markdown before it: `- `, `1. `, `## `, `**`.
 pub(super) fn bare(line: &str) -> &str {
     let line = line.trim_start_matches(['#', ' ', '>']);
-    let line = line.strip_prefix("- ").or_else(|| line.strip_prefix("* ")).unwrap_or(line);
+    let line = strip_any(line, "- |* ").unwrap_or(line);
     let digits = line.bytes().take_while(u8::is_ascii_digit).count();
     let line = match line.get(digits..) {
         Some(rest) if (1..3).contains(&digits) => rest.strip_prefix(". ").unwrap_or(line),
@@ -205,25 +176,13 @@ pub(super) fn bare(line: &str) -> &str {
 /// Returns true for a sentence that only announces the following text: "Perfect! I now have…", "Here is my
 /// report".
 fn announces(text: &str) -> bool {
-    const OPENINGS: &[&str] = &[
-        "perfect",
-        "great",
-        "excellent",
-        "now i",
-        "i have",
-        "i now",
-        "i've",
-        "let me",
-        "based on",
-        "here is",
-        "here's",
-    ];
+    const OPENINGS: &str = "perfect|great|excellent|now i|i have|i now|i've|let me|based on|here is|here's";
     let start: String = bare(text).chars().take(12).collect::<String>().to_lowercase();
-    OPENINGS.iter().any(|opening| start.starts_with(opening))
+    starts_with_any(&start, OPENINGS)
 }
 
 /// Whether a block is below a heading with one of these words, or begins with such a label: `**Goal:**`, `Verdict:`.
-fn concludes(blocks: &[Block], block: &Block, words: &[&str]) -> bool {
+fn concludes(blocks: &[Block], block: &Block, words: &str) -> bool {
     let nearest = block.section.and_then(|at| blocks.get(at));
     // A line in bold is a part of the section that it is in.
     let outer = nearest.filter(|heading| heading.text.starts_with("**")).and_then(|heading| heading.parent);
@@ -245,9 +204,8 @@ fn label(text: &str) -> Option<&str> {
     (label.split_whitespace().count() <= 4).then_some(label)
 }
 
-fn has_word(text: &str, words: &[&str]) -> bool {
-    let text = text.to_lowercase();
-    words.iter().any(|word| text.contains(word))
+fn has_word(text: &str, words: &str) -> bool {
+    contains_any(&text.to_lowercase(), words)
 }
 
 fn blocks(text: &str) -> Vec<Block> {
@@ -314,8 +272,7 @@ fn headings_of<'a>(blocks: &'a [Block], block: &Block) -> impl Iterator<Item = u
 
 fn kind_of(line: &str, is_fenced: bool) -> Kind {
     let digits = line.bytes().take_while(u8::is_ascii_digit).count();
-    let is_numbered =
-        digits > 0 && line.get(digits..).is_some_and(|rest| rest.starts_with(". ") || rest.starts_with(") "));
+    let is_numbered = digits > 0 && line.get(digits..).is_some_and(|rest| starts_with_any(rest, ". |) "));
     // A line in bold is a heading of its own, with or without text after it, unless it is a sentence.
     let is_bold =
         line.starts_with("**") && line.trim_end_matches(':').ends_with("**") && !line.ends_with(".**");
@@ -325,7 +282,7 @@ fn kind_of(line: &str, is_fenced: bool) -> Kind {
         Kind::Heading
     } else if line.starts_with('|') {
         Kind::Row
-    } else if is_numbered || ["- ", "* ", "• ", "+ ", "**"].iter().any(|mark| line.starts_with(mark)) {
+    } else if is_numbered || starts_with_any(line, "- |* |• |+ |**") {
         Kind::Item
     } else {
         Kind::Paragraph

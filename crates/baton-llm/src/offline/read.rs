@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use baton_core::{starts_with_any, strip_any};
 use baton_observation::count_lines;
 use serde_json::Value;
 
@@ -188,8 +189,7 @@ fn opening_comment(content: &str) -> Option<String> {
     let lines = content.lines().map(str::trim).skip_while(|line| line.is_empty() || line.starts_with("#!"));
     let mut words: Vec<&str> = Vec::new();
     for line in lines.take(20) {
-        let marks = ["//!", "///", "//", "/**", "/*", "\"\"\"", "# "];
-        let text = match marks.iter().find_map(|mark| line.strip_prefix(mark)) {
+        let text = match strip_any(line, "//!|///|//|/**|/*|\"\"\"|# ") {
             Some(text) => text,
             // The lines inside a block comment.
             None if !words.is_empty() => line.strip_prefix("* ").unwrap_or_default(),
@@ -202,11 +202,8 @@ fn opening_comment(content: &str) -> Option<String> {
         words.extend(Some(text).filter(|text| !text.is_empty()));
     }
     let comment = words.join(" ");
-    let is_notice =
-        ["Copyright", "SPDX", "Licensed", "License", "nolint", "eslint", "-*-", "@", "go:build", "+build"]
-            .iter()
-            .any(|start| comment.starts_with(start));
-    let is_sentence = comment.split_whitespace().count() >= 4 && !is_notice;
+    const NOTICES: &str = "Copyright|SPDX|Licensed|License|nolint|eslint|-*-|@|go:build|+build";
+    let is_sentence = comment.split_whitespace().count() >= 4 && !starts_with_any(&comment, NOTICES);
     is_sentence.then(|| first_sentence(&comment, 160).trim_end_matches('.').to_owned())
 }
 
@@ -293,8 +290,8 @@ fn headings<'a>(view: &View<'a>) -> Vec<&'a str> {
         "md" | "mdx" | "markdown" => |line| line.starts_with('#') && line.contains("# "),
         "toml" | "ini" | "cfg" => |line| line.starts_with('['),
         "yml" | "yaml" => |line| {
-            let is_name = line.starts_with("name:") || line.starts_with("description:");
-            is_name || line.ends_with(':') && line.starts_with(char::is_alphabetic)
+            starts_with_any(line, "name:|description:")
+                || line.ends_with(':') && line.starts_with(char::is_alphabetic)
         },
         _ => |_| false,
     };

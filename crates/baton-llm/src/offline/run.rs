@@ -1,5 +1,6 @@
 //! A shell command: its words, output and exit status, in the formats of all supported agents.
 
+use baton_core::{contains_any, starts_with_any, strip_any};
 use serde_json::Value;
 
 use super::call::{Call, without_error_tags};
@@ -131,12 +132,11 @@ fn is_running(wrapper: Option<&Value>) -> bool {
 
 /// Output without the lines that Claude Code adds to it and the advice of git.
 fn without_notes(output: String) -> String {
-    const NOTES: [&str; 2] = ["Shell cwd was reset to ", "hint: "];
-    if !NOTES.iter().any(|note| output.contains(note)) {
+    const NOTES: &str = "Shell cwd was reset to |hint: ";
+    if !contains_any(&output, NOTES) {
         return output;
     }
-    let is_note = |line: &&str| NOTES.iter().any(|note| line.starts_with(note));
-    output.lines().filter(|line| !is_note(line)).map(|line| format!("{line}\n")).collect()
+    output.lines().filter(|line| !starts_with_any(line, NOTES)).map(|line| format!("{line}\n")).collect()
 }
 
 /// Whether a tool that failed was stopped by its user.
@@ -146,18 +146,17 @@ fn is_interruption(output: &str) -> bool {
 
 /// Returns the exit status, and the output without the lines that state it.
 fn exit_status(output: &str, call: &Call<'_>, wrapper: Option<&Value>) -> (String, Option<i64>) {
-    const MARKS: [&str; 3] = ["Exit code ", "Exit code: ", "Process exited with code "];
+    const MARKS: &str = "Exit code |Exit code: |Process exited with code ";
     // Messages of an agent about a failed command. They count only in an error response, because a command may print
     // them too.
-    const ERRORS: [&str; 2] = ["Command exited with non-zero status code ", "Command failed with exit code "];
+    const ERRORS: &str = "Command exited with non-zero status code |Command failed with exit code ";
     let known = ["exit_code", "exitCode", "returnCode", "return_code", "code"].iter().find_map(|name| {
         let inside = wrapper.and_then(|wrapper| wrapper.get("metadata")).and_then(|data| data.get(name));
         let places = [call.response.get(name), wrapper.and_then(|wrapper| wrapper.get(name)), inside];
         places.into_iter().flatten().find_map(Value::as_i64)
     });
     let (first, rest) = output.split_once('\n').unwrap_or((output, ""));
-    let errors = ERRORS.iter().filter(|_| call.is_error());
-    let said = MARKS.iter().chain(errors).find_map(|mark| first.strip_prefix(mark));
+    let said = strip_any(first, MARKS).or_else(|| strip_any(first, ERRORS).filter(|_| call.is_error()));
     let said = said.and_then(|code| code.trim().trim_end_matches(['.', ':']).parse().ok());
     // Gemini and others say it below the output.
     let last = || {

@@ -1,5 +1,7 @@
 //! Shell commands: the command, its exit status, failures and output.
 
+use baton_core::{is_any, starts_with_any};
+
 use super::call::{Call, LARGE_BYTES};
 use super::command::{CommandLine, Purpose, Step};
 use super::compressor::Draft;
@@ -30,21 +32,9 @@ const DIFF_BYTES: usize = 2_000;
 
 /// Returns true if a tool is a shell.
 pub(super) fn is_shell(call: &Call<'_>) -> bool {
-    const SHELLS: &[&str] = &[
-        "bash",
-        "shell",
-        "local_shell",
-        "exec_command",
-        "run_shell_command",
-        "container.exec",
-        "powershell",
-        "execute_command",
-        "run_terminal_cmd",
-        "bashoutput",
-        "taskoutput",
-        "unified_exec",
-    ];
-    SHELLS.contains(&call.tool.to_ascii_lowercase().as_str())
+    const SHELLS: &str = "bash|shell|local_shell|exec_command|run_shell_command|container.exec|powershell|\
+        execute_command|run_terminal_cmd|bashoutput|taskoutput|unified_exec";
+    is_any(&call.tool.to_ascii_lowercase(), SHELLS)
 }
 
 /// Describes the use of a shell.
@@ -294,7 +284,7 @@ fn states_something(line: &str) -> bool {
     let mut words = line.split_whitespace();
     let first = words.clone().next().unwrap_or_default();
     let is_listing = first.len() >= 10 && first.bytes().all(|byte| b"-dlrwxstST@+.".contains(&byte));
-    let is_rule = line.starts_with("===") || line.starts_with("---") || first == "total";
+    let is_rule = starts_with_any(line, "===|---") || first == "total";
     let is_word = |word: &str| {
         let word = word.trim_matches(|letter: char| letter.is_ascii_punctuation());
         word.len() > 1 && word.chars().all(char::is_alphabetic)

@@ -1,6 +1,7 @@
 //! JSON that a tool printed: the texts that people wrote in it, then what its entries are, never the names of its members
 //! alone.
 
+use baton_core::ends_with_any;
 use serde_json::{Map, Value};
 
 use super::call::{Call, encoded_data};
@@ -224,12 +225,7 @@ fn is_written(name: &str, text: &str) -> bool {
 
 /// Members that are addresses, ids and times, and objects that only link to others.
 fn is_noise(name: &str) -> bool {
-    name.ends_with("url")
-        || name.ends_with("Url")
-        || name.ends_with("_id")
-        || name.ends_with("Id")
-        || name.ends_with("_at")
-        || name.ends_with("At")
+    ends_with_any(name, "url|Url|_id|Id|_at|At")
         || name.starts_with('_')
         || QUOTED.contains(&name)
         || matches!(name, "id" | "node_id" | "reactions" | "avatar" | "usage" | "signature" | "links")

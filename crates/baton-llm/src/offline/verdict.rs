@@ -1,5 +1,6 @@
 //! Results of tests, linters and compilers: counts, failures and errors.
 
+use baton_core::starts_with_any;
 use baton_qa::{QaFailure, QaRun, read_log};
 
 use super::command::Shown;
@@ -131,8 +132,7 @@ fn is_total(run: &QaRun, shown: Shown) -> bool {
 
 /// `warning: unused variable`, `warning[E0001]: …`, `a.c:3: warning: …`.
 fn is_warning(line: &str) -> bool {
-    let line = line.trim_start();
-    line.starts_with("warning: ") || line.starts_with("warning[") || line.contains(": warning: ")
+    starts_with_any(line.trim_start(), "warning: |warning[") || line.contains(": warning: ")
 }
 
 fn count_failures(run: &QaRun) -> String {
@@ -193,8 +193,7 @@ fn format_failure(failure: &QaFailure) -> String {
 /// Returns the lines that mention errors and do not repeat failures. Assertions come first.
 fn own_errors(log: &str, runs: &[QaRun]) -> Vec<String> {
     let known = |line: &str| {
-        let is_verdict =
-            line.starts_with("--- FAIL") || line.starts_with("FAILED ") || line.ends_with("... FAILED");
+        let is_verdict = starts_with_any(line, "--- FAIL|FAILED ") || line.ends_with("... FAILED");
         line == "FAIL"
             || is_verdict
                 && runs.iter().flat_map(|run| &run.failures).any(|failure| line.contains(&failure.name))
@@ -234,12 +233,7 @@ fn is_assertion(line: &str) -> bool {
     let go = place
         .split_once("_test.go:")
         .is_some_and(|(file, number)| !file.contains(' ') && number.parse::<u32>().is_ok());
-    go || line.starts_with("E   ")
-        || line.starts_with("assertion `")
-        || line.starts_with("left: ")
-        || line.starts_with("right: ")
-        || line.starts_with("Expected: ")
-        || line.starts_with("Received: ")
+    go || starts_with_any(line, "E   |assertion `|left: |right: |Expected: |Received: ")
 }
 
 /// Returns the number of packages that `go test` named, and how many of them failed.
