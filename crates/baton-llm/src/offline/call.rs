@@ -67,6 +67,11 @@ impl<'a> Call<'a> {
         text_of(self.input, names)
     }
 
+    /// Returns the untrimmed text of the first of these members that the input has, even if it is empty.
+    pub(super) fn whole_input(&self, names: &[&str]) -> Option<&'a str> {
+        names.iter().find_map(|name| self.input.get(name).and_then(Value::as_str))
+    }
+
     /// Returns the text of the first of these members that the response has.
     pub(super) fn response_text(&self, names: &[&str]) -> Option<&'a str> {
         text_of(self.response, names)

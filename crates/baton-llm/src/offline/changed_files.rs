@@ -3,12 +3,13 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
+use baton_core::is_any;
 use baton_core::observation::Digest;
 use baton_observation::commit_message;
 
 use super::command::Step;
 use super::quoted_command::QuotedCommand;
-use super::text::file_name;
+use super::text::{file_name, unique};
 
 /// What became of the files of a session.
 pub(super) struct ChangedFiles<'a> {
@@ -83,28 +84,21 @@ fn renames(digest: &Digest) -> Vec<(&str, &str)> {
 
 /// Whether a step is a command for files, by itself or as a verb of git.
 fn runs(step: &Step, command: &str) -> bool {
-    step.program() == command || step.program() == "git" && step.arguments().next() == Some(command)
+    step.program() == command || step.git_verb() == Some(command)
 }
 
 /// Returns the files that were edited after the last commit, so they are not in it. Empty without a commit.
 pub(super) fn edited_after_commit(digests: &[Digest]) -> Vec<&str> {
     let Some(last) = digests.iter().rposition(may_commit) else { return Vec::new() };
     let edits = digests.iter().skip(last + 1).filter(|digest| QuotedCommand::read(&digest.summary).is_none());
-    let mut files: Vec<&str> = Vec::new();
-    for file in edits.flat_map(|digest| &digest.files_touched).filter(|file| !file.starts_with(['/', '~'])) {
-        if !files.contains(&file.as_str()) {
-            files.push(file);
-        }
-    }
-    files
+    let files = edits.flat_map(|digest| &digest.files_touched).map(String::as_str);
+    unique(files.filter(|file| !file.starts_with(['/', '~']))).collect()
 }
 
 /// Whether a step made a commit or may have made one, for example by continuing a rebase.
 fn may_commit(digest: &Digest) -> bool {
-    const VERBS: [&str; 7] = ["commit", "merge", "rebase", "cherry-pick", "revert", "am", "pull"];
-    let is_commit = |step: &Step| {
-        step.program() == "git" && step.arguments().next().is_some_and(|verb| VERBS.contains(&verb))
-    };
+    const VERBS: &str = "commit|merge|rebase|cherry-pick|revert|am|pull";
+    let is_commit = |step: &Step| step.git_verb().is_some_and(|verb| is_any(verb, VERBS));
     let quoted = QuotedCommand::read(&digest.summary);
     // What is cut off may be a commit.
     let may = |quoted: QuotedCommand| quoted.is_cut || quoted.line.steps.iter().any(is_commit);

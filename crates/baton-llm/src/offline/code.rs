@@ -142,7 +142,10 @@ impl Symbol {
 
     /// Returns the name qualified with its owner.
     pub(super) fn qualified(&self, path: &str) -> String {
-        let separator = Language::of_path(path).map_or(".", Language::separator);
+        self.joined(Language::of_path(path).map_or(".", Language::separator))
+    }
+
+    fn joined(&self, separator: &str) -> String {
         match &self.owner {
             Some(owner) => format!("{owner}{separator}{}", self.name),
             None => self.name.clone(),
@@ -157,10 +160,7 @@ fn changes(language: Language, before: Version<'_>, after: Version<'_>) -> Vec<C
     let mut changes = Vec::new();
     let mut seen = std::collections::BTreeSet::new();
     let mut note = |symbol: &Symbol, action| {
-        let name = match &symbol.owner {
-            Some(owner) => format!("{owner}{}{}", language.separator(), symbol.name),
-            None => symbol.name.clone(),
-        };
+        let name = symbol.joined(language.separator());
         if seen.insert((name.clone(), action)) {
             changes.push(Change { kind: symbol.kind, name, action });
         }

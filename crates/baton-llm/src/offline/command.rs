@@ -82,7 +82,7 @@ impl CommandLine {
         else {
             return false;
         };
-        let keeps_failures = self.steps.iter().any(|step| step.words.iter().any(|word| word == "pipefail"));
+        let keeps_failures = self.steps.iter().any(|step| step.has("pipefail"));
         let later = self.steps.iter().skip(first + 1);
         later.into_iter().any(|step| step.is_filter && !keeps_failures || step.is_independent)
     }
@@ -110,6 +110,16 @@ impl CommandLine {
 impl Step {
     pub(super) fn program(&self) -> &str {
         self.words.first().map_or("", |word| word.rsplit('/').next().unwrap_or(word))
+    }
+
+    /// Whether one of its words is in a list: `--hard|--soft`.
+    pub(super) fn has(&self, words: &str) -> bool {
+        self.words.iter().any(|word| is_any(word, words))
+    }
+
+    /// Returns the verb of git: `commit`. `None` for other programs.
+    pub(super) fn git_verb(&self) -> Option<&str> {
+        self.arguments().next().filter(|_| self.program() == "git")
     }
 
     /// Returns the words after the program that are not flags.
@@ -310,8 +320,7 @@ impl Step {
 
     /// Whether the step prints only what is wrong, and exits with 0 nevertheless: `gofmt -l`, `gofmt -d`.
     pub(super) fn prints_only_faults(&self) -> bool {
-        let lists = |word: &String| matches!(word.as_str(), "-l" | "-d");
-        matches!(self.program(), "gofmt" | "goimports" | "gofumpt") && self.words.iter().any(lists)
+        matches!(self.program(), "gofmt" | "goimports" | "gofumpt") && self.has("-l|-d")
     }
 
     /// Whether the step passes on only the lines that match a pattern.

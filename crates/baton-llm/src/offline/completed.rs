@@ -52,10 +52,9 @@ fn looks(title: &str) -> bool {
 
 /// Whether a step only looks at something or stages files.
 fn changes_nothing(step: &Step) -> bool {
-    let mut arguments = step.arguments();
-    let (noun, verb) = (arguments.next().unwrap_or_default(), arguments.next().unwrap_or_default());
-    let is_view = step.program() == "gh" && matches!(verb, "view" | "list" | "diff" | "checks" | "status");
-    let is_staging = step.program() == "git" && noun == "add";
+    let is_view = step.program() == "gh"
+        && matches!(step.arguments().nth(1), Some("view" | "list" | "diff" | "checks" | "status"));
+    let is_staging = step.git_verb() == Some("add");
     step.purpose() <= Purpose::Inspect || is_view || is_staging
 }
 

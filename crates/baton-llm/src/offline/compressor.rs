@@ -7,7 +7,7 @@ use baton_observation::ToolUse;
 
 use super::call::{Call, Refusal};
 use super::facts::Detail;
-use super::text::{clean, first_line, one_line, shorten};
+use super::text::{clean, first_line, one_line, shorten, unique};
 use super::title::{complete, title};
 use super::{delegate, edit, mcp, other, plan, prose, read, search, shell, summary, web};
 use crate::compressor::{CompressError, Compression, Compressor, Summarization, TokenUsage};
@@ -59,6 +59,18 @@ impl Draft {
         (Self { title, summary, ..Self::default() }, detail)
     }
 
+    /// Creates a draft with a detail that `fill` writes.
+    pub(super) fn filled(
+        call: &Call<'_>,
+        title: String,
+        summary: String,
+        fill: impl FnOnce(&mut Detail),
+    ) -> Self {
+        let (draft, mut detail) = Self::begin(call, title, summary);
+        fill(&mut detail);
+        draft.with_detail(detail)
+    }
+
     /// A draft that is mainly a written text, which is kept as far as `bytes` allow.
     pub(super) fn written(call: &Call<'_>, title: String, summary: String, text: &str, bytes: usize) -> Self {
         let mut detail = Detail::new(bytes, &title, &summary);
@@ -92,17 +104,11 @@ fn observe(tool_use: &ToolUse) -> CompressedObservation {
         summary if summary.is_empty() => format!("{}.", complete(&title, call.tool)),
         summary => summary,
     };
-    let mut files = Vec::new();
-    for file in draft.files {
-        if !file.is_empty() && !files.contains(&file) && files.len() < MAX_FILES {
-            files.push(file);
-        }
-    }
     CompressedObservation {
         title: shorten(&complete(&title, call.tool), MAX_TITLE_CHARS),
         summary,
         detail: draft.detail.map(|detail| clean(&detail).into_owned()),
-        files_touched: files,
+        files_touched: unique(draft.files).filter(|file| !file.is_empty()).take(MAX_FILES).collect(),
         functions_changed: draft.functions.into_iter().take(MAX_FUNCTIONS).collect(),
     }
 }
@@ -138,12 +144,12 @@ fn proposed(call: &Call<'_>, title: String, summary: String) -> Draft {
     if let Some(command) = call.input_text(&["command", "cmd"]) {
         lines.extend(command.lines().map(str::to_owned));
     }
-    let (draft, mut detail) = Draft::begin(call, title, summary);
-    if !lines.is_empty() {
-        detail.line("Proposed:");
-        detail.counted_lines(&lines);
-    }
-    draft.with_detail(detail)
+    Draft::filled(call, title, summary, |detail| {
+        if !lines.is_empty() {
+            detail.line("Proposed:");
+            detail.counted_lines(&lines);
+        }
+    })
 }
 
 fn failed(call: &Call<'_>, wanted: &str, message: &str) -> Draft {
@@ -151,11 +157,11 @@ fn failed(call: &Call<'_>, wanted: &str, message: &str) -> Draft {
     let summary = format!("{} failed: {}", call.tool, one_line(message, 500));
     let outcome =
         if reason.is_empty() { "failed".to_owned() } else { format!("failed, {}", one_line(reason, 48)) };
-    let (draft, mut detail) = Draft::begin(call, title(wanted, Some(&outcome)), summary);
-    if message.len() > 500 {
-        detail.lines(super::lines::error_lines(message));
-    }
-    draft.with_detail(detail)
+    Draft::filled(call, title(wanted, Some(&outcome)), summary, |detail| {
+        if message.len() > 500 {
+            detail.lines(super::lines::error_lines(message));
+        }
+    })
 }
 
 /// Describes what a tool was asked to do.

@@ -81,6 +81,7 @@ fn patch_in_command(command: &Value) -> Option<&str> {
 }
 
 /// A changed file with its patch and the changed definitions.
+#[derive(Default)]
 struct Changed<'a> {
     path: String,
     patch: FilePatch<'a>,
@@ -112,19 +113,18 @@ impl Changed<'_> {
 fn one_file(call: &Call<'_>) -> Option<Draft> {
     let path = call.input_text(PATHS).or_else(|| call.response_text(PATHS))?;
     let shown = call.path(path);
-    let input = |names: &[&str]| names.iter().find_map(|name| call.input.get(name).and_then(Value::as_str));
     let said = |name: &str| call.response.get(name).and_then(Value::as_str);
     let original = said("originalFile").or_else(|| said("originalFileContents"));
-    let pairs = replacements(call, &input);
+    let pairs = replacements(call);
     let (mut file, line) = call
         .response
         .get("structuredPatch")
         .and_then(|patch| patch::read_structured(path, patch))
         .unwrap_or_else(|| (FilePatch::default(), None));
-    let whole = input(&["content", "file_text"]).or_else(|| said("content"));
+    let whole = call.whole_input(&["content", "file_text"]).or_else(|| said("content"));
     let mut replaced = None;
     let changes = if pairs.is_empty() {
-        let after = whole.or_else(|| input(&["new_source", "insert_text"]))?;
+        let after = whole.or_else(|| call.whole_input(&["new_source", "insert_text"]))?;
         let created = said("type") == Some("create") || original.is_none();
         if file.added.is_empty() && file.removed.is_empty() {
             file = patch::between(path, original.unwrap_or_default(), after);
@@ -160,34 +160,26 @@ fn one_file(call: &Call<'_>) -> Option<Draft> {
     Some(describe(call, &[changed]))
 }
 
-type Input<'a, 'b> = &'b dyn Fn(&[&str]) -> Option<&'a str>;
-
 /// Returns pairs of replaced text and replacement.
-fn replacements<'a>(call: &Call<'a>, input: Input<'a, '_>) -> Vec<(&'a str, &'a str)> {
+fn replacements<'a>(call: &Call<'a>) -> Vec<(&'a str, &'a str)> {
     if let Some(edits) = call.input.get("edits").and_then(Value::as_array) {
         let text = |edit: &'a Value, name: &str| edit.get(name).and_then(Value::as_str).unwrap_or_default();
-        return edits
-            .iter()
-            .map(|edit| (text(edit, "old_string"), text(edit, "new_string")))
-            .take(100)
-            .collect();
+        let pairs = edits.iter().map(|edit| (text(edit, "old_string"), text(edit, "new_string")));
+        return pairs.take(100).collect();
     }
-    let (old, new) = (input(&["old_string", "old_str"]), input(&["new_string", "new_str"]));
-    if old.is_none() && new.is_none() {
-        Vec::new()
-    } else {
-        vec![(old.unwrap_or_default(), new.unwrap_or_default())]
+    match (call.whole_input(&["old_string", "old_str"]), call.whole_input(&["new_string", "new_str"])) {
+        (None, None) => Vec::new(),
+        (old, new) => vec![(old.unwrap_or_default(), new.unwrap_or_default())],
     }
 }
 
 /// Returns the lines that a tool was asked to change.
 pub(super) fn proposed_lines(call: &Call<'_>) -> Vec<String> {
-    let input = |names: &[&str]| names.iter().find_map(|name| call.input.get(name).and_then(Value::as_str));
-    let written = input(&["content", "file_text", "new_source", "insert_text"]).map(|text| ("", text));
+    let written = call.whole_input(&["content", "file_text", "new_source", "insert_text"]);
     let changed = |(old, new): (&str, &str)| {
         patch::changed_lines(&old.lines().collect::<Vec<_>>(), &new.lines().collect::<Vec<_>>())
     };
-    replacements(call, &input).into_iter().chain(written).flat_map(changed).collect()
+    replacements(call).into_iter().chain(written.map(|text| ("", text))).flat_map(changed).collect()
 }
 
 /// Compares the whole file if it is known, otherwise the replaced fragments.
@@ -224,13 +216,10 @@ fn from_codex(call: &Call<'_>, text: &str) -> Option<Draft> {
         .into_iter()
         .map(|patch| Changed {
             path: call.path(patch.moved_to.unwrap_or(patch.path)),
-            line: None,
             changes: confirmed(code::compare(patch.path, &patch.before, &patch.after), &patch),
             replaced: Replaced::identifier(&patch),
-            document: None,
-            plan: None,
-            is_emptied: false,
             patch,
+            ..Changed::default()
         })
         .collect();
     (!files.is_empty()).then(|| describe(call, &files))
@@ -254,14 +243,14 @@ fn describe(call: &Call<'_>, files: &[Changed<'_>]) -> Draft {
         detail = Detail::new(PROSE_BYTES, &draft.title, &draft.summary);
         prose::fill(&text, call.cwd, &mut detail);
     } else {
-        let room = detail.left();
-        detail.reserve(room.saturating_sub(MAX_DETAIL_BYTES));
-        for file in files {
-            if files.len() > 1 {
-                detail.line(&format!("{}:", file.path));
+        detail.reserving(detail.left().saturating_sub(MAX_DETAIL_BYTES), |detail| {
+            for file in files {
+                if files.len() > 1 {
+                    detail.line(&format!("{}:", file.path));
+                }
+                fill_changed(&file.patch, detail);
             }
-            fill_changed(&file.patch, &mut detail);
-        }
+        });
     }
     draft.files = files.iter().map(|file| file.path.clone()).collect();
     draft.files.extend(
@@ -303,52 +292,50 @@ fn title_of(file: &Changed<'_>) -> String {
         [one, rest @ ..] => format!("{} and {} more", shorten(one, 50), rest.len()),
         [] => String::new(),
     };
-    if let Some(heading) = file.document_text().as_deref().and_then(prose::heading) {
+    let (done, outcome) = if let Some(heading) = file.document_text().as_deref().and_then(prose::heading) {
         let noun = if file.path.to_ascii_lowercase().contains("plan") { "plan " } else { "" };
-        return title(&format!("Write {noun}'{}' to {path}", one_line(&heading, 70)), None);
-    }
+        (format!("Write {noun}'{}' to {path}", one_line(&heading, 70)), None)
+    } else if let resolved @ 1.. = resolved_conflicts(&file.patch) {
+        let conflicts = counted(resolved, "merge conflict");
+        (format!("Resolve {conflicts} in {path}"), Some(line_counts(file)))
+    } else if file.is_emptied {
+        (format!("Empty {path}"), Some(line_counts(file)))
+    } else if file.patch.file_action == FileAction::Created && new.is_empty() {
+        (format!("Create {path}"), Some(counted(file.patch.added.len(), "line")))
+    } else if file.patch.file_action == FileAction::Created {
+        (format!("Create {path} with {}", some(&new)), None)
+    } else if let Some(replaced) = &file.replaced {
+        (format!("Replace {}", replaced.in_words(path)), None)
+    } else if file.patch.file_action == FileAction::Deleted {
+        (format!("Delete file {path}"), None)
+    } else {
+        let (new_names, modified_names, deleted_names) = (some(&new), some(&modified), some(&deleted));
+        match (new.is_empty(), modified.is_empty(), deleted.is_empty()) {
+            (true, true, true) => {
+                let what = match (&file.plan, subject_of(file)) {
+                    (Some(plan), _) => format!("Edit plan '{}' in {path}", one_line(plan, 60)),
+                    (None, Some(subject)) => format!("Edit {path} ({subject})"),
+                    (None, None) => format!("Edit {path}"),
+                };
+                (what, Some(line_counts(file)))
+            }
+            (false, true, true) => (format!("Add {new_names} to {path}"), None),
+            (true, true, false) => (format!("Remove {deleted_names} from {path}"), None),
+            (true, false, true) => (format!("Modify {modified_names} in {path}"), None),
+            (false, true, false) => (format!("Replace {deleted_names} by {new_names} in {path}"), None),
+            (false, false, _) => (format!("Add {new_names} and modify {modified_names} in {path}"), None),
+            (true, false, false) => {
+                (format!("Modify {modified_names} and remove {deleted_names} in {path}"), None)
+            }
+        }
+    };
+    title(&done, outcome.as_deref())
+}
+
+/// Returns the number of merge conflicts that a change removes.
+fn resolved_conflicts(patch: &FilePatch<'_>) -> usize {
     let conflicts = |lines: &[&str]| lines.iter().filter(|line| line.starts_with("<<<<<<< ")).count();
-    let resolved = conflicts(&file.patch.removed).saturating_sub(conflicts(&file.patch.added));
-    if resolved > 0 {
-        let done = format!("Resolve {} in {path}", counted(resolved, "merge conflict"));
-        return title(&done, Some(&line_counts(file)));
-    }
-    if file.is_emptied {
-        return title(&format!("Empty {path}"), Some(&line_counts(file)));
-    }
-    if file.patch.file_action == FileAction::Created {
-        return match new.as_slice() {
-            [] => title(&format!("Create {path}"), Some(&counted(file.patch.added.len(), "line"))),
-            _ => title(&format!("Create {path} with {}", some(&new)), None),
-        };
-    }
-    if let Some(replaced) = &file.replaced {
-        return title(&format!("Replace {}", replaced.in_words(path)), None);
-    }
-    if file.patch.file_action == FileAction::Deleted {
-        return title(&format!("Delete file {path}"), None);
-    }
-    match (new.is_empty(), modified.is_empty(), deleted.is_empty()) {
-        (true, true, true) if let Some(plan) = &file.plan => {
-            title(&format!("Edit plan '{}' in {path}", one_line(plan, 60)), Some(&line_counts(file)))
-        }
-        (true, true, true) => {
-            let place = subject_of(file).map(|subject| format!(" ({subject})")).unwrap_or_default();
-            title(&format!("Edit {path}{place}"), Some(&line_counts(file)))
-        }
-        (false, true, true) => title(&format!("Add {} to {path}", some(&new)), None),
-        (true, true, false) => title(&format!("Remove {} from {path}", some(&deleted)), None),
-        (true, false, true) => title(&format!("Modify {} in {path}", some(&modified)), None),
-        (false, true, false) => {
-            title(&format!("Replace {} by {} in {path}", some(&deleted), some(&new)), None)
-        }
-        (false, false, _) => {
-            title(&format!("Add {} and modify {} in {path}", some(&new), some(&modified)), None)
-        }
-        (true, false, false) => {
-            title(&format!("Modify {} and remove {} in {path}", some(&modified), some(&deleted)), None)
-        }
-    }
+    conflicts(&patch.removed).saturating_sub(conflicts(&patch.added))
 }
 
 /// What a change outside functions is about: imports, a comment, a heading.

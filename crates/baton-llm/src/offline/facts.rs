@@ -37,16 +37,13 @@ impl Detail {
         self.budget.saturating_sub(self.text.len() + usize::from(!self.text.is_empty()))
     }
 
-    /// Reserves bytes for later text. Returns the previous budget, to be passed to `restore`.
-    pub(super) fn reserve(&mut self, bytes: usize) -> usize {
+    /// Adds text, and leaves `bytes` for the text after it.
+    pub(super) fn reserving<T>(&mut self, bytes: usize, add: impl FnOnce(&mut Self) -> T) -> T {
         let whole = self.budget;
-        self.budget = self.budget.saturating_sub(bytes);
-        whole
-    }
-
-    /// Restores the budget.
-    pub(super) fn restore(&mut self, budget: usize) {
-        self.budget = budget;
+        self.budget = whole.saturating_sub(bytes);
+        let added = add(self);
+        self.budget = whole;
+        added
     }
 
     /// Adds a line, truncated if it is long. Returns false if there was no room.
@@ -90,9 +87,9 @@ impl Detail {
     /// Adds all lines, or as many as there is room for and the number of the others.
     pub(super) fn counted_lines<T: AsRef<str>>(&mut self, lines: &[T]) {
         let size: usize = lines.iter().map(|line| shorten(line.as_ref(), MAX_DETAIL_LINE).len() + 1).sum();
-        let whole = self.reserve(if size <= self.left() + 1 { 0 } else { LEFT_OUT_BYTES });
-        let shown = lines.iter().take_while(|line| self.line(line.as_ref())).count();
-        self.restore(whole);
+        let reserved = if size <= self.left() + 1 { 0 } else { LEFT_OUT_BYTES };
+        let shown = self
+            .reserving(reserved, |detail| lines.iter().take_while(|line| detail.line(line.as_ref())).count());
         if shown < lines.len() {
             self.line(&format!("[{} left out]", counted(lines.len() - shown, "line")));
         }

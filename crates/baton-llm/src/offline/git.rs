@@ -1,13 +1,11 @@
 //! `git` commands and their output: commits, branches, status and diffs.
 
-use std::collections::HashSet;
-
 use baton_core::{contains_any, starts_with_any, strip_any};
 
 use super::command::{CommandLine, Shown, Step};
 use super::facts::is_path;
 use super::patch::{self, FilePatch};
-use super::text::{counted, first_line, join_within, one_line};
+use super::text::{counted, first_line, join_within, one_line, unique};
 
 /// What a command did, and what came of it.
 #[derive(Default)]
@@ -27,43 +25,40 @@ pub(super) struct StepResult {
 
 /// Returns true if a step creates a commit.
 pub(super) fn is_commit(step: &Step) -> bool {
-    step.program() == "git" && step.arguments().next() == Some("commit")
+    step.git_verb() == Some("commit")
 }
 
 /// Returns true if a step creates a repository. The steps after it in the same command are an experiment.
 pub(super) fn is_init(step: &Step) -> bool {
-    step.program() == "git" && matches!(step.arguments().next(), Some("init" | "clone"))
+    matches!(step.git_verb(), Some("init" | "clone"))
 }
 
 /// Returns the result of a git step.
 pub(super) fn step_result(step: &Step, line: &CommandLine, output: &str) -> Option<StepResult> {
-    if step.program() != "git" {
-        return None;
-    }
-    let arguments: Vec<&str> = step.arguments().collect();
-    let (verb, rest) = arguments.split_first()?;
+    let verb = step.git_verb()?;
+    let rest: Vec<&str> = step.arguments().skip(1).collect();
     let last = rest.last().copied();
-    let all = (!rest.is_empty()).then(|| join_within(rest, 50));
+    let all = (!rest.is_empty()).then(|| join_within(&rest, 50));
     let result =
         |done: String, outcome: Option<String>| Some(StepResult { done, outcome, ..StepResult::default() });
-    match *verb {
+    match verb {
         "commit" => Some(commit(step, line, output)),
         "status" => status_result(output),
         "diff" | "show" => {
             let files = patch::read_unified(output);
             // `git show main:src/a.rs` prints a file.
-            let (what, target) = match (*verb, rest.first().copied()) {
+            let (what, target) = match (verb, rest.first().copied()) {
                 ("diff", _) => ("Review git diff", all),
                 (_, Some(first)) if first.contains(':') => ("Show file", Some(one_line(first, 50))),
                 (_, first) => ("Show commit", first.map(|first| one_line(first, 50))),
             };
             let target = target.map(|target| format!(" {target}")).unwrap_or_default();
-            let subject = (*verb == "show").then(|| subject(output)).flatten();
+            let subject = (verb == "show").then(|| subject(output)).flatten();
             Some(StepResult {
                 done: format!("{what}{target}"),
                 outcome: match files.as_slice() {
                     [] if output.trim().is_empty() => Some("no differences".to_owned()),
-                    [] if step.words.iter().any(|word| word == "--name-only" || word == "--name-status") => {
+                    [] if step.has("--name-only|--name-status") => {
                         Some(counted(output.lines().filter(|line| !line.is_empty()).count(), "file"))
                             .filter(|_| line.shown_output(output) == Shown::All)
                     }
@@ -87,25 +82,25 @@ pub(super) fn step_result(step: &Step, line: &CommandLine, output: &str) -> Opti
             })
         }
         "push" => {
-            let done = match rest {
+            let done = match rest.as_slice() {
                 [] => "Push current branch".to_owned(),
                 [remote, branch] => format!("Push to {} {}", one_line(remote, 40), one_line(branch, 60)),
-                _ => format!("Push {}", join_within(rest, 50)),
+                _ => format!("Push {}", join_within(&rest, 50)),
             };
             result(done, pushed(output))
         }
-        "add" if rest.is_empty() || *rest == ["."] => result("Stage all changes".to_owned(), None),
-        "add" => result(format!("Stage {}", join_within(rest, 70)), None),
+        "add" if rest.is_empty() || rest == ["."] => result("Stage all changes".to_owned(), None),
+        "add" => result(format!("Stage {}", join_within(&rest, 70)), None),
         "checkout" if let Some(side) = step.words.iter().find_map(|word| taken_side(word)) => {
-            Some(StepResult::silent(format!("Take {side} version of {}", join_within(rest, 60))))
+            Some(StepResult::silent(format!("Take {side} version of {}", join_within(&rest, 60))))
         }
-        "checkout" | "switch" if step.words.iter().any(|word| word == "--") || restores(output, last) => {
-            Some(StepResult::silent(format!("Discard changes in {}", join_within(rest, 60))))
+        "checkout" | "switch" if step.has("--") || restores(output, last) => {
+            Some(StepResult::silent(format!("Discard changes in {}", join_within(&rest, 60))))
         }
         "checkout" | "switch" => result(format!("Switch git to {}", last.unwrap_or("another branch")), None),
         "merge" | "rebase" | "cherry-pick" | "revert" | "pull" | "stash" | "am" | "restore" | "reset"
         | "branch" | "fetch" | "tag" | "clone" => {
-            result(format!("Run git {verb} {}", join_within(rest, 60)), None)
+            result(format!("Run git {verb} {}", join_within(&rest, 60)), None)
                 .map(|result| result.with_conflicts(output))
         }
         _ => None,
@@ -145,15 +140,13 @@ fn commit(step: &Step, line: &CommandLine, output: &str) -> StepResult {
     let made = commit_lines(output).next();
     let message = commit_message(step, line);
     let subject = made.as_ref().map(|made| made.subject).or(message.as_deref().map(first_line));
-    let is_amend = step.words.iter().any(|word| word == "--amend");
-    let done = match (is_amend, subject.filter(|subject| !subject.is_empty())) {
+    let done = match (step.has("--amend"), subject.filter(|subject| !subject.is_empty())) {
         (true, Some(subject)) => format!("Amend '{}'", one_line(subject, 80)),
         (true, None) => "Amend last commit".to_owned(),
         (false, Some(subject)) => format!("Commit '{}'", one_line(subject, 80)),
         (false, None) => "Commit staged changes".to_owned(),
     };
-    let pushes =
-        line.steps.iter().any(|step| step.program() == "git" && step.arguments().next() == Some("push"));
+    let pushes = line.steps.iter().any(|step| step.git_verb() == Some("push"));
     let pushed = pushed(output).filter(|_| pushes);
     // A push after `&&` starts only if the commit was made.
     let is_chained =
@@ -356,9 +349,7 @@ fn status(output: &str) -> (Option<&str>, Vec<&str>) {
         }
     }
     // A file can be staged and changed again.
-    let mut seen = HashSet::new();
-    files.retain(|file| seen.insert(*file));
-    (branch.map(|branch| branch.split("...").next().unwrap_or(branch)), files)
+    (branch.map(|branch| branch.split("...").next().unwrap_or(branch)), unique(files).collect())
 }
 
 /// Returns the subject of the commit that `git show` prints.

@@ -124,7 +124,6 @@ impl History {
             }
             None => return,
         }
-        let has = |flags: &[&str]| step.words.iter().any(|word| flags.contains(&word.as_str()));
         match verb {
             "reset" => match step.arguments().nth(1).map(|target| (target, commits_back(target))) {
                 None | Some((_, Some(0))) => {}
@@ -132,12 +131,12 @@ impl History {
                 // The commits of the session may be no part of the other history.
                 Some((_, None)) => self.events.clear(),
             },
-            "rebase" if has(&["-i", "--interactive", "--autosquash"]) => self.drop_commits(usize::MAX),
+            "rebase" if step.has("-i|--interactive|--autosquash") => self.drop_commits(usize::MAX),
             "rebase" => self.forget_hashes(),
-            "pull" if has(&["--rebase", "-r"]) => self.forget_hashes(),
+            "pull" if step.has("--rebase|-r") => self.forget_hashes(),
             _ => {}
         }
-        let text = if has(&["--continue"]) { self.stopped.take().unwrap_or(text) } else { text };
+        let text = if step.has("--continue") { self.stopped.take().unwrap_or(text) } else { text };
         self.events.push(Event::Other(text));
     }
 
@@ -192,26 +191,22 @@ fn is_experiment(quoted: &QuotedCommand) -> bool {
 
 /// Returns the verb and the words of a step of git that publishes commits or changes the history.
 fn changes_history(step: &Step) -> Option<(&str, String)> {
-    if step.program() != "git" {
-        return None;
-    }
-    let has = |flags: &[&str]| step.words.iter().any(|word| flags.contains(&word.as_str()));
-    let mut arguments = step.arguments();
-    let verb = arguments.next()?;
+    let verb = step.git_verb()?;
     let is_told = match verb {
-        "push" => !has(&["--dry-run", "-n"]),
-        "rebase" | "cherry-pick" | "merge" | "revert" | "am" => {
-            !has(&["--abort", "--quit", "--no-commit", "-n"])
-        }
+        "push" => !step.has("--dry-run|-n"),
+        "rebase" | "cherry-pick" | "merge" | "revert" | "am" => !step.has("--abort|--quit|--no-commit|-n"),
         "pull" => true,
         "reset" => {
-            has(&["--hard", "--soft", "--mixed", "--keep"])
-                || arguments.next().is_some_and(|target| commits_back(target).is_some_and(|count| count > 0))
+            step.has("--hard|--soft|--mixed|--keep")
+                || step
+                    .arguments()
+                    .nth(1)
+                    .is_some_and(|target| commits_back(target).is_some_and(|count| count > 0))
         }
-        "branch" => has(&["-m", "-M"]),
+        "branch" => step.has("-m|-M"),
         _ => false,
     };
-    let is_plain_push = verb == "push" && !has(&["--delete", "-d", "--tags"]);
+    let is_plain_push = verb == "push" && !step.has("--delete|-d|--tags");
     // The branch of a push is usually the one of the commits.
     let is_shown =
         |word: &&str| !is_plain_push || *word == "push" || word.starts_with("--force") || *word == "-f";

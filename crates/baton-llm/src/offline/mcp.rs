@@ -54,17 +54,15 @@ pub(super) fn describe(call: &Call<'_>, action: &str, server: Option<&str>) -> D
     };
     let summary = format!("Used {}{asked}.{gist}", one_line(call.tool, 80));
     match values.as_slice() {
-        [] => {
-            let (draft, mut detail) = Draft::begin(call, title, summary);
+        [] => Draft::filled(call, title, summary, |detail| {
             if text.len() <= detail.left() {
                 detail.lines(text.lines().map(str::trim_end));
             } else if text.contains("\n\n") {
-                prose::fill(&text, call.cwd, &mut detail);
+                prose::fill(&text, call.cwd, detail);
             } else {
                 detail.lines(informative_lines(&text, detail.left()));
             }
-            draft.with_detail(detail)
-        }
+        }),
         [Value::Object(only)] if only.is_empty() => with_inputs(call, title, summary),
         values => structure::draft(call, title, summary, values),
     }

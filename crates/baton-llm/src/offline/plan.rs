@@ -47,13 +47,13 @@ fn todo_list(call: &Call<'_>) -> Option<Draft> {
     let next = open.first().map(|next| format!(" Next: {next}.")).unwrap_or_default();
     let subject = doing.first().or(open.first()).or(done.last()).cloned().unwrap_or_default();
     let title = title(&format!("Update to-do list ({})", one_line(&subject, 60)), Some(&outcome));
-    let (draft, mut detail) = Draft::begin(call, title, format!("To-do list: {outcome}.{now}{next}"));
-    for (label, items) in [("Done", done), ("In progress", doing), ("Open", open)] {
-        if !items.is_empty() {
-            detail.line(&format!("{label}: {}", join_within(&items, 230)));
+    Some(Draft::filled(call, title, format!("To-do list: {outcome}.{now}{next}"), |detail| {
+        for (label, items) in [("Done", done), ("In progress", doing), ("Open", open)] {
+            if !items.is_empty() {
+                detail.line(&format!("{label}: {}", join_within(&items, 230)));
+            }
         }
-    }
-    Some(draft.with_detail(detail))
+    }))
 }
 
 fn task_created(call: &Call<'_>) -> Draft {
@@ -139,9 +139,7 @@ pub(super) fn read_refused(call: &Call<'_>, refusal: &Refusal) -> Option<Draft> 
                 asked.iter().map(|question| format!("\"{}\"", question.words)).collect();
             let title = title(&format!("Ask user about {}", first.subject()), Some("not answered"));
             let summary = format!("The user did not answer {}.{said}", one_line(&questions.join(" "), 600));
-            let (draft, mut detail) = Draft::begin(call, title, summary);
-            asked.iter().for_each(|question| question.fill(&mut detail));
-            Some(draft.with_detail(detail))
+            Some(Question::draft(call, title, summary, &asked))
         }
         _ => None,
     }
@@ -204,6 +202,10 @@ impl<'a> Question<'a> {
         one_line(if self.header.is_empty() { &self.words } else { self.header }, 60)
     }
 
+    fn draft(call: &Call<'_>, title: String, summary: String, asked: &[Self]) -> Draft {
+        Draft::filled(call, title, summary, |detail| asked.iter().for_each(|question| question.fill(detail)))
+    }
+
     fn fill(&self, detail: &mut Detail) {
         for (label, description) in self.options.iter().filter(|(label, _)| !label.is_empty()) {
             let is_chosen = self.answer.as_deref().is_some_and(|answer| answer.contains(label));
@@ -237,9 +239,7 @@ fn questions(call: &Call<'_>) -> Option<Draft> {
         .collect();
     let outcome = first.answer.as_deref().unwrap_or("not answered");
     let title = title(&format!("Ask user about {}", first.subject()), Some(&one_line(outcome, 50)));
-    let (draft, mut detail) = Draft::begin(call, title, summary.join(" "));
-    asked.iter().for_each(|question| question.fill(&mut detail));
-    Some(draft.with_detail(detail))
+    Some(Question::draft(call, title, summary.join(" "), &asked))
 }
 
 fn skill(call: &Call<'_>) -> Draft {

@@ -76,18 +76,14 @@ pub(super) fn fill(text: &str, cwd: Option<&str>, detail: &mut Detail) {
         }
         return;
     }
-    let whole = detail.reserve(detail.left() / 6);
-    let chosen = choose(&blocks, detail.left().saturating_sub(40));
-    let left_out = blocks.len() - chosen.len();
-    for (_, text) in chosen {
-        detail.paragraph(&text);
-    }
-    detail.restore(whole);
-    detail.line(&format!("[{left_out} of {} parts left out]", blocks.len()));
-    let whole = detail.reserve(detail.left() / 2);
+    let shown = detail.reserving(detail.left() / 6, |detail| {
+        let chosen = choose(&blocks, detail.left().saturating_sub(40));
+        chosen.iter().for_each(|text| detail.paragraph(text));
+        chosen.len()
+    });
+    detail.line(&format!("[{} of {} parts left out]", blocks.len() - shown, blocks.len()));
     let files: Vec<&str> = paths(text, cwd).into_iter().filter(|path| !detail.has_said(path)).collect();
-    detail.list("Files", files);
-    detail.restore(whole);
+    detail.reserving(detail.left() / 2, |detail| detail.list("Files", files));
     detail.top_names("Names", &names(text));
 }
 
@@ -290,7 +286,7 @@ fn kind_of(line: &str, is_fenced: bool) -> Kind {
 }
 
 /// The blocks that fit into `bytes`, in their order. Long ones are shortened.
-fn choose(blocks: &[Block], bytes: usize) -> Vec<(usize, String)> {
+fn choose(blocks: &[Block], bytes: usize) -> Vec<String> {
     let mut is_chosen = vec![false; blocks.len()];
     let mut room = bytes;
     let limit = (bytes / 8).clamp(MIN_PARAGRAPH, MAX_PARAGRAPH);
@@ -336,12 +332,8 @@ fn choose(blocks: &[Block], bytes: usize) -> Vec<(usize, String)> {
             }
         }
     }
-    blocks
-        .iter()
-        .enumerate()
-        .filter(|(index, _)| is_chosen.get(*index).copied().unwrap_or(false))
-        .map(|(index, block)| (index, shorten(&block.text, limit)))
-        .collect()
+    let chosen = blocks.iter().zip(is_chosen).filter(|(_, is_chosen)| *is_chosen);
+    chosen.map(|(block, _)| shorten(&block.text, limit)).collect()
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use super::excerpt::{excerpt, excerpt_without};
 use super::facts::{Detail, names};
 use super::language::{Kind, Language};
 use super::skeleton::WHOLE_BYTES;
-use super::text::{clean, counted, file_name, first_sentence, join_within, one_line, size_in_words};
+use super::text::{clean, counted, file_name, first_sentence, join_within, one_line, size_in_words, unique};
 use super::title::title;
 use super::{patch, prose, shell, structure};
 
@@ -36,8 +36,8 @@ pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
     }
     let file = call.response.get("file").unwrap_or(call.response);
     let path = call.input_text(PATHS).or_else(|| file.get("filePath").and_then(Value::as_str))?;
-    let number =
-        |name: &str| file.get(name).and_then(Value::as_u64).and_then(|number| usize::try_from(number).ok());
+    let asked = |value: Option<&Value>| value.and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok());
+    let number = |name: &str| asked(file.get(name));
     let content = match file.get("content").or_else(|| file.get("text")).and_then(Value::as_str) {
         Some(content) => clean(content).into_owned(),
         None => call.output(),
@@ -47,7 +47,6 @@ pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
         return Some(not_text(call, path, kind, file));
     }
     let (content, numbered_from) = without_line_numbers(&content);
-    let asked = |value: Option<&Value>| value.and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok());
     let asked_range = call.input.get("view_range");
     let asked_from = asked(call.input.get("offset").or_else(|| asked_range?.get(0)));
     let limit = asked(call.input.get("limit")).unwrap_or(DEFAULT_LIMIT);
@@ -144,13 +143,13 @@ pub(super) fn describe(call: &Call<'_>, view: &View<'_>) -> Draft {
     };
     let outcome = outcome.or_else(|| range.is_none().then(|| counted(view.lines(), "line")));
     let title = title(&done, outcome.as_deref());
-    let (draft, mut detail) = Draft::begin(call, title, summary(view, &symbols, range.as_deref()));
-    if symbols.is_empty() && Language::of_path(&view.path).is_none() {
-        text_detail(call, view, &heads, &mut detail);
-    } else {
-        code_detail(view, &source, &symbols, &mut detail);
-    }
-    draft.with_detail(detail)
+    Draft::filled(call, title, summary(view, &symbols, range.as_deref()), |detail| {
+        if symbols.is_empty() && Language::of_path(&view.path).is_none() {
+            text_detail(call, view, &heads, detail);
+        } else {
+            code_detail(view, &source, &symbols, detail);
+        }
+    })
 }
 
 fn summary(view: &View<'_>, symbols: &[Symbol], range: Option<&str>) -> String {
@@ -213,31 +212,22 @@ fn code_detail(view: &View<'_>, source: &str, symbols: &[Symbol], detail: &mut D
     if symbols.is_empty() || view.content.len() <= LARGE_BYTES {
         return excerpt(view.content, detail);
     }
-    let whole = detail.reserve(detail.left() / 3);
     let place = |symbol: &Symbol| format!("{}:{}", symbol.name, symbol.line + view.start - 1);
     let of = |kind: Kind| symbols.iter().filter(move |symbol| symbol.kind == kind);
-    detail.list("Types", of(Kind::Type).map(place));
-    let mut owners: Vec<&str> = Vec::new();
-    for owner in of(Kind::Function).filter_map(|symbol| symbol.owner.as_deref()) {
-        if !owners.contains(&owner) && owners.len() < 40 {
-            owners.push(owner);
+    detail.reserving(detail.left() / 3, |detail| {
+        detail.list("Types", of(Kind::Type).map(place));
+        detail.list("Functions", of(Kind::Function).filter(|symbol| symbol.owner.is_none()).map(place));
+        for owner in unique(of(Kind::Function).filter_map(|symbol| symbol.owner.as_deref())).take(40) {
+            let methods = of(Kind::Function).filter(|symbol| symbol.owner.as_deref() == Some(owner));
+            detail.list(&format!("{owner} methods"), methods.map(place));
         }
-    }
-    detail.list("Functions", of(Kind::Function).filter(|symbol| symbol.owner.is_none()).map(place));
-    for owner in owners {
-        let methods = of(Kind::Function).filter(|symbol| symbol.owner.as_deref() == Some(owner));
-        detail.list(&format!("{owner} methods"), methods.map(place));
-    }
-    detail.restore(whole);
+    });
     if view.range().is_none() {
-        let whole = detail.reserve(detail.left() * 4 / 5);
-        detail.list("Globals", of(Kind::Constant).map(|symbol| one_line(symbol.text(source), 60)));
-        detail.restore(whole);
+        let globals = of(Kind::Constant).map(|symbol| one_line(symbol.text(source), 60));
+        detail.reserving(detail.left() * 4 / 5, |detail| detail.list("Globals", globals));
     }
-    let whole = detail.reserve(detail.left() / 4);
     let told = symbols.iter().map(|symbol| symbol.line - 1).collect();
-    excerpt_without(view.content, &told, detail);
-    detail.restore(whole);
+    detail.reserving(detail.left() / 4, |detail| excerpt_without(view.content, &told, detail));
     // The names make a large file searchable.
     detail.top_names("Names", &names(view.content));
 }
@@ -254,9 +244,8 @@ fn text_detail(call: &Call<'_>, view: &View<'_>, headings: &[&str], detail: &mut
     if view.content.len() <= detail.left() {
         return excerpt(view.content, detail);
     }
-    let whole = detail.reserve(detail.left() * 3 / 4);
-    detail.list("Sections", headings.iter().map(|heading| join_within(&[heading], 60)));
-    detail.restore(whole);
+    let sections = headings.iter().map(|heading| join_within(&[heading], 60));
+    detail.reserving(detail.left() * 3 / 4, |detail| detail.list("Sections", sections));
     if is_prose(&view.path) {
         return prose::fill(view.content, call.cwd, detail);
     }

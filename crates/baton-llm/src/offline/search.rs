@@ -67,9 +67,7 @@ fn grep(call: &Call<'_>) -> Draft {
         let outcome = format!("{first}{}", counted(listed.len(), "file"));
         let title = title(&format!("Search for '{}'{places}", one_line(pattern, 60)), Some(&outcome));
         let summary = format!("Searched for `{}`{places}: found in {outcome}.", one_line(pattern, 200));
-        let (draft, mut detail) = Draft::begin(call, title, summary);
-        fill_files(&listed, &mut detail);
-        return draft.with_detail(detail);
+        return Draft::filled(call, title, summary, |detail| fill_files(&listed, detail));
     }
     let is_count =
         |value: &Value| value.get("mode").or_else(|| value.get("output_mode")) == Some(&"count".into());
@@ -152,9 +150,7 @@ pub(super) fn describe(call: &Call<'_>, search: &Search<'_>, output: &str) -> Dr
         .unwrap_or_else(|| "S".into());
     let summary =
         format!("{purpose}earched for `{}`{}: {outcome}.", one_line(search.pattern, 200), search.places);
-    let (draft, mut detail) = Draft::begin(call, title, summary);
-    fill_hits(by_folder(files), &mut detail);
-    draft.with_detail(detail)
+    Draft::filled(call, title, summary, |detail| fill_hits(by_folder(files), detail))
 }
 
 /// Returns the number of hits in a file: the lines of the file, or the number that is printed for it.
@@ -232,13 +228,11 @@ fn fill_hits(files: Vec<FileHits<'_>>, detail: &mut Detail) {
     // Of many hits, what they say comes first.
     let is_summarized = !is_whole && count > 8 && files.len() > 1;
     if is_summarized {
-        let whole = detail.reserve(detail.left() / 2);
-        detail.lines(different_hits(&files));
-        detail.restore(whole);
+        detail.reserving(detail.left() / 2, |detail| detail.lines(different_hits(&files)));
     }
-    let whole = detail.reserve(if is_whole { 0 } else { 40 });
-    let shown = lines.iter().take_while(|(_, line)| detail.line(line)).map(|(hits, _)| hits).sum::<usize>();
-    detail.restore(whole);
+    let shown: usize = detail.reserving(if is_whole { 0 } else { 40 }, |detail| {
+        lines.iter().take_while(|(_, line)| detail.line(line)).map(|(hits, _)| hits).sum()
+    });
     if shown < count {
         let what = if is_summarized { "places" } else { "hits" };
         detail.line(&format!("[{} of {count} {what} left out]", count - shown));
@@ -417,17 +411,14 @@ fn list(call: &Call<'_>) -> Draft {
         number => format!("{first}{}", counted(number, "entry")),
     };
     let summary = format!("{what}: {outcome}.");
-    let (draft, mut detail) = Draft::begin(call, title(&what, Some(&outcome)), summary);
-    fill_files(&files, &mut detail);
-    draft.with_detail(detail)
+    Draft::filled(call, title(&what, Some(&outcome)), summary, |detail| fill_files(&files, detail))
 }
 
 /// Adds files grouped by folder, so that each folder is written once.
 fn fill_files(files: &[String], detail: &mut Detail) {
     let mut folders: Vec<(&str, Vec<&str>)> = Vec::new();
     for file in files {
-        let (folder, name) =
-            file.rsplit_once('/').map_or(("", file.as_str()), |(folder, name)| (folder, name));
+        let (folder, name) = file.rsplit_once('/').unwrap_or(("", file));
         match folders.iter_mut().rev().take(64).find(|(known, _)| *known == folder) {
             Some((_, names)) => names.push(name),
             None => folders.push((folder, vec![name])),

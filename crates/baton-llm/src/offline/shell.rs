@@ -16,7 +16,7 @@ use super::read::{self, View};
 use super::run::{Ending, Run};
 use super::search::{self, Format, Search};
 use super::structure;
-use super::text::{counted, first_sentence, join_within, one_line};
+use super::text::{counted, first_sentence, join_within, one_line, unique};
 use super::title::title;
 use super::verdict::Verdict;
 
@@ -381,21 +381,12 @@ fn fill(report: &Report<'_>, detail: &mut Detail) {
     if *only_inspects && output.len() <= LARGE_BYTES {
         return detail.counted_lines(&lines);
     }
-    if !verdict.failures.is_empty() {
-        let whole = detail.reserve(detail.left() / 4);
-        detail.lines(verdict.failures.iter().map(|failure| format!("Failed: {failure}")));
-        detail.restore(whole);
-    }
-    if !verdict.errors.is_empty() {
-        let whole = detail.reserve(detail.left() / 4);
-        detail.lines(verdict.first_and_last_errors());
-        detail.restore(whole);
-    }
+    let failures = verdict.failures.iter().map(|failure| format!("Failed: {failure}"));
+    detail.reserving(detail.left() / 4, |detail| detail.lines(failures));
+    detail.reserving(detail.left() / 4, |detail| detail.lines(verdict.first_and_last_errors()));
     if *only_inspects {
         // The beginning says most about what was inspected.
-        let whole = detail.reserve(detail.left() / 2);
-        detail.lines(&lines);
-        detail.restore(whole);
+        detail.reserving(detail.left() / 2, |detail| detail.lines(&lines));
     }
     detail.other_lines(informative_lines(output, detail.left()));
     if detail.is_empty() {
@@ -406,12 +397,8 @@ fn fill(report: &Report<'_>, detail: &mut Detail) {
 /// The files of a diff with the definitions that the changed lines are in, then the changed lines.
 pub(super) fn fill_diff(call: &Call<'_>, files: &[FilePatch<'_>], detail: &mut Detail) {
     let head = |file: &FilePatch<'_>| {
-        let mut names: Vec<&str> = Vec::new();
-        for name in file.places.iter().filter_map(|place| git::place_name(place)) {
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        }
+        let names: Vec<&str> =
+            unique(file.places.iter().filter_map(|place| git::place_name(place))).collect();
         let places =
             if names.is_empty() { String::new() } else { format!(", in {}", join_within(&names, 150)) };
         format!("{} +{} -{}{places}", call.path(file.path), file.added.len(), file.removed.len())
@@ -433,9 +420,9 @@ pub(super) fn fill_diff(call: &Call<'_>, files: &[FilePatch<'_>], detail: &mut D
         if detail.left() < share {
             break;
         }
-        let whole = detail.reserve(detail.left() - share);
-        detail.line(&format!("{}:", call.path(file.path)));
-        edit::fill_changed(file, detail);
-        detail.restore(whole);
+        detail.reserving(detail.left() - share, |detail| {
+            detail.line(&format!("{}:", call.path(file.path)));
+            edit::fill_changed(file, detail);
+        });
     }
 }

@@ -89,9 +89,8 @@ fn fill_values(values: &[Value], detail: &mut Detail) {
             detail.line(&format!("[{} left out]", counted(values.len() - index, "entry")));
             return;
         }
-        let whole = detail.reserve(detail.left() - share.max(160).min(detail.left()));
-        fill_value(value, "", 0, detail);
-        detail.restore(whole);
+        let reserved = detail.left() - share.max(160).min(detail.left());
+        detail.reserving(reserved, |detail| fill_value(value, "", 0, detail));
     }
 }
 

@@ -14,7 +14,7 @@ use super::checks;
 use super::closing::Closing;
 use super::history;
 use super::open_work;
-use super::text::{counted, join_within, one_line, shorten};
+use super::text::{counted, join_within, one_line, shorten, unique};
 
 /// Maximum number of files and decisions.
 const MAX_FILES: usize = 10;
@@ -227,19 +227,13 @@ fn changed_functions(digests: &[Digest]) -> Vec<(&str, FunctionAction)> {
             (change.action, change.action)
         });
     }
-    let mut functions: Vec<(&str, FunctionAction)> = Vec::new();
-    for key in order {
-        let action = match ends.get(&key) {
-            Some((FunctionAction::New, FunctionAction::Deleted)) | None => continue,
-            Some((FunctionAction::New, _)) => FunctionAction::New,
-            Some((_, FunctionAction::Deleted)) => FunctionAction::Deleted,
-            Some(_) => FunctionAction::Modified,
-        };
-        if !functions.contains(&(key.1, action)) {
-            functions.push((key.1, action));
-        }
-    }
-    functions
+    let functions = order.into_iter().filter_map(|key| match ends.get(&key)? {
+        (FunctionAction::New, FunctionAction::Deleted) => None,
+        (FunctionAction::New, _) => Some((key.1, FunctionAction::New)),
+        (_, FunctionAction::Deleted) => Some((key.1, FunctionAction::Deleted)),
+        _ => Some((key.1, FunctionAction::Modified)),
+    });
+    unique(functions).collect()
 }
 
 /// Describes the last step that is neither a check nor a commit.

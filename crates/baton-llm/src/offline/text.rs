@@ -1,5 +1,7 @@
 //! Text helpers: join lines, truncate, and make paths relative.
 
+use std::collections::BTreeSet;
+
 pub(super) use baton_core::strip_overwritten as clean;
 
 /// Maximum number of bytes of a line that are examined; longer lines are usually minified code or binary data.
@@ -69,6 +71,12 @@ pub(super) fn relative<'a>(path: &'a str, cwd: Option<&str>) -> &'a str {
         Some(rest) => rest.strip_prefix(['/', '\\']).unwrap_or(path),
         None => path.strip_prefix("./").unwrap_or(path),
     }
+}
+
+/// Returns the items without repetitions, in the order of their first occurrences.
+pub(super) fn unique<T: Clone + Ord>(items: impl IntoIterator<Item = T>) -> impl Iterator<Item = T> {
+    let mut seen = BTreeSet::new();
+    items.into_iter().filter(move |item| seen.insert(item.clone()))
 }
 
 /// Returns the last component of a path.

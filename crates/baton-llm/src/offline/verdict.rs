@@ -7,7 +7,7 @@ use super::command::Shown;
 use super::facts::is_path;
 use super::lines::{error_lines, failure_line};
 use super::run::Run;
-use super::text::{counted, one_line};
+use super::text::{counted, one_line, unique};
 
 /// Maximum number of bytes at the end of an output that are examined; the counts are at the end.
 const MAX_LOG_BYTES: usize = 400_000;
@@ -206,13 +206,8 @@ fn own_errors(log: &str, runs: &[QaRun]) -> Vec<String> {
     };
     let asserted = log.lines().map(str::trim).filter(|line| is_assertion(line)).take(20);
     let diagnosed = log.lines().map(str::trim_end).filter(|line| is_diagnostic(line)).take(40);
-    let mut errors: Vec<String> = Vec::new();
-    for line in asserted.chain(diagnosed).map(str::to_owned).chain(error_lines(log)) {
-        if !known(&line) && !said(&line) && !errors.contains(&line) {
-            errors.push(line);
-        }
-    }
-    errors
+    let lines = asserted.chain(diagnosed).map(str::to_owned).chain(error_lines(log));
+    unique(lines.filter(|line| !known(line) && !said(line))).collect()
 }
 
 /// What compilers and linters print: `src/a.go:12:5: declared and not used: x`, at the start of a line.

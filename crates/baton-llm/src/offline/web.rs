@@ -52,9 +52,8 @@ fn search(call: &Call<'_>) -> Draft {
     let answer = prose::gist(&text, 300);
     let summary = format!("Searched the web for \"{}\". {answer}", one_line(query, 200));
     let mut detail = Detail::new(PAGE_BYTES, &title, &summary);
-    let whole = detail.reserve(detail.left() / 2);
-    detail.lines(links.iter().map(|(name, url)| format!("{}: {url}", one_line(name, 60))));
-    detail.restore(whole);
+    let links = links.iter().map(|(name, url)| format!("{}: {url}", one_line(name, 60)));
+    detail.reserving(detail.left() / 2, |detail| detail.lines(links));
     prose::fill(&text, call.cwd, &mut detail);
     Draft { title, summary, ..Draft::default() }.with_detail(detail)
 }
