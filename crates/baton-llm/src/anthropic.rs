@@ -4,18 +4,15 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use baton_core::observation::SessionMaterial;
-use baton_observation::ToolUse;
 use serde_json::{Value, json};
 use ureq::http::{HeaderName, HeaderValue};
 
 use crate::api_key::ApiKey;
-use crate::compressor::{CompressError, Compression, Compressor, Summarization, TokenUsage};
+use crate::compressor::{CompressError, TokenUsage};
 use crate::endpoint::{DEFAULT_TIMEOUT, Endpoint, EndpointError, EndpointSettings, MAX_BODY_BYTES};
-use crate::model_call::{self, Model, ModelAnswer, Question, unusable};
+use crate::model_call::{Model, ModelAnswer, Question, unusable};
 use crate::refusal::Refusal;
 
-const NAME: &str = "anthropic";
 const VERSION: &str = "2023-06-01";
 
 /// Words in an error message that mean that structured output was rejected.
@@ -73,7 +70,7 @@ impl Anthropic {
         let base = config.base_url.trim().trim_end_matches('/');
         let url = format!("{}/v1/messages", base.strip_suffix("/v1").unwrap_or(base));
         let endpoint = Endpoint::new(EndpointSettings {
-            compressor: NAME,
+            compressor: Self::NAME,
             url: &url,
             key: Some((HeaderName::from_static("x-api-key"), "", &config.api_key)),
             headers: vec![(HeaderName::from_static("anthropic-version"), HeaderValue::from_static(VERSION))],
@@ -123,6 +120,12 @@ impl Anthropic {
 }
 
 impl Model for Anthropic {
+    const NAME: &'static str = "anthropic";
+
+    fn model(&self) -> &str {
+        &self.model
+    }
+
     fn ask(&self, question: &Question<'_>) -> Result<ModelAnswer, CompressError> {
         let mut is_structured = self.is_structured.load(Ordering::Relaxed);
         loop {
@@ -140,23 +143,5 @@ impl Model for Anthropic {
             }
             is_structured = false;
         }
-    }
-}
-
-impl Compressor for Anthropic {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn model(&self) -> Option<&str> {
-        Some(&self.model)
-    }
-
-    fn compress(&self, tool_use: &ToolUse) -> Result<Compression, CompressError> {
-        model_call::compress(self, tool_use)
-    }
-
-    fn summarize(&self, material: &SessionMaterial) -> Result<Summarization, CompressError> {
-        model_call::summarize(self, material)
     }
 }

@@ -7,7 +7,7 @@ use baton_observation::ToolUse;
 use serde_json::Value;
 
 use crate::answer::{observation_schema, read_observation, read_summary, summary_schema};
-use crate::compressor::{CompressError, Compression, Summarization, TokenUsage};
+use crate::compressor::{CompressError, Compression, Compressor, Summarization, TokenUsage};
 use crate::prompt::{Delimiter, Prompt, compress_prompt, summarize_prompt};
 
 const OBSERVATION_TOKENS: u32 = 1_024;
@@ -33,42 +33,54 @@ pub(crate) struct ModelAnswer {
 }
 
 /// An endpoint with a model.
-pub(crate) trait Model {
+pub(crate) trait Model: Send + Sync {
+    /// Name of the compressor.
+    const NAME: &'static str;
+
+    /// Returns the model name.
+    fn model(&self) -> &str;
+
     /// Makes one call.
     fn ask(&self, question: &Question<'_>) -> Result<ModelAnswer, CompressError>;
 }
 
-/// Creates an observation of one tool use.
-pub(crate) fn compress(model: &impl Model, tool_use: &ToolUse) -> Result<Compression, CompressError> {
-    let Prompt { text, version } = compress_prompt(tool_use, delimiter()?);
-    let said = model.ask(&Question {
-        prompt: &text,
-        max_tokens: OBSERVATION_TOKENS,
-        schema_name: "observation",
-        schema: observation_schema(),
-    })?;
-    let observation =
-        read_observation(&said.text).map_err(|error| unusable(error.to_string(), said.usage))?;
-    Ok(Compression { observation, usage: said.usage, prompt_version: version })
-}
+impl<M: Model> Compressor for M {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
 
-/// Creates the summary of a session. The model is not called if there is nothing to summarize.
-pub(crate) fn summarize(
-    model: &impl Model,
-    material: &SessionMaterial,
-) -> Result<Summarization, CompressError> {
-    let Some(Prompt { text, version }) = summarize_prompt(material, delimiter()?) else {
-        let summary = SessionSummary { summary: NO_OBSERVATIONS.to_owned(), ..SessionSummary::default() };
-        return Ok(Summarization { summary, usage: TokenUsage::default(), prompt_version: "none" });
-    };
-    let said = model.ask(&Question {
-        prompt: &text,
-        max_tokens: SUMMARY_TOKENS,
-        schema_name: "session_summary",
-        schema: summary_schema(),
-    })?;
-    let summary = read_summary(&said.text).map_err(|error| unusable(error.to_string(), said.usage))?;
-    Ok(Summarization { summary, usage: said.usage, prompt_version: version })
+    fn model(&self) -> Option<&str> {
+        Some(Model::model(self))
+    }
+
+    fn compress(&self, tool_use: &ToolUse) -> Result<Compression, CompressError> {
+        let Prompt { text, version } = compress_prompt(tool_use, delimiter()?);
+        let said = self.ask(&Question {
+            prompt: &text,
+            max_tokens: OBSERVATION_TOKENS,
+            schema_name: "observation",
+            schema: observation_schema(),
+        })?;
+        let observation =
+            read_observation(&said.text).map_err(|error| unusable(error.to_string(), said.usage))?;
+        Ok(Compression { observation, usage: said.usage, prompt_version: version })
+    }
+
+    /// Does not call the model if there is nothing to summarize.
+    fn summarize(&self, material: &SessionMaterial) -> Result<Summarization, CompressError> {
+        let Some(Prompt { text, version }) = summarize_prompt(material, delimiter()?) else {
+            let summary = SessionSummary { summary: NO_OBSERVATIONS.to_owned(), ..SessionSummary::default() };
+            return Ok(Summarization { summary, usage: TokenUsage::default(), prompt_version: "none" });
+        };
+        let said = self.ask(&Question {
+            prompt: &text,
+            max_tokens: SUMMARY_TOKENS,
+            schema_name: "session_summary",
+            schema: summary_schema(),
+        })?;
+        let summary = read_summary(&said.text).map_err(|error| unusable(error.to_string(), said.usage))?;
+        Ok(Summarization { summary, usage: said.usage, prompt_version: version })
+    }
 }
 
 pub(crate) fn unusable(message: impl Into<String>, usage: TokenUsage) -> CompressError {

@@ -4,18 +4,14 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::Duration;
 
-use baton_core::observation::SessionMaterial;
-use baton_observation::ToolUse;
 use serde_json::{Value, json};
 use ureq::http::header::AUTHORIZATION;
 
 use crate::api_key::ApiKey;
-use crate::compressor::{CompressError, Compression, Compressor, Summarization, TokenUsage};
+use crate::compressor::{CompressError, TokenUsage};
 use crate::endpoint::{DEFAULT_TIMEOUT, Endpoint, EndpointError, EndpointSettings, MAX_BODY_BYTES};
-use crate::model_call::{self, Model, ModelAnswer, Question, unusable};
+use crate::model_call::{Model, ModelAnswer, Question, unusable};
 use crate::refusal::Refusal;
-
-const NAME: &str = "openai";
 
 /// Name of the token limit for newer models of OpenAI, which replaces `max_tokens`.
 const COMPLETION_TOKENS: &str = "max_completion_tokens";
@@ -111,7 +107,7 @@ impl OpenAi {
     ///
     /// Fails if the address, the key or the certificates are invalid.
     pub fn new(config: &OpenAiConfig) -> Result<Self, EndpointError> {
-        let endpoint = Endpoint::new(config.endpoint(NAME, &config.url("chat/completions")))?;
+        let endpoint = Endpoint::new(config.endpoint(Self::NAME, &config.url("chat/completions")))?;
         Ok(Self {
             endpoint,
             model: config.model.clone(),
@@ -167,6 +163,12 @@ impl OpenAi {
 }
 
 impl Model for OpenAi {
+    const NAME: &'static str = "openai";
+
+    fn model(&self) -> &str {
+        &self.model
+    }
+
     fn ask(&self, question: &Question<'_>) -> Result<ModelAnswer, CompressError> {
         let mut format = Format::from_number(self.format.load(Ordering::Relaxed));
         let mut completion_tokens = self.wants_completion_tokens.load(Ordering::Relaxed);
@@ -197,23 +199,5 @@ impl Model for OpenAi {
             }
             return Err(refusal.into_error(self.endpoint.place(), &answered, question.prompt));
         }
-    }
-}
-
-impl Compressor for OpenAi {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn model(&self) -> Option<&str> {
-        Some(&self.model)
-    }
-
-    fn compress(&self, tool_use: &ToolUse) -> Result<Compression, CompressError> {
-        model_call::compress(self, tool_use)
-    }
-
-    fn summarize(&self, material: &SessionMaterial) -> Result<Summarization, CompressError> {
-        model_call::summarize(self, material)
     }
 }
