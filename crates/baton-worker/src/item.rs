@@ -26,6 +26,13 @@ pub(crate) enum Outcome {
     Lost,
 }
 
+impl Outcome {
+    /// Returns this outcome if the queue accepted the result.
+    const fn if_kept(self, is_kept: bool) -> Self {
+        if is_kept { self } else { Self::Lost }
+    }
+}
+
 /// Result of processing an item.
 pub(crate) enum Worked {
     /// The item is settled.
@@ -125,7 +132,7 @@ impl WorkContext {
                 self.answered();
                 tracing::warn!(item = claimed.id(), error = %clip(&message), "an item failed");
                 let kept = self.queue.fail(claimed, &clip(&message), usage, compressor.as_ref())?;
-                Ok(if kept { Outcome::Failed } else { Outcome::Lost })
+                Ok(Outcome::Failed.if_kept(kept))
             }
             Err(_) => self.fail(claimed, "the compressor panicked", compressor.as_ref()),
         };
@@ -134,19 +141,19 @@ impl WorkContext {
 
     /// Stores observations and returns the outcome of each.
     pub(crate) fn finish(&self, batch: Vec<Finished>) -> Vec<Result<Outcome, Fault>> {
-        let outcome = |kept| if kept { Outcome::Done } else { Outcome::Lost };
-        self.queue.finish(batch).into_iter().map(|kept| kept.map(outcome)).collect()
+        let stored = self.queue.finish(batch).into_iter();
+        stored.map(|kept| kept.map(|kept| Outcome::Done.if_kept(kept))).collect()
     }
 
     fn fail(&self, claimed: &Claimed, error: &str, compressor: &dyn Compressor) -> Result<Outcome, Fault> {
         tracing::error!(item = claimed.id(), error, "an item failed");
         let kept = self.queue.fail(claimed, error, TokenUsage::default(), compressor)?;
-        Ok(if kept { Outcome::Failed } else { Outcome::Lost })
+        Ok(Outcome::Failed.if_kept(kept))
     }
 
     fn release(&self, claimed: &Claimed, release: QueueRelease) -> Result<Outcome, Fault> {
         let kept = self.queue.release(claimed, release)?;
-        Ok(if kept { Outcome::Returned } else { Outcome::Lost })
+        Ok(Outcome::Returned.if_kept(kept))
     }
 
     /// Handles an outage: pauses all calls, and releases the item without counting the attempt.
@@ -193,7 +200,7 @@ impl WorkContext {
         let compressor = self.compressor()?;
         if job.is_empty(compressor.as_ref()) {
             let kept = self.queue.keep_summary(job, None, compressor.as_ref())?;
-            return Ok(if kept { Outcome::Done } else { Outcome::Lost });
+            return Ok(Outcome::Done.if_kept(kept));
         }
         let made = catch_unwind(AssertUnwindSafe(|| compressor.summarize(job.material())));
         let error = match made {
@@ -202,7 +209,7 @@ impl WorkContext {
                     self.answered();
                 }
                 let kept = self.queue.keep_summary(job, Some(made), compressor.as_ref())?;
-                return Ok(if kept { Outcome::Done } else { Outcome::Lost });
+                return Ok(Outcome::Done.if_kept(kept));
             }
             Ok(Err(CompressError::Outage { message, retry_after, needs_attention, .. })) => {
                 let now = self.now();
@@ -225,7 +232,7 @@ impl WorkContext {
         match catch_unwind(AssertUnwindSafe(|| offline.summarize(job.material()))) {
             Ok(Ok(made)) => {
                 let kept = self.queue.keep_summary(job, Some(made), offline.as_ref())?;
-                Ok(if kept { Outcome::Done } else { Outcome::Lost })
+                Ok(Outcome::Done.if_kept(kept))
             }
             _ => {
                 self.queue.postpone_summary(job, None, &clip(&error))?;

@@ -110,12 +110,6 @@ pub struct WorkerHandle {
     worked: Arc<AtomicU64>,
 }
 
-impl std::fmt::Debug for Event {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Event")
-    }
-}
-
 impl WorkerHandle {
     /// Notifies the worker that the queue may have new items.
     pub fn wake(&self) {
@@ -374,10 +368,7 @@ impl Worker {
             if pause.is_none() {
                 pause = self.claim_more(jobs, capacity, &mut held, &mut is_more_likely);
             }
-            let wait_time = match pause.take() {
-                Some(pause) => pause,
-                None => self.wait_time(held.is_empty()),
-            };
+            let wait_time = pause.take().unwrap_or_else(|| self.wait_time(held.is_empty()));
             match self.events.recv_timeout(wait_time) {
                 Ok(Event::Stop) | Err(RecvTimeoutError::Disconnected) => return held,
                 Ok(Event::Settled(key, outcome)) => {
