@@ -69,7 +69,7 @@ impl<'a> Call<'a> {
 
     /// Returns the untrimmed text of the first of these members that the input has, even if it is empty.
     pub(super) fn whole_input(&self, names: &[&str]) -> Option<&'a str> {
-        names.iter().find_map(|name| self.input.get(name).and_then(Value::as_str))
+        names.iter().find_map(|name| self.input[name].as_str())
     }
 
     /// Returns the text of the first of these members that the response has.
@@ -99,7 +99,7 @@ impl<'a> Call<'a> {
 
     /// Returns true if the response is marked as an error.
     pub(super) fn is_error(&self) -> bool {
-        let failed = |name: &str| self.response.get(name).and_then(Value::as_bool) == Some(true);
+        let failed = |name: &str| self.response[name] == true;
         let first = match self.response {
             Value::Array(blocks) => {
                 blocks.first().and_then(|block| block.get("text")).unwrap_or(&Value::Null)
@@ -145,11 +145,7 @@ pub(super) fn without_error_tags(text: String) -> String {
 }
 
 fn text_of<'a>(value: &'a Value, names: &[&str]) -> Option<&'a str> {
-    names
-        .iter()
-        .find_map(|name| value.get(name).and_then(Value::as_str))
-        .map(str::trim)
-        .filter(|text| !text.is_empty())
+    names.iter().find_map(|name| value[name].as_str()).map(str::trim).filter(|text| !text.is_empty())
 }
 
 /// Returns the number of bytes of all texts of a response, without members that repeat the input.

@@ -32,9 +32,7 @@ pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
         SUBAGENT => format!("Read the report of {agent}: {}", first_sentence(&report, 60)),
         _ => format!("Delegate '{}' to {agent}", one_line(asked, 70)),
     };
-    let number = |name: &str| {
-        call.response.get(name).and_then(Value::as_u64).and_then(|number| usize::try_from(number).ok())
-    };
+    let number = |name: &str| call.response[name].as_u64().and_then(|number| usize::try_from(number).ok());
     let effort: Vec<String> = [
         number("totalToolUseCount").map(|uses| counted(uses, "tool use")),
         number("totalDurationMs").map(|duration| format!("{} s", duration / 1000)),
@@ -64,10 +62,8 @@ fn text_of(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
         Value::Array(parts) => {
-            let texts: Vec<&str> = parts
-                .iter()
-                .filter_map(|part| part.as_str().or_else(|| part.get("text").and_then(Value::as_str)))
-                .collect();
+            let texts: Vec<&str> =
+                parts.iter().filter_map(|part| part.as_str().or_else(|| part["text"].as_str())).collect();
             texts.join("\n")
         }
         _ => String::new(),

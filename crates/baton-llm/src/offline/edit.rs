@@ -32,7 +32,7 @@ const PATHS: &[&str] = &["file_path", "filePath", "path", "notebook_path", "file
 /// Describes the use of a tool that changes files.
 pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
     let name = call.tool.to_ascii_lowercase();
-    let command = call.input.get("command").and_then(Value::as_str).unwrap_or_default();
+    let command = call.input["command"].as_str().unwrap_or_default();
     match name.as_str() {
         "edit" | "multiedit" | "write" | "notebookedit" | "write_file" | "replace" | "edit_file"
         | "create_file" | "str_replace" | "search_replace" => one_file(call),
@@ -113,7 +113,7 @@ impl Changed<'_> {
 fn one_file(call: &Call<'_>) -> Option<Draft> {
     let path = call.input_text(PATHS).or_else(|| call.response_text(PATHS))?;
     let shown = call.path(path);
-    let said = |name: &str| call.response.get(name).and_then(Value::as_str);
+    let said = |name: &str| call.response[name].as_str();
     let original = said("originalFile").or_else(|| said("originalFileContents"));
     let pairs = replacements(call);
     let (mut file, line) = call
@@ -139,11 +139,9 @@ fn one_file(call: &Call<'_>) -> Option<Draft> {
                 file.added.extend(part.added);
             }
         }
-        let all = [call.input, call.response].iter().any(|side| {
-            ["replace_all", "replaceAll"]
-                .iter()
-                .any(|name| side.get(name).and_then(Value::as_bool) == Some(true))
-        });
+        let all = [call.input, call.response]
+            .iter()
+            .any(|side| ["replace_all", "replaceAll"].iter().any(|name| side[name] == true));
         let everywhere = || Replaced::everywhere(&file, &pairs).filter(|_| all);
         replaced = Replaced::identifier(&file).or_else(everywhere);
         compare_replaced(path, original, &pairs, all)
@@ -162,8 +160,8 @@ fn one_file(call: &Call<'_>) -> Option<Draft> {
 
 /// Returns pairs of replaced text and replacement.
 fn replacements<'a>(call: &Call<'a>) -> Vec<(&'a str, &'a str)> {
-    if let Some(edits) = call.input.get("edits").and_then(Value::as_array) {
-        let text = |edit: &'a Value, name: &str| edit.get(name).and_then(Value::as_str).unwrap_or_default();
+    if let Some(edits) = call.input["edits"].as_array() {
+        let text = |edit: &'a Value, name: &str| edit[name].as_str().unwrap_or_default();
         let pairs = edits.iter().map(|edit| (text(edit, "old_string"), text(edit, "new_string")));
         return pairs.take(100).collect();
     }

@@ -143,13 +143,13 @@ pub(super) fn read_structured<'a>(path: &'a str, patch: &'a Value) -> Option<(Fi
     let mut file = FilePatch::of(path, FileAction::Updated);
     let mut first = None;
     for hunk in hunks {
-        let lines = hunk.get("lines").and_then(Value::as_array);
+        let lines = hunk["lines"].as_array();
         let mut same = 0;
         for line in lines.into_iter().flatten().filter_map(Value::as_str) {
             if first.is_none() && !line.starts_with(['+', '-']) {
                 same += 1;
             } else if first.is_none() {
-                first = hunk.get("newStart").and_then(Value::as_u64).map(|start| start.saturating_add(same));
+                first = hunk["newStart"].as_u64().map(|start| start.saturating_add(same));
             }
             file.take(line);
         }

@@ -26,20 +26,13 @@ pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
 }
 
 fn todo_list(call: &Call<'_>) -> Option<Draft> {
-    let items =
-        ["todos", "plan", "items"].iter().find_map(|name| call.input.get(name).and_then(Value::as_array))?;
+    let items = ["todos", "plan", "items"].iter().find_map(|name| call.input[name].as_array())?;
     let text = |item: &Value| {
-        let words = ["content", "step", "description", "title"]
-            .iter()
-            .find_map(|name| item.get(name).and_then(Value::as_str));
+        let words = ["content", "step", "description", "title"].iter().find_map(|name| item[name].as_str());
         words.map(|words| one_line(&clean(words), 110)).unwrap_or_default()
     };
     let of = |status: &str| -> Vec<String> {
-        items
-            .iter()
-            .filter(|item| item.get("status").and_then(Value::as_str) == Some(status))
-            .map(text)
-            .collect()
+        items.iter().filter(|item| item["status"].as_str() == Some(status)).map(text).collect()
     };
     let (done, doing, open) = (of("completed"), of("in_progress"), of("pending"));
     let outcome = format!("{} of {} done", done.len(), items.len());
@@ -82,7 +75,7 @@ fn task_updated(call: &Call<'_>) -> Draft {
     let before = before.map(|before| format!(" (was {})", before.replace('_', " "))).unwrap_or_default();
     let status = call.input_text(&["status"]).map(|status| status.replace('_', " "));
     let list = |name: &str| {
-        let ids = call.input.get(name).and_then(Value::as_array)?;
+        let ids = call.input[name].as_array()?;
         Some(join_within(&ids.iter().filter_map(Value::as_str).collect::<Vec<_>>(), 60))
     };
     let changes: Vec<String> = [
@@ -169,7 +162,7 @@ struct Question<'a> {
 
 impl<'a> Question<'a> {
     fn all(call: &Call<'a>) -> Vec<Self> {
-        let text = |value: &'a Value, name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default();
+        let text = |value: &'a Value, name: &str| value[name].as_str().unwrap_or_default();
         let list = call.input.get("questions").or_else(|| call.response.get("questions"));
         let questions: Vec<&Value> = match list.and_then(Value::as_array) {
             Some(list) => list.iter().take(20).collect(),

@@ -35,14 +35,14 @@ pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
         return None;
     }
     let file = call.response.get("file").unwrap_or(call.response);
-    let path = call.input_text(PATHS).or_else(|| file.get("filePath").and_then(Value::as_str))?;
+    let path = call.input_text(PATHS).or_else(|| file["filePath"].as_str())?;
     let asked = |value: Option<&Value>| value.and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok());
     let number = |name: &str| asked(file.get(name));
     let content = match file.get("content").or_else(|| file.get("text")).and_then(Value::as_str) {
         Some(content) => clean(content).into_owned(),
         None => call.output(),
     };
-    let kind = call.response.get("type").and_then(Value::as_str).unwrap_or_default();
+    let kind = call.response["type"].as_str().unwrap_or_default();
     if matches!(kind, "image" | "pdf") || file.get("base64").is_some() {
         return Some(not_text(call, path, kind, file));
     }
@@ -95,12 +95,12 @@ impl View<'_> {
 /// An image or a document: told by type and size.
 fn not_text(call: &Call<'_>, path: &str, kind: &str, file: &Value) -> Draft {
     let path = call.path(path);
-    let number = |name: &str| file.get(name).and_then(Value::as_u64);
-    let encoded = file.get("base64").and_then(Value::as_str).map_or(0, |data| data.len() * 3 / 4);
+    let number = |name: &str| file[name].as_u64();
+    let encoded = file["base64"].as_str().map_or(0, |data| data.len() * 3 / 4);
     let bytes = number("originalSize").map_or(encoded, |bytes| usize::try_from(bytes).unwrap_or(encoded));
-    let kind = file.get("type").and_then(Value::as_str).unwrap_or(kind);
+    let kind = file["type"].as_str().unwrap_or(kind);
     let dimensions = file.get("dimensions").and_then(|size| {
-        let side = |name: &str| size.get(name).and_then(Value::as_u64);
+        let side = |name: &str| size[name].as_u64();
         Some(format!(", {}×{} pixels", side("originalWidth")?, side("originalHeight")?))
     });
     let pages = number("pages").map(|pages| format!(", {pages} pages"));

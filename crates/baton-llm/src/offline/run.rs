@@ -60,11 +60,10 @@ impl Run {
         let (output, wrapper) = unpack(call);
         let refused = call.is_error();
         let output = without_notes(without_error_tags(output));
-        let interrupted = call.response.get("interrupted").and_then(Value::as_bool) == Some(true)
-            || refused && is_interruption(&output);
-        let (output, status) = exit_status(&output, call, wrapper.as_ref());
-        let task = wrapper.as_ref().and_then(|wrapper| wrapper.get("description")).and_then(Value::as_str);
-        let purpose = call.input_text(&["description", "justification"]).or(task);
+        let interrupted = call.response["interrupted"] == true || refused && is_interruption(&output);
+        let (output, status) = exit_status(&output, call, &wrapper);
+        let purpose =
+            call.input_text(&["description", "justification"]).or_else(|| wrapper["description"].as_str());
         Self {
             command: clean(&command).into_owned(),
             purpose: purpose.map(|purpose| one_line(&clean(purpose), 160)),
@@ -72,7 +71,8 @@ impl Run {
             status,
             refused,
             interrupted,
-            background: call.response.get("backgroundTaskId").is_some() || is_running(wrapper.as_ref()),
+            // A task in the background that has not ended.
+            background: call.response.get("backgroundTaskId").is_some() || wrapper["status"] == "running",
             remark: call
                 .response_text(&["returnCodeInterpretation"])
                 .map(|remark| one_line(&clean(remark), 60)),
@@ -104,30 +104,23 @@ impl Run {
     }
 }
 
-/// Returns the output, unwrapped from the object of Codex or of a background task.
-fn unpack(call: &Call<'_>) -> (String, Option<Value>) {
+/// Returns the output, and the object of Codex or of a background task that contained it.
+fn unpack(call: &Call<'_>) -> (String, Value) {
     let wrapped = match call.response {
         Value::String(text) if text.trim_start().starts_with("{\"output\"") => {
-            serde_json::from_str::<Value>(text).ok()
+            serde_json::from_str(text).unwrap_or_default()
         }
-        Value::Object(members) if members.contains_key("output") => Some(call.response.clone()),
+        Value::Object(members) if members.contains_key("output") => call.response.clone(),
         // Gemini.
-        Value::Object(members) if members.get("llmContent").is_some_and(Value::is_string) => {
-            let output = members.get("llmContent").and_then(Value::as_str).unwrap_or_default();
-            return (clean(output).into_owned(), None);
+        response if let Some(output) = response["llmContent"].as_str() => {
+            return (clean(output).into_owned(), Value::Null);
         }
-        Value::Object(members) => members.get("task").cloned(),
-        _ => None,
+        response => response["task"].clone(),
     };
-    match wrapped.as_ref().and_then(|wrapped| wrapped.get("output")).and_then(Value::as_str) {
+    match wrapped["output"].as_str() {
         Some(output) => (clean(output).into_owned(), wrapped),
-        None => (call.output(), None),
+        None => (call.output(), Value::Null),
     }
-}
-
-/// Whether a background task has not ended.
-fn is_running(wrapper: Option<&Value>) -> bool {
-    wrapper.and_then(|wrapper| wrapper.get("status")).and_then(Value::as_str) == Some("running")
 }
 
 /// Output without the lines that Claude Code adds to it and the advice of git.
@@ -145,15 +138,14 @@ fn is_interruption(output: &str) -> bool {
 }
 
 /// Returns the exit status, and the output without the lines that state it.
-fn exit_status(output: &str, call: &Call<'_>, wrapper: Option<&Value>) -> (String, Option<i64>) {
+fn exit_status(output: &str, call: &Call<'_>, wrapper: &Value) -> (String, Option<i64>) {
     const MARKS: &str = "Exit code |Exit code: |Process exited with code ";
     // Messages of an agent about a failed command. They count only in an error response, because a command may print
     // them too.
     const ERRORS: &str = "Command exited with non-zero status code |Command failed with exit code ";
     let known = ["exit_code", "exitCode", "returnCode", "return_code", "code"].iter().find_map(|name| {
-        let inside = wrapper.and_then(|wrapper| wrapper.get("metadata")).and_then(|data| data.get(name));
-        let places = [call.response.get(name), wrapper.and_then(|wrapper| wrapper.get(name)), inside];
-        places.into_iter().flatten().find_map(Value::as_i64)
+        let places = [&call.response[name], &wrapper[name], &wrapper["metadata"][name]];
+        places.into_iter().find_map(Value::as_i64)
     });
     let (first, rest) = output.split_once('\n').unwrap_or((output, ""));
     let said = strip_any(first, MARKS).or_else(|| strip_any(first, ERRORS).filter(|_| call.is_error()));

@@ -48,7 +48,7 @@ fn grep(call: &Call<'_>) -> Draft {
     let pattern = call.input_text(&["pattern", "query", "regex", "search"]).unwrap_or("text");
     let place = call.input_text(&["path", "directory", "dir_path", "include"]).map(|path| call.path(path));
     let place = place.filter(|place| place != ".");
-    let output = match call.response.get("content").and_then(Value::as_str) {
+    let output = match call.response["content"].as_str() {
         Some(content) => super::text::clean(content).into_owned(),
         // The other texts of such a response describe the search.
         None if call.response.get("mode").is_some() => String::new(),
@@ -373,12 +373,9 @@ fn listed_files(call: &Call<'_>, output: &str) -> Vec<String> {
             .take(MAX_HITS)
             .collect();
     }
-    let names = ["filenames", "files", "matches", "entries"]
-        .iter()
-        .find_map(|name| call.response.get(name).and_then(Value::as_array));
-    let text = |value: &Value| {
-        value.as_str().or_else(|| value.get("path").and_then(Value::as_str)).map(|path| call.path(path))
-    };
+    let names =
+        ["filenames", "files", "matches", "entries"].iter().find_map(|name| call.response[name].as_array());
+    let text = |value: &Value| value.as_str().or_else(|| value["path"].as_str()).map(|path| call.path(path));
     names.into_iter().flatten().filter_map(text).take(MAX_HITS).collect()
 }
 
@@ -404,7 +401,7 @@ fn list(call: &Call<'_>) -> Draft {
         (None, Some(place)) => format!("List folder {place}"),
         (None, None) => "List current folder".to_owned(),
     };
-    let is_limited = call.response.get("truncated").and_then(Value::as_bool) == Some(true);
+    let is_limited = call.response["truncated"] == true;
     let first = if is_limited { "first " } else { "" };
     let outcome = match files.len() {
         0 => "none found".to_owned(),

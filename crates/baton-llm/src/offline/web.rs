@@ -28,7 +28,7 @@ fn fetch(call: &Call<'_>) -> Draft {
         Some(text) => super::text::clean(text).into_owned(),
         None => call.output(),
     };
-    let status = call.response.get("code").and_then(Value::as_u64).filter(|code| !(200..300).contains(code));
+    let status = call.response["code"].as_u64().filter(|code| !(200..300).contains(code));
     let outcome = status.map_or_else(|| heading(&text), |status| Some(format!("status {status}")));
     let title = title(&format!("Fetch {}", one_line(page, 64)), outcome.as_deref());
     let asked = call
