@@ -3,7 +3,10 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use strum::EnumString;
+
 use super::shapes::{is_diff, is_listing};
+use super::table::{by_first_word, rows};
 use super::words::is_unspaced;
 
 /// Number of bytes of a text that are inspected, because the start is usually sufficient.
@@ -14,7 +17,8 @@ const MIN_CUE_BYTES: usize = 12;
 const MIN_CONCLUSIONS: usize = 2;
 
 /// Kind of prose.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, EnumString)]
+#[strum(serialize_all = "kebab-case")]
 pub(super) enum Cue {
     Decision,
     /// Forbids or demands something.
@@ -24,54 +28,28 @@ pub(super) enum Cue {
 }
 
 /// Phrases in languages with spaces between words.
-const PHRASES: &[(Cue, &str)] = &[
-    (
-        Cue::Decision,
-        "we decided|decided to|decided on|we agreed|was agreed|agreed to|we chose|we will go with",
-    ),
-    (
-        Cue::Decision,
-        "entschieden|beschlossen|on a décidé|nous avons décidé|decidimos|se decidió|решили|решено",
-    ),
-    (
-        Cue::Constraint,
-        "must not|must never|must be|must keep|must work|may not|shall not|never|do not|no later than",
-    ),
-    (Cue::Constraint, "darf nicht|dürfen nicht|niemals|ne doit pas|jamais|no debe|nunca|нельзя|не должен"),
-    (
-        Cue::Reasoning,
-        "because|therefore|hence|it follows|thus|since|so that|which means|which explains|if|implies",
-    ),
-    (
-        Cue::Reasoning,
-        "consequently|otherwise|weil|deshalb|daher|denn|folglich|parce que|donc|car|porque|por lo tanto",
-    ),
-    (Cue::Reasoning, "поэтому|потому что|следовательно"),
-    (
-        Cue::Example,
-        "for example|for instance|e.g.|example:|zum beispiel|z. b.|par exemple|por ejemplo|например",
-    ),
-];
+const PHRASES: &str = "
+    decision: we decided|decided to|decided on|we agreed|was agreed|agreed to|we chose|we will go with|\
+        entschieden|beschlossen|on a décidé|nous avons décidé|decidimos|se decidió|решили|решено
+    constraint: must not|must never|must be|must keep|must work|may not|shall not|never|do not|\
+        no later than|darf nicht|dürfen nicht|niemals|ne doit pas|jamais|no debe|nunca|нельзя|не должен
+    reasoning: because|therefore|hence|it follows|thus|since|so that|which means|which explains|if|implies|\
+        consequently|otherwise|weil|deshalb|daher|denn|folglich|parce que|donc|car|porque|por lo tanto|\
+        поэтому|потому что|следовательно
+    example: for example|for instance|e.g.|example:|zum beispiel|z. b.|par exemple|por ejemplo|например
+";
 
 /// Phrases in languages without spaces between words.
-const UNSPACED: &[(Cue, &str)] = &[
-    (Cue::Decision, "決定した|に決めた|决定|采用"),
-    (Cue::Constraint, "てはならない|不得|必须|不能"),
-    (Cue::Reasoning, "ため|したがって|因为|所以"),
-    (Cue::Example, "例えば|例如"),
-];
+const UNSPACED: &str = "
+    decision: 決定した|に決めた|决定|采用
+    constraint: てはならない|不得|必须|不能
+    reasoning: ため|したがって|因为|所以
+    example: 例えば|例如
+";
 
 /// Phrases by first word, built on first use.
-static BY_FIRST_WORD: LazyLock<HashMap<&str, Vec<(Cue, &str)>>> = LazyLock::new(|| {
-    let mut index: HashMap<&str, Vec<(Cue, &str)>> = HashMap::new();
-    for (cue, phrase) in PHRASES.iter().flat_map(|(cue, list)| list.split('|').map(|phrase| (*cue, phrase))) {
-        index
-            .entry(words_in(phrase).next().map_or(phrase, |(_, word)| word))
-            .or_default()
-            .push((cue, phrase));
-    }
-    index
-});
+static BY_FIRST_WORD: LazyLock<HashMap<&str, Vec<(Cue, &str)>>> =
+    LazyLock::new(|| by_first_word(rows(PHRASES, '|')));
 
 /// The phrases found at the start of a text.
 pub(super) struct Prose {
@@ -95,9 +73,8 @@ impl Prose {
             }
         }
         if is_unspaced(&head) {
-            let phrases =
-                UNSPACED.iter().flat_map(|(cue, list)| list.split('|').map(|phrase| (*cue, phrase)));
-            phrases.filter(|(_, phrase)| head.contains(phrase)).for_each(|found| prose.note(found));
+            let phrases = rows(UNSPACED, '|').filter(|(_, phrase)| head.contains(phrase));
+            phrases.for_each(|found| prose.note(found));
         }
         Some(prose)
     }
@@ -158,4 +135,16 @@ pub(super) fn heading(text: &str) -> Option<&str> {
     let heading = heading.trim_matches(['*', '_', ' ']);
     let is_heading = heading.chars().count() <= 40 && heading.split_whitespace().count() <= 4;
     (is_heading && heading.chars().any(char::is_alphabetic)).then_some(heading)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_has_a_known_cue() {
+        for table in [PHRASES, UNSPACED] {
+            assert_eq!(rows::<Cue>(table, '\n').count(), table.trim().lines().count());
+        }
+    }
 }

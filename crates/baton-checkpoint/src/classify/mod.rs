@@ -16,6 +16,7 @@ mod path;
 mod rules_file;
 mod shapes;
 mod size;
+mod table;
 mod topic;
 mod vocabulary;
 mod words;

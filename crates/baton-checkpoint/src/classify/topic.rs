@@ -1,11 +1,11 @@
 //! Topics of keys and their layers.
 
-use strum::IntoStaticStr;
+use strum::{EnumString, IntoStaticStr};
 
 use super::layer::Layer;
 
 /// Topic of a value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, IntoStaticStr)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EnumString, IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
 pub(super) enum Topic {
     Goal,
