@@ -268,16 +268,11 @@ impl Step {
                 }
             },
             "rm" => format!("Delete path {}", some(&arguments)),
-            "mv" => format!(
-                "Move {} to {}",
-                some(arguments.get(..arguments.len().saturating_sub(1)).unwrap_or_default()),
-                one_line(last, 60)
-            ),
-            "cp" => format!(
-                "Copy {} to {}",
-                some(arguments.get(..arguments.len().saturating_sub(1)).unwrap_or_default()),
-                one_line(last, 60)
-            ),
+            program @ ("mv" | "cp") => {
+                let verb = if program == "mv" { "Move" } else { "Copy" };
+                let sources = arguments.split_last().map_or([].as_slice(), |(_, sources)| sources);
+                format!("{verb} {} to {}", some(sources), one_line(last, 60))
+            }
             "mkdir" => format!("Create folder {}", some(&arguments)),
             "touch" => format!("Create file {}", some(&arguments)),
             "curl" | "wget" => {

@@ -187,7 +187,8 @@ fn changes(digests: &[Digest], files: &[&str], deleted: &[&str], is_complete: bo
     if let Some(deletions) = deletions {
         return format!("{deletions}.");
     }
-    let looked = join_within(&last_titles(digests, 3), 300);
+    let last: Vec<&str> = digests.iter().rev().map(|digest| digest.title.as_str()).take(3).collect();
+    let looked = join_within(&last, 300);
     let steps = counted(digests.len(), "step");
     let only_reads = digests.iter().all(|digest| is_reading_tool(&digest.tool_name));
     match (is_complete, only_reads) {
@@ -238,17 +239,9 @@ fn changed_functions(digests: &[Digest]) -> Vec<(&str, FunctionAction)> {
 
 /// Describes the last step that is neither a check nor a commit.
 fn ending(digests: &[Digest]) -> Option<String> {
-    let last =
-        digests.iter().rev().find(|digest| check(&digest.title).is_none() && commit(digest).is_none())?;
-    Some(format!("Ended with \"{}\".", one_line(&last.title, 140)))
-}
-
-fn commit(digest: &Digest) -> Option<&str> {
-    commit_message(&digest.title)
-}
-
-fn last_titles(digests: &[Digest], count: usize) -> Vec<&str> {
-    digests.iter().rev().map(|digest| digest.title.as_str()).take(count).collect()
+    let mut titles = digests.iter().rev().map(|digest| digest.title.as_str());
+    let last = titles.find(|title| check(title).is_none() && commit_message(title).is_none())?;
+    Some(format!("Ended with \"{}\".", one_line(last, 140)))
 }
 
 /// Returns the latest decisions: what the agent noted, what the user chose, approved or declined, and what was committed.
@@ -267,7 +260,9 @@ fn key_decisions(material: &SessionMaterial) -> Vec<String> {
                 Some(one_line(&format!("{}. They said: \"{said}", digest.title), 300))
             }
             "ExitPlanMode" => None,
-            _ => commit(digest).map(|message| format!("Committed: {}", one_line(message, 200))),
+            _ => {
+                commit_message(&digest.title).map(|message| format!("Committed: {}", one_line(message, 200)))
+            }
         };
         if let Some(decision) =
             decision.filter(|decision| !decision.is_empty() && !decisions.contains(decision))
