@@ -3,6 +3,7 @@
 //! Owns the HTTP client and the errors for missing answers. The meaning of error answers is in `refusal`; requests and
 //! the parsing of answers belong to the compressors.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -172,26 +173,22 @@ impl Endpoint {
     /// Converts an error of the client. Its text is used only where it cannot contain the request.
     fn failure(&self, error: &ureq::Error) -> CompressError {
         let place = &self.place;
-        let message = match error {
+        let (problem, may_be_the_item) = match error {
             ureq::Error::BodyExceedsLimit(limit) => {
                 let message = format!("{place}: the answer is larger than {limit} bytes");
                 return CompressError::Unusable { message, usage: crate::TokenUsage::default() };
             }
-            ureq::Error::Timeout(timeout) => format!("{place}: no answer in time ({timeout})"),
-            ureq::Error::HostNotFound => format!("{place}: the host is not found"),
-            ureq::Error::Io(error) => format!("{place}: {error}"),
-            ureq::Error::Rustls(error) => format!("{place}: {error}"),
-            ureq::Error::Protocol(_) => format!("{place}: the response is not valid HTTP"),
-            _ => format!("{place}: no connection"),
-        };
-        let may_be_the_item = match error {
             ureq::Error::Timeout(timeout) => {
-                !matches!(timeout, ureq::Timeout::Resolve | ureq::Timeout::Connect)
+                let is_connected = !matches!(timeout, ureq::Timeout::Resolve | ureq::Timeout::Connect);
+                (format!("no answer in time ({timeout})"), is_connected)
             }
-            ureq::Error::Io(error) => error.kind() != std::io::ErrorKind::ConnectionRefused,
-            ureq::Error::Protocol(_) => true,
-            _ => false,
+            ureq::Error::HostNotFound => ("the host is not found".to_owned(), false),
+            ureq::Error::Io(error) => (error.to_string(), error.kind() != ErrorKind::ConnectionRefused),
+            ureq::Error::Rustls(error) => (error.to_string(), false),
+            ureq::Error::Protocol(_) => ("the response is not valid HTTP".to_owned(), true),
+            _ => ("no connection".to_owned(), false),
         };
+        let message = format!("{place}: {problem}");
         CompressError::Outage { message, retry_after: None, needs_attention: false, may_be_the_item }
     }
 }

@@ -62,6 +62,9 @@ pub(crate) fn compress_prompt(tool_use: &ToolUse, delimiter: Delimiter) -> Promp
     let told =
         |text: &str| if text.is_empty() { "none".to_owned() } else { one_line(text, MAX_CONTEXT_CHARS) };
     let turn = tool_use.turn.as_ref().filter(|turn| !turn.prompt.is_empty() || turn.closing.is_some());
+    let (request, closing) = turn.map_or_else(Default::default, |turn| {
+        (told(&turn.prompt), told(turn.closing.as_deref().unwrap_or_default()))
+    });
     let (version, template) = if turn.is_some() { COMPRESS_V2 } else { COMPRESS_V1 };
     let text = fill(
         template,
@@ -71,11 +74,8 @@ pub(crate) fn compress_prompt(tool_use: &ToolUse, delimiter: Delimiter) -> Promp
             ("raw_output", &cut_output(&rendered)),
             ("tag", &delimiter.tag("tool_output")),
             ("context_tag", &delimiter.tag("turn")),
-            ("request", &turn.map_or_else(String::new, |turn| told(&turn.prompt))),
-            (
-                "closing",
-                &turn.map_or_else(String::new, |turn| told(turn.closing.as_deref().unwrap_or_default())),
-            ),
+            ("request", &request),
+            ("closing", &closing),
         ],
     );
     Prompt { text, version }
