@@ -8,7 +8,7 @@ use baton_observation::is_cut_mark;
 use regex::Regex;
 
 use super::facts::{MAX_DETAIL_LINE, is_name, is_path};
-use super::text::{MAX_LINE_BYTES, head, shorten};
+use super::text::{MAX_LINE_BYTES, head, shorten, split_digits};
 
 /// Maximum number of different lines that are ranked.
 const MAX_LINES: usize = 4_000;
@@ -39,7 +39,7 @@ pub(super) fn error_lines(text: &str) -> Vec<String> {
             continue;
         }
         let mut error = line.to_owned();
-        match traceback.take_place().filter(|_| is_exception(line)) {
+        match traceback.place.take().filter(|_| is_exception(line)) {
             Some(place) => error.push_str(&format!(" ({place})")),
             None => open = Some((found.len(), number)),
         }
@@ -106,15 +106,8 @@ impl Traceback {
             return true;
         }
         if let Some(frame) = line.trim_start().strip_prefix("File \"") {
-            let mut parts = frame.splitn(3, ['"', ',']).map(str::trim);
-            let file = parts.next().unwrap_or_default();
-            let number: String = frame
-                .split("line ")
-                .nth(1)
-                .unwrap_or_default()
-                .chars()
-                .take_while(char::is_ascii_digit)
-                .collect();
+            let file = frame.split(['"', ',']).next().unwrap_or_default().trim();
+            let (number, _) = split_digits(frame.split("line ").nth(1).unwrap_or_default());
             self.place = Some(format!("{file}:{number}"));
             return true;
         }
@@ -123,10 +116,6 @@ impl Traceback {
         }
         self.has_ended = std::mem::take(&mut self.is_open);
         false
-    }
-
-    fn take_place(&mut self) -> Option<String> {
-        self.place.take()
     }
 }
 

@@ -29,13 +29,12 @@ pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
 pub(super) fn describe(call: &Call<'_>, action: &str, server: Option<&str>) -> Draft {
     let text = call.output();
     let values = structure::of_response(call.response, &text);
-    let subject = subject(call, &values);
-    let found = match values.as_slice() {
-        [Value::Object(only)] => ["title", "name", "message", "status", "error"]
-            .iter()
-            .find_map(|name| only.get(*name).and_then(Value::as_str)),
-        _ => None,
+    let only = match values.as_slice() {
+        [only @ Value::Object(_)] => only,
+        _ => &Value::Null,
     };
+    let subject = subject(call, only);
+    let found = ["title", "name", "message", "status", "error"].iter().find_map(|name| only[name].as_str());
     let through =
         server.filter(|_| found.is_none()).map(|server| format!(" via {server}")).unwrap_or_default();
     let mut about = subject.as_ref().map(|subject| format!(" {subject}")).unwrap_or_default();
@@ -78,18 +77,14 @@ fn with_inputs(call: &Call<'_>, title: String, summary: String) -> Draft {
 }
 
 /// Returns the subject of the input. The answer may name it better than a long id or a title.
-fn subject(call: &Call<'_>, answer: &[Value]) -> Option<String> {
-    let answered = |name: &str| match answer {
-        [Value::Object(only)] => only.get(name).and_then(Value::as_str),
-        _ => None,
-    };
-    let named = answered("identifier");
+fn subject(call: &Call<'_>, answer: &Value) -> Option<String> {
+    let named = answer["identifier"].as_str();
     let given = SUBJECTS.split('|').find_map(|name| {
         let value = call.input.get(name)?;
         value.as_str().map(str::to_owned).or_else(|| value.as_u64().map(|number| number.to_string()))
     });
     let is_long_id = |text: &str| text.len() >= 32 && !text.contains([' ', '/']);
-    let is_repeated = |text: &str| answered("title") == Some(text);
+    let is_repeated = |text: &str| answer["title"] == text;
     let is_better = |given: &String| named.is_none() || !is_long_id(given) && !is_repeated(given);
     let text = given.filter(is_better).or(named.map(str::to_owned))?;
     let text = one_line(&clean(&text), 60);

@@ -4,7 +4,7 @@
 use baton_core::{contains_any, starts_with_any, strip_any};
 
 use super::facts::{Detail, names, paths};
-use super::text::{first_sentence, one_line, shorten};
+use super::text::{first_sentence, one_line, shorten, split_digits};
 
 /// Detail size of an observation that is mainly such a text.
 pub(super) const PROSE_BYTES: usize = 7_900;
@@ -161,12 +161,9 @@ pub(super) fn heading(text: &str) -> Option<String> {
 pub(super) fn bare(line: &str) -> &str {
     let line = line.trim_start_matches(['#', ' ', '>']);
     let line = strip_any(line, "- |* ").unwrap_or(line);
-    let digits = line.bytes().take_while(u8::is_ascii_digit).count();
-    let line = match line.get(digits..) {
-        Some(rest) if (1..3).contains(&digits) => rest.strip_prefix(". ").unwrap_or(line),
-        _ => line,
-    };
-    line.trim_start()
+    let (digits, rest) = split_digits(line);
+    let unnumbered = rest.strip_prefix(". ").filter(|_| (1..3).contains(&digits.len()));
+    unnumbered.unwrap_or(line).trim_start()
 }
 
 /// Returns true for a sentence that only announces the following text: "Perfect! I now have…", "Here is my
@@ -267,8 +264,8 @@ fn headings_of<'a>(blocks: &'a [Block], block: &Block) -> impl Iterator<Item = u
 }
 
 fn kind_of(line: &str, is_fenced: bool) -> Kind {
-    let digits = line.bytes().take_while(u8::is_ascii_digit).count();
-    let is_numbered = digits > 0 && line.get(digits..).is_some_and(|rest| starts_with_any(rest, ". |) "));
+    let (digits, rest) = split_digits(line);
+    let is_numbered = !digits.is_empty() && starts_with_any(rest, ". |) ");
     // A line in bold is a heading of its own, with or without text after it, unless it is a sentence.
     let is_bold =
         line.starts_with("**") && line.trim_end_matches(':').ends_with("**") && !line.ends_with(".**");

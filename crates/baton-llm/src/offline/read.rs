@@ -13,7 +13,9 @@ use super::excerpt::{excerpt, excerpt_without};
 use super::facts::{Detail, names};
 use super::language::{Kind, Language};
 use super::skeleton::WHOLE_BYTES;
-use super::text::{clean, counted, file_name, first_sentence, join_within, one_line, size_in_words, unique};
+use super::text::{
+    clean, counted, file_name, first_sentence, join_within, one_line, size_in_words, split_digits, unique,
+};
 use super::title::title;
 use super::{patch, prose, shell, structure};
 
@@ -155,10 +157,9 @@ pub(super) fn describe(call: &Call<'_>, view: &View<'_>) -> Draft {
 fn summary(view: &View<'_>, symbols: &[Symbol], range: Option<&str>) -> String {
     let lines = view.lines();
     let seen = match (range, view.total) {
+        (Some(range), Some(total @ ..usize::MAX)) => format!("Read {range} of {total} in {}", view.path),
         // A part that a shell printed: the length of the file is not known.
-        (Some(range), Some(usize::MAX)) => format!("Read {range} of {}", view.path),
-        (Some(range), Some(total)) => format!("Read {range} of {total} in {}", view.path),
-        (Some(range), None) => format!("Read {range} of {}", view.path),
+        (Some(range), _) => format!("Read {range} of {}", view.path),
         (None, _) if lines == 0 => return format!("{} is empty.", view.path),
         (None, _) => format!("Read all {} of {}", counted(lines, "line"), view.path),
     };
@@ -297,10 +298,8 @@ fn headings<'a>(view: &View<'a>) -> Vec<&'a str> {
 /// Removes the line numbers that a tool put before each line (`  12→code`, `12\tcode`). Also returns the first number.
 fn without_line_numbers(content: &str) -> (String, Option<usize>) {
     let split = |line: &str| -> Option<(usize, usize)> {
-        let bare = line.trim_start();
-        let digits = bare.bytes().take_while(u8::is_ascii_digit).count();
-        let number = bare.get(..digits)?.parse().ok()?;
-        let rest = bare.get(digits..)?;
+        let (number, rest) = split_digits(line.trim_start());
+        let number = number.parse().ok()?;
         let mark = ["→", "\t", "|"].iter().find(|mark| rest.starts_with(**mark))?;
         Some((number, line.len() - rest.len() + mark.len()))
     };

@@ -41,6 +41,11 @@ pub(super) fn one_line(text: &str, characters: usize) -> String {
     shorten(&line, characters)
 }
 
+/// Splits the digits at the start of a text from the rest.
+pub(super) fn split_digits(text: &str) -> (&str, &str) {
+    text.split_at(text.bytes().take_while(u8::is_ascii_digit).count())
+}
+
 /// Returns the first line with a letter or digit.
 pub(super) fn first_line(text: &str) -> &str {
     text.lines().map(str::trim).find(|line| line.chars().any(char::is_alphanumeric)).unwrap_or_default()
