@@ -71,19 +71,15 @@ impl Breaker {
     /// not prolong the pause.
     pub(crate) fn failed(&self, now: Timestamp, asked: Option<Duration>, random: u64) -> Timestamp {
         let mut state = self.state();
-        match state.paused_until {
-            Some(until) if until > now => {
-                let until = until.max(now.plus(asked.unwrap_or_default()));
-                state.paused_until = Some(until);
-                until
-            }
+        let until = match state.paused_until {
+            Some(until) if until > now => until.max(now.plus(asked.unwrap_or_default())),
             _ => {
                 state.failures = state.failures.saturating_add(1);
-                let until = now.plus(backoff(state.failures, asked, random));
-                state.paused_until = Some(until);
-                until
+                now.plus(backoff(state.failures, asked, random))
             }
-        }
+        };
+        state.paused_until = Some(until);
+        until
     }
 
     /// Returns true if other items succeeded since a failure, which means that the failed item itself is the cause.

@@ -50,19 +50,11 @@ pub(super) fn is_duration(text: &str) -> bool {
     if body.len() > 24 || !body.starts_with(|c: char| c.is_ascii_digit()) {
         return false;
     }
+    const UNITS: &str = "ms|us|µs|ns|s|m|h|d|sec|secs|min|seconds|minutes|hours";
+    let is_unit = |unit: &str| UNITS.split('|').any(|known| unit.eq_ignore_ascii_case(known));
     let units = body.split(|c: char| c.is_ascii_digit() || matches!(c, '.' | ',' | ' '));
-    let mut known = 0;
-    for unit in units.filter(|unit| !unit.is_empty()) {
-        let is_unit =
-            ["ms", "us", "µs", "ns", "s", "m", "h", "d", "sec", "secs", "min", "seconds", "minutes", "hours"]
-                .iter()
-                .any(|known| unit.eq_ignore_ascii_case(known));
-        if !is_unit {
-            return false;
-        }
-        known += 1;
-    }
-    known > 0
+    let mut units = units.filter(|unit| !unit.is_empty()).peekable();
+    units.peek().is_some() && units.all(is_unit)
 }
 
 /// Returns true if a text is an opaque identifier: a UUID, a hash, a prefixed random id.
@@ -77,11 +69,7 @@ pub(super) fn is_identifier(text: &str) -> bool {
 /// Returns true if a text is an IPv4 address, with or without a port.
 pub(super) fn is_address(text: &str) -> bool {
     let host = text.trim().split_once(':').map_or(text.trim(), |(host, _)| host);
-    let mut parts = 0;
-    host.split('.').all(|part| {
-        parts += 1;
-        part.parse::<u8>().is_ok()
-    }) && parts == 4
+    host.split('.').count() == 4 && host.split('.').all(|part| part.parse::<u8>().is_ok())
 }
 
 /// Returns true if a text is a URL without other text.
