@@ -77,7 +77,6 @@ impl App {
         Self { shared: Arc::new(shared) }
     }
 
-    /// Returns the store.
     pub fn store(&self) -> &Store {
         &self.shared.store
     }
@@ -410,7 +409,6 @@ struct Retry {
 pub struct RefusedCall {
     /// Face that the call came through.
     pub face: Face,
-    /// Correlation id.
     pub correlation_id: CorrelationId,
     /// Credential, if there was a valid one.
     pub actor_key_id: Option<baton_core::ActorKeyId>,

@@ -64,7 +64,6 @@ pub struct SpooledContext {
     pub checkpoint_id: CheckpointId,
     /// Time of the save.
     pub saved_at: Timestamp,
-    /// The context.
     pub context: Arc<SavedContext>,
 }
 

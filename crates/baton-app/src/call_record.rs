@@ -22,7 +22,6 @@ const SESSION_PARAMS: [&str; 2] = ["session_id", "agentSessionId"];
 pub struct PageRequest {
     /// Method and path.
     pub face: Face,
-    /// The correlation id.
     pub correlation_id: CorrelationId,
     /// The credential, for a page that needs one.
     pub actor_key_id: Option<ActorKeyId>,

@@ -172,7 +172,6 @@ pub fn routes() -> Vec<Route> {
     registrations().into_iter().flat_map(|registered| registered.routes).collect()
 }
 
-/// Returns all tools.
 pub fn tools() -> Vec<ToolBinding> {
     registrations().into_iter().filter_map(|registered| registered.tool).collect()
 }

@@ -10,7 +10,6 @@ pub trait Clock: Send + Sync {
     fn now(&self) -> Timestamp;
 }
 
-/// System clock.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 

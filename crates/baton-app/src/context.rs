@@ -49,10 +49,7 @@ pub(crate) enum Attempt {
     /// The first run.
     First,
     /// The second run, after the disk was full or a blob was missing.
-    Second {
-        /// True if the disk is full.
-        is_disk_full: bool,
-    },
+    Second { is_disk_full: bool },
 }
 
 /// What an operation can use besides the transaction.

@@ -29,8 +29,11 @@ struct Effects {
 #[derive(Debug, Clone)]
 pub(crate) enum DeferredUpdate {
     /// A workflow was used.
-    Used { venture: Venture, workflow: WorkflowId, at: Timestamp },
-    /// A checkpoint is damaged.
+    Used {
+        venture: Venture,
+        workflow: WorkflowId,
+        at: Timestamp,
+    },
     Damaged(CheckpointId),
     /// A checkpoint that was damaged can be read again.
     Sound(CheckpointId),

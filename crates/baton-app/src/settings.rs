@@ -28,9 +28,7 @@ pub struct Settings {
     pub request_log_max_records: u64,
     /// Default venture of calls.
     pub default_venture: Venture,
-    /// Settings of checkpoints.
     pub checkpoints: CheckpointSettings,
-    /// Settings of observations.
     pub observations: ObservationSettings,
     /// The machine of the server; `None` in processes that do not answer for one.
     pub machine: Option<Arc<dyn Machine>>,
@@ -47,7 +45,6 @@ pub struct ChatRecall {
     pub before_edit: bool,
 }
 
-/// Settings of observations.
 #[derive(Clone)]
 pub struct ObservationSettings {
     /// Configured compressor.
@@ -102,7 +99,6 @@ impl fmt::Debug for ObservationSettings {
     }
 }
 
-/// Settings of checkpoints.
 #[derive(Debug, Clone)]
 pub struct CheckpointSettings {
     /// Maximum number of checkpoints per workflow.

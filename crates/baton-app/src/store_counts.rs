@@ -22,7 +22,6 @@ pub struct StoreCounts {
     pub sessions: SessionCounts,
     /// Captured tool uses by status.
     pub queue: QueueStats,
-    /// Idempotency keys.
     pub idempotency_keys: u64,
     /// Blob files and their size; `None` without a blob folder.
     pub blobs: Option<BlobUsage>,
@@ -42,7 +41,6 @@ impl StoreCounts {
 /// Cached counts and their age.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CachedCounts {
-    /// Counts.
     pub counts: StoreCounts,
     /// Time since the count.
     pub age: Duration,

@@ -66,7 +66,6 @@ impl Level {
     }
 }
 
-/// Options of a view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ViewOptions {
     /// Maximum size.

@@ -203,7 +203,6 @@ impl Sha256Hash {
         }
     }
 
-    /// Creates a hash from its bytes.
     pub const fn from_bytes(hash: [u8; 32]) -> Self {
         Self(hash)
     }

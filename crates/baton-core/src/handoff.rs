@@ -48,17 +48,13 @@ wire_names!(HandoffAuthor);
 /// Message that a session leaves for the next session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Handoff {
-    /// Handoff id.
     pub id: HandoffId,
     /// Session that wrote the handoff.
     pub session_id: SessionId,
-    /// Venture.
     pub venture: Venture,
     /// Repository.
     pub repo: Repo,
-    /// Track.
     pub track: Option<Track>,
-    /// Issue number.
     pub issue_number: Option<i64>,
     /// Branch at the time of the handoff.
     pub branch: Option<String>,
@@ -82,7 +78,6 @@ pub struct Handoff {
     pub ends_session: bool,
     /// True if the handoff was written after its session had ended or been abandoned.
     pub late: bool,
-    /// Author.
     pub written_by: HandoffAuthor,
     /// Workflow of the linked checkpoint.
     pub workflow_id: Option<WorkflowId>,
@@ -114,7 +109,6 @@ impl Handoff {
         serde_json::from_str(&self.payload_json)
     }
 
-    /// Returns true if the draft has the same content.
     pub fn has_same_content_as(&self, draft: &HandoffDraft) -> bool {
         self.summary == draft.summary
             && self.status_label == draft.status_label

@@ -45,19 +45,15 @@ impl NoteKind {
 /// One fact that an agent recorded while it worked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
-    /// Note id.
     pub id: NoteId,
     /// Session in which the note was recorded; none if there was no live session.
     pub session_id: Option<SessionId>,
-    /// Venture.
     pub venture: Venture,
     /// Repository.
     pub repo: Repo,
     /// Agent that recorded the note.
     pub agent: Option<Agent>,
-    /// Kind.
     pub kind: NoteKind,
-    /// Text.
     pub text: String,
     /// File that the note is about, relative to the checkout.
     pub file: Option<String>,

@@ -9,7 +9,6 @@ use crate::schema::{output_schema, params_schema};
 /// Effect of an operation on the store or on the files of a checkout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// Reads.
     Read,
     /// Writes. Repeating the call with the same parameters changes nothing more.
     Write,

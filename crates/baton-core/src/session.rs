@@ -56,7 +56,6 @@ wire_names!(EndReason);
 pub struct SessionTuple {
     /// Agent name.
     pub agent: Agent,
-    /// Venture.
     pub venture: Venture,
     /// Repository.
     pub repo: Repo,
@@ -75,11 +74,8 @@ pub struct SessionFacts {
     pub client_version: Option<String>,
     /// Host name.
     pub host: Option<String>,
-    /// Issue number.
     pub issue_number: Option<i64>,
-    /// Branch.
     pub branch: Option<String>,
-    /// Commit.
     pub commit_sha: Option<String>,
 }
 
@@ -99,13 +95,11 @@ impl SessionFacts {
 /// One run of one agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Session {
-    /// Session id.
     pub id: SessionId,
     /// Fields that identify the session.
     pub tuple: SessionTuple,
     /// Optional fields reported by the agent.
     pub facts: SessionFacts,
-    /// Status of the session.
     pub status: SessionStatus,
     /// Time when the session was created and started.
     pub created_at: Timestamp,
@@ -113,7 +107,6 @@ pub struct Session {
     pub last_heartbeat_at: Timestamp,
     /// Time when the session ended.
     pub ended_at: Option<Timestamp>,
-    /// Reason for the end.
     pub end_reason: Option<EndReason>,
     /// Request schema version of the creating request.
     pub schema_version: String,

@@ -15,7 +15,6 @@ const EXPECTED: &str = "a track number or \"none\"";
 /// is a number or `"none"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TrackFilter {
-    /// This track.
     Track(Track),
     /// No track.
     Untracked,

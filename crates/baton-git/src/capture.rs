@@ -30,7 +30,6 @@ const MAX_ATTEMPTS: usize = 5;
 /// A captured working tree.
 #[derive(Debug)]
 pub struct Capture {
-    /// The snapshot.
     pub snapshot: Snapshot,
     /// Status as reported by git.
     pub status: Status,
@@ -49,7 +48,6 @@ pub(crate) enum Keep {
     Objects,
     /// Nothing if the tree equals this one, or if the inspector rejects a file.
     ObjectsUnless(ObjectId),
-    /// Nothing.
     Nothing,
 }
 

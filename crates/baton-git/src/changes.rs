@@ -161,7 +161,6 @@ impl Vault {
         Ok(files.into_iter().map(change).collect())
     }
 
-    /// Returns the digests of objects.
     pub(crate) fn digests(&self, ids: &BTreeSet<ObjectId>) -> Result<Digests, GitError> {
         let mut digests: Digests = {
             let known = self.known_digests();

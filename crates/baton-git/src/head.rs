@@ -8,7 +8,6 @@ use crate::object::ObjectId;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Head {
-    /// On a branch.
     Branch {
         /// The branch, without `refs/heads/`.
         name: String,
@@ -16,10 +15,7 @@ pub enum Head {
         commit: ObjectId,
     },
     /// On a commit without a branch.
-    Detached {
-        /// The commit.
-        commit: ObjectId,
-    },
+    Detached { commit: ObjectId },
     /// On a branch without commits.
     Unborn {
         /// The branch, without `refs/heads/`.

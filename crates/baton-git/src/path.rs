@@ -27,7 +27,6 @@ impl RepoPath {
         Self(bytes.into())
     }
 
-    /// Returns the bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }

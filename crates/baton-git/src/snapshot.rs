@@ -36,7 +36,6 @@ pub struct Snapshot {
 /// A path whose index entry differs from `HEAD`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StagedChange {
-    /// The path.
     pub path: RepoPath,
     /// Kind of the difference.
     pub change: StatusCode,
@@ -47,7 +46,6 @@ pub struct StagedChange {
 /// A file of a captured working tree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TreeFile {
-    /// The path.
     pub path: RepoPath,
     /// Type and mode.
     pub mode: FileMode,

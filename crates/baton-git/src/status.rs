@@ -67,7 +67,6 @@ pub enum StatusCode {
 pub struct StatusSide {
     /// Type and mode.
     pub mode: FileMode,
-    /// Object id.
     pub id: ObjectId,
 }
 
@@ -76,7 +75,6 @@ pub struct StatusSide {
 pub enum StatusEntry {
     /// Tracked, and different in the index, the working tree or both.
     Changed {
-        /// The path.
         path: RepoPath,
         /// Previous path of a renamed or copied file.
         previous_path: Option<RepoPath>,
@@ -90,19 +88,12 @@ pub enum StatusEntry {
         index: Option<StatusSide>,
     },
     /// In conflict.
-    Unmerged {
-        /// The path.
-        path: RepoPath,
-    },
+    Unmerged { path: RepoPath },
     /// Neither tracked nor ignored. A nested repository if the path ends with `/`.
-    Untracked {
-        /// The path.
-        path: RepoPath,
-    },
+    Untracked { path: RepoPath },
 }
 
 impl StatusEntry {
-    /// Returns the path.
     pub const fn path(&self) -> &RepoPath {
         match self {
             Self::Changed { path, .. } | Self::Unmerged { path } | Self::Untracked { path } => path,

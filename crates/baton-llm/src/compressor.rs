@@ -23,7 +23,6 @@ pub trait Compressor: Send + Sync {
 /// An observation and its token usage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Compression {
-    /// The observation.
     pub observation: CompressedObservation,
     /// Token usage; zero without a model.
     pub usage: TokenUsage,
@@ -34,7 +33,6 @@ pub struct Compression {
 /// A summary and its token usage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summarization {
-    /// The summary.
     pub summary: SessionSummary,
     /// Token usage; zero without a model.
     pub usage: TokenUsage,

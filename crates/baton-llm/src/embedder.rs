@@ -29,7 +29,6 @@ pub struct Embedder {
 /// Vectors in the order of the texts, and the token usage.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Embedded {
-    /// The vectors.
     pub vectors: Vec<Vector>,
     /// Token usage that the endpoint reported.
     pub usage: TokenUsage,

@@ -12,11 +12,8 @@ use crate::client::{CLIENTS, Client, ContextLimit};
 /// A program that runs hooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Host {
-    /// Claude Code.
     ClaudeCode,
-    /// Codex.
     Codex,
-    /// Cursor.
     Cursor,
     /// Gemini CLI.
     Gemini,
@@ -26,11 +23,8 @@ pub enum Host {
     OpenCode,
     /// VS Code with Copilot.
     VsCode,
-    /// Copilot CLI.
     CopilotCli,
-    /// Windsurf.
     Windsurf,
-    /// Cline.
     Cline,
     /// Any other program, which gets responses in the form of Claude Code.
     Other,

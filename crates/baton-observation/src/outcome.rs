@@ -3,13 +3,9 @@
 /// Kind of check. A later result of a kind replaces an earlier one in a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CheckKind {
-    /// Tests.
     Test,
-    /// Lints.
     Lint,
-    /// Types.
     Types,
-    /// Build.
     Build,
     /// Formatting.
     Format,
@@ -18,7 +14,6 @@ pub enum CheckKind {
 /// A check that gave a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Check<'a> {
-    /// Kind of check.
     pub kind: CheckKind,
     /// Title without the result, by which a later run of the same check replaces an earlier one.
     pub command: &'a str,

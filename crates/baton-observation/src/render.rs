@@ -168,7 +168,6 @@ fn is_file_or_range(name: &str) -> bool {
     FILE_MEMBERS.contains(&name) || matches!(name, "offset" | "limit")
 }
 
-/// Returns the text of a response.
 fn text_of(response: &Value) -> String {
     match response {
         Value::Null => String::new(),

@@ -12,7 +12,6 @@ use super::superseded::is_todo_update;
 pub struct ToolUse {
     /// Tool name of the agent, for example `Bash`, `Edit` or `mcp__github__get_issue`.
     pub tool_name: String,
-    /// Tool input.
     #[serde(default)]
     pub tool_input: Value,
     /// Tool output: text, or an object with a tool-specific structure.

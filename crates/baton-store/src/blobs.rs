@@ -26,7 +26,6 @@ pub struct BlobUsage {
     pub size_bytes: u64,
 }
 
-/// A folder of blobs.
 #[derive(Debug, Clone)]
 pub struct BlobFolder {
     path: PathBuf,

@@ -61,10 +61,7 @@ pub enum StoreError {
     },
     /// The SQLite file has tables, but Baton did not create them.
     #[error("the SQLite file belongs to another program: it has a table `{table}` and no Baton schema")]
-    ForeignDatabase {
-        /// One of the tables.
-        table: String,
-    },
+    ForeignDatabase { table: String },
     /// A stored row is invalid.
     #[error("corrupt row in {table}: {problem}")]
     Corrupt {

@@ -116,7 +116,6 @@ impl OutboxEntry {
         metadata.len().saturating_sub(start)
     }
 
-    /// Reads the body.
     pub fn read_body(&self) -> io::Result<Vec<u8>> {
         let mut body = Vec::new();
         open(&self.path)?.1.read_to_end(&mut body)?;
@@ -137,7 +136,6 @@ impl Outbox {
         self
     }
 
-    /// Returns the folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }

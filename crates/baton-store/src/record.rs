@@ -14,7 +14,6 @@ pub(crate) trait Record: FromRow {
     /// The columns in the order in which they are read.
     const COLUMNS: &'static [&'static str];
 
-    /// Returns the values to be stored.
     fn values(&self) -> Result<Values<'_>, StoreError>;
 }
 

@@ -120,7 +120,6 @@ impl SecretKey {
         Ok(Self::new(&bytes))
     }
 
-    /// Returns the id of the key.
     pub const fn id(&self) -> KeyId {
         self.id
     }

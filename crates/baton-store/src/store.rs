@@ -134,7 +134,6 @@ pub enum Inspection {
 pub struct Health {
     /// `sqlite` or `postgres`.
     pub engine: &'static str,
-    /// Version of the engine.
     pub engine_version: String,
     /// Version of the schema. Lower than [`LATEST_VERSION`](crate::LATEST_VERSION) if the database was not migrated
     /// yet.

@@ -15,7 +15,6 @@ use crate::operations as op;
 /// Next command after a verb that removed the files of a task.
 pub(crate) const LIST: &str = "baton task list";
 
-/// An operation on tasks.
 pub trait TaskOperation: Send + Sync + 'static {
     /// Wire name, for example `task.init_context`.
     const NAME: &'static str;
@@ -82,7 +81,6 @@ pub fn operation<O: TaskOperation>() -> &'static AnyTaskOperation {
     }
 }
 
-/// Returns all task operations.
 pub fn catalog() -> [&'static AnyTaskOperation; 17] {
     [
         operation::<op::InitContext>(),

@@ -11,12 +11,10 @@ use crate::environment::{CONTEXT_FILE, TaskEnvironment};
 use crate::folder::read_context;
 use crate::rules::TaskContext;
 
-/// State of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskState {
     /// Title of the task.
     pub title: String,
-    /// Status of the task.
     pub status: TaskStatus,
     /// Role that currently holds the task.
     pub holder: Option<Role>,

@@ -51,7 +51,6 @@ impl Visitor {
 /// Why a page cannot be shown.
 #[derive(Debug, Clone)]
 pub struct Problem {
-    /// Error code.
     pub code: ErrorCode,
     /// What failed.
     pub message: String,

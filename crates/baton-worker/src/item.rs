@@ -195,7 +195,6 @@ impl WorkContext {
         self.release(claimed, QueueRelease { run_at, counts: true, failed_at: Some(now), error })
     }
 
-    /// Creates the summary of a session.
     pub(crate) fn summarize_session(&self, job: &SummaryJob) -> Result<Outcome, Fault> {
         let compressor = self.compressor()?;
         if job.is_empty(compressor.as_ref()) {

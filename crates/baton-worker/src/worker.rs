@@ -55,7 +55,6 @@ pub struct Drained {
 enum Job {
     /// Create an observation.
     Item(Box<Claimed>),
-    /// Create a summary.
     Summary(Box<SummaryJob>),
 }
 
@@ -96,7 +95,6 @@ enum StoreMessage {
 enum Event {
     /// The queue may have new items.
     Wake,
-    /// A job is settled.
     Settled(JobKey, Result<Outcome, Fault>),
     /// Stop request.
     Stop,

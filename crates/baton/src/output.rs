@@ -113,7 +113,6 @@ pub(crate) struct Answer {
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(crate) enum Data {
-    /// As a tree.
     Tree(Value),
     /// As JSON text, which may be large.
     Text(Box<RawValue>),

@@ -23,7 +23,6 @@ const NAMED_WITHOUT_EXTENSION: f64 = 1.0;
 /// Kind of an item that matches the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MatchKind {
-    /// A turn.
     Turn,
     /// Anything else, for example a tool use.
     Other,
@@ -42,7 +41,6 @@ pub(crate) struct RecentUse {
     pub(crate) is_last_session: bool,
 }
 
-/// Scores of files.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FileScores {
     files: HashMap<String, Score>,

@@ -96,7 +96,6 @@ impl Section {
     }
 }
 
-/// A line of the bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct BundleLine {
     /// Section of the line.
@@ -114,7 +113,6 @@ impl BundleLine {
     }
 }
 
-/// Limits of a bundle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BundleLimits {
     /// Maximum number of tokens.
@@ -141,7 +139,6 @@ impl BundleLimits {
     }
 }
 
-/// Parts of a bundle.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct BundleParts {
     /// First line: the session, and that it is open.
@@ -152,10 +149,8 @@ pub(crate) struct BundleParts {
     pub(crate) more: Vec<String>,
 }
 
-/// A bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Bundle {
-    /// The text.
     pub(crate) text: String,
     /// Estimated number of tokens.
     pub(crate) tokens: usize,

@@ -175,7 +175,6 @@ impl Operation for LoadCheckpoint {
     }
 }
 
-/// Returns the warning that newer checkpoints are damaged.
 fn older_warning(loaded: &Checkpoint, newer_damaged: &[CheckpointId]) -> Option<String> {
     let newest = newer_damaged.first()?;
     let others = match newer_damaged.len() - 1 {

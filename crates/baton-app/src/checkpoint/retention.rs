@@ -145,7 +145,6 @@ fn free_some(
 pub(super) struct Freed {
     /// Bytes in rows and blobs.
     pub(super) bytes: u64,
-    /// Bytes in blobs.
     pub(super) blob_bytes: u64,
 }
 

@@ -189,7 +189,6 @@ impl Vault {
         &self.usage
     }
 
-    /// Returns the blob folder.
     pub(crate) const fn blobs(&self) -> Option<&BlobFolder> {
         self.blobs.as_ref()
     }

@@ -6,11 +6,9 @@ use crate::observation::renew_session_texts;
 use crate::prelude::*;
 use crate::recall::{Item, Loader, MarkView, kind_of, no_item};
 
-/// Rejects an item.
 #[derive(Debug)]
 pub struct RejectItem;
 
-/// Pins an item.
 #[derive(Debug)]
 pub struct PinItem;
 

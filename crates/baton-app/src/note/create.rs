@@ -57,7 +57,6 @@ pub struct NewNote {
 }
 
 impl NewNote {
-    /// Returns the note of a place.
     pub(super) fn note(&self, context: &Context<'_>, id: NoteId, place: Place) -> Note {
         Note {
             id,

@@ -27,7 +27,6 @@ const MAX_PENDING: u32 = 50;
 pub(super) struct SummaryInput {
     /// The whole session.
     pub(super) session: SessionMaterial,
-    /// The stored summary.
     pub(super) stored: Option<StoredSummary>,
     /// Observations that the stored summary does not cover.
     pub(super) covers: Vec<ObservationId>,

@@ -59,7 +59,6 @@ pub struct SummaryJob {
 }
 
 impl SummaryJob {
-    /// Returns the session id.
     pub const fn session_id(&self) -> SessionId {
         self.claim.session_id
     }

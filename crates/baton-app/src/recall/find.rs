@@ -39,7 +39,6 @@ pub struct Find {
 /// A found item.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
-    /// The item.
     pub item: Item,
     /// The part of its text that matches best.
     pub snippet: String,

@@ -24,13 +24,11 @@ const TITLE_CHARS: usize = 160;
 /// An item with everything that search, timeline and get show.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Item {
-    /// Kind.
     pub kind: ItemKind,
     /// Item id.
     pub id: String,
     /// Id in the system that the item comes from.
     pub external_id: Option<String>,
-    /// Venture.
     pub venture: Venture,
     /// Repository.
     pub repo: Option<Repo>,

@@ -35,7 +35,6 @@ pub enum Heuristic {
     Base64,
     /// A date or time.
     Timestamp,
-    /// A duration.
     Duration,
     /// A UUID, hash or random id.
     Identifier,

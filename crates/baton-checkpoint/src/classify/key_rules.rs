@@ -12,7 +12,6 @@ use super::words::{is_unspaced, singulars, split};
 /// Topic of a value, derived from its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct KeySign {
-    /// Topic of the value.
     pub(super) topic: Topic,
     /// The words that determine the topic.
     pub(super) words: String,

@@ -73,7 +73,6 @@ pub struct LayerBytes {
 }
 
 impl LayerBytes {
-    /// Adds bytes to a layer.
     pub(crate) const fn add(&mut self, layer: Layer, bytes: usize) {
         match layer {
             Layer::Critical => self.critical += bytes,

@@ -4,7 +4,6 @@ use strum::{EnumString, IntoStaticStr};
 
 use super::layer::Layer;
 
-/// Topic of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EnumString, IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
 pub(super) enum Topic {

@@ -166,7 +166,6 @@ impl Index {
     }
 }
 
-/// Returns the topic of a word.
 pub(super) fn topic_of_word(word: &str) -> Option<Topic> {
     INDEX.words.get(word).copied()
 }

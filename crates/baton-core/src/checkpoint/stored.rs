@@ -42,15 +42,12 @@ pub struct Workflow {
 /// Metadata of a saved context.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkpoint {
-    /// Checkpoint id.
     pub id: CheckpointId,
     /// Venture of the workflow.
     pub venture: Venture,
-    /// Workflow id.
     pub workflow_id: WorkflowId,
     /// Position in the workflow.
     pub place: Place,
-    /// Status of the checkpoint.
     pub status: CheckpointStatus,
     /// Name and tags.
     pub labels: Labels,

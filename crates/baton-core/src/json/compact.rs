@@ -18,13 +18,9 @@ pub enum JsonKind {
     Null,
     /// `true` or `false`.
     Bool,
-    /// A number.
     Number,
-    /// A string.
     String,
-    /// An array.
     Array,
-    /// An object.
     Object,
 }
 

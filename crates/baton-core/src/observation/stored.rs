@@ -18,7 +18,6 @@ pub struct Observation {
     pub queue_id: i64,
     /// Session of the tool use.
     pub session_id: SessionId,
-    /// Venture.
     pub venture: Venture,
     /// Repository.
     pub repo: Repo,

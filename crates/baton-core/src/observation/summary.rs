@@ -32,7 +32,6 @@ pub struct SessionMaterial {
     pub pending: Vec<String>,
 }
 
-/// The texts of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnText {
     /// Request of the user; empty if it was not reported.
@@ -108,7 +107,6 @@ impl SessionMaterial {
 /// The parts of an observation that a summary needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Digest {
-    /// Tool name.
     pub tool_name: String,
     /// Title: what was done.
     pub title: String,
@@ -116,7 +114,6 @@ pub struct Digest {
     pub summary: String,
     /// Changed files.
     pub files_touched: Vec<String>,
-    /// Changed functions.
     pub functions_changed: Vec<FunctionChange>,
 }
 

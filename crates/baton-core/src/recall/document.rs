@@ -91,13 +91,11 @@ impl DocumentText {
 /// An item as the index stores it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Document {
-    /// Kind of the item.
     pub kind: ItemKind,
     /// Id of the item.
     pub item: String,
     /// Id of the item in the system that it comes from, for example the id of a tool use.
     pub external_id: Option<String>,
-    /// Venture.
     pub venture: Venture,
     /// Repository; none for checkpoints saved outside a repository.
     pub repo: Option<Repo>,
@@ -132,7 +130,6 @@ pub struct Candidate {
     pub number: i64,
     /// Position of a conversational document in its session. Neighbours have adjacent positions.
     pub place: Option<i64>,
-    /// The document.
     pub document: Document,
 }
 

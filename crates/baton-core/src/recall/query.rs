@@ -14,7 +14,6 @@ pub const MAX_QUERY_TERMS: usize = 256;
 /// Number of terms that are searched: the rarest ones.
 const MAX_SEARCHED_TERMS: usize = 32;
 
-/// A term of a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueryTerm {
     /// The normalised term, for example `expiri`.
@@ -25,7 +24,6 @@ pub struct QueryTerm {
     pub count: u32,
 }
 
-/// A query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Query {
     /// Different terms, in order.

@@ -47,7 +47,6 @@ pub struct Nearby {
 pub struct UnmergedBranch {
     /// Repository.
     pub repo: Repo,
-    /// Branch.
     pub branch: String,
 }
 

@@ -17,7 +17,6 @@ pub struct Vector(Vec<u8>);
 pub struct Embedding {
     /// Name of the model. Vectors of different models cannot be compared.
     pub model: String,
-    /// The vector.
     pub vector: Vector,
 }
 

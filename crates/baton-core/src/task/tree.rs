@@ -118,7 +118,6 @@ pub struct TreeDiff {
 /// A file that differs from HEAD.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UncommittedFile {
-    /// Path.
     pub path: String,
     /// True if it is tracked and has changes that are not staged, or is in conflict.
     pub modified: bool,

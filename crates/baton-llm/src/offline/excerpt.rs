@@ -29,7 +29,6 @@ pub(super) enum Worth {
     Filler,
 }
 
-/// Returns the worth of a line.
 pub(super) fn worth(line: &str) -> Worth {
     const DEFINITIONS: &str = "func |fn |pub |def |class |async |type |struct |enum |trait |impl |\
         interface |export |function |const |static |public |private |protected |case |switch |match |\

@@ -164,7 +164,6 @@ impl Detail {
         self.names(label, &new);
     }
 
-    /// Returns true if the title ends with a text.
     pub(super) fn title_ends_with(&self, text: &str) -> bool {
         self.said.lines().next().is_some_and(|title| title.ends_with(text))
     }

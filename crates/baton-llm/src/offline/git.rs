@@ -23,7 +23,6 @@ pub(super) struct StepResult {
     pub(super) lines: Vec<String>,
 }
 
-/// Returns true if a step creates a commit.
 pub(super) fn is_commit(step: &Step) -> bool {
     step.git_verb() == Some("commit")
 }

@@ -119,7 +119,6 @@ impl Traceback {
     }
 }
 
-/// Returns true if a line mentions an error.
 fn mentions_error(line: &str) -> bool {
     static ERROR_WORDS: LazyLock<Option<Regex>> = LazyLock::new(|| {
         Regex::new(

@@ -27,7 +27,6 @@ pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
     }
 }
 
-/// The hits in one file.
 #[derive(Debug, Default)]
 struct FileHits<'a> {
     path: &'a str,

@@ -43,7 +43,6 @@ pub(crate) enum Event<'a> {
 }
 
 impl<'a> Event<'a> {
-    /// Returns a text in one piece.
     pub(crate) const fn text(piece: &'a str) -> Self {
         Self::Text { piece, is_last: true }
     }

@@ -22,7 +22,6 @@ pub use cursor::folder_of_uri;
 /// Maximum number of tool calls that wait for their result. Older calls never got one.
 const MAX_PENDING_CALLS: usize = 1_000;
 
-/// Format of a transcript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TranscriptFormat {
     /// Claude Code: `~/.claude/projects/**/*.jsonl`.

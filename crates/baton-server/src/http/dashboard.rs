@@ -247,7 +247,6 @@ fn header(parts: &Parts, name: HeaderName) -> Option<&str> {
     parts.headers.get(name)?.to_str().ok()
 }
 
-/// Returns the value of a cookie.
 fn cookie<'a>(parts: &'a Parts, name: &str) -> Option<&'a str> {
     let all = parts.headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
     let mut pairs = all.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));

@@ -38,7 +38,6 @@ pub struct ServerConfig {
     pub listen: String,
     /// Additional host names under which the server may be called. The address itself and loopback are always allowed.
     pub allowed_hosts: Vec<String>,
-    /// The relay key.
     pub relay_key: String,
     /// Maximum number of requests per minute and credential; `None` means no limit.
     pub requests_per_minute: Option<u32>,
@@ -58,7 +57,6 @@ pub enum ServeError {
     /// The server cannot listen on the address.
     #[error("cannot listen on {address}: {source}")]
     Listen {
-        /// The address.
         address: String,
         /// Error of the operating system.
         source: io::Error,

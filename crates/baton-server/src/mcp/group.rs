@@ -20,7 +20,6 @@ pub(super) struct ToolGroup {
     actions: &'static [&'static str],
 }
 
-/// All groups.
 pub(super) const GROUPS: [ToolGroup; 2] = [
     ToolGroup {
         name: "handoff",
@@ -53,7 +52,6 @@ pub(super) const GROUPS: [ToolGroup; 2] = [
     },
 ];
 
-/// Finds a group by the name of its tool.
 pub(super) fn find_group(name: &str) -> Option<&'static ToolGroup> {
     GROUPS.iter().find(|group| group.name == name)
 }

@@ -33,7 +33,6 @@ pub struct LocalCheckout {
 /// A tool that runs in the process of the client's MCP server.
 #[derive(Clone)]
 pub struct LocalTool {
-    /// Description of the operation.
     pub operation: OperationDescription,
     /// JSON Schema of the response, which may be less strict than that of the operation.
     pub output_schema: Value,

@@ -31,7 +31,6 @@ const AGENT: (&str, &str) = ("agent", "Your agent name, for example claude-1.");
 const TRACK: (&str, &str) = ("track", "Track number, for example 2.");
 const SESSION: (&str, &str) = ("session_id", "Id of your session (sess_…).");
 
-/// Returns all prompts.
 pub fn prompts() -> Vec<PromptBinding> {
     let prompt = |name, description, arguments, write| PromptBinding { name, description, arguments, write };
     vec![

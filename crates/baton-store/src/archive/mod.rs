@@ -42,7 +42,6 @@ pub trait ArchiveWriter {
 
 /// Returns the records of an archive, table by table, and checks every hash.
 pub trait ArchiveReader {
-    /// Returns the header.
     fn header(&self) -> &Header;
     /// Returns the next part; `None` at the end, after every count and hash was verified.
     fn next(&mut self) -> Result<Option<ArchivePart>, ArchiveError>;
@@ -61,7 +60,6 @@ impl ArchiveTable {
     }
 }
 
-/// A part of an archive.
 #[derive(Debug)]
 pub enum ArchivePart {
     /// Start of a table.

@@ -224,7 +224,6 @@ impl fmt::Debug for StreamReader<'_> {
     }
 }
 
-/// A line.
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Line {

@@ -22,9 +22,7 @@ pub enum Value {
     Null,
     /// An integer; booleans are 1 and 0.
     Int(i64),
-    /// Text.
     Text(String),
-    /// Bytes.
     Bytes(Vec<u8>),
     /// Bytes that were missing when the archive was written: the name of their blob.
     Missing(String),

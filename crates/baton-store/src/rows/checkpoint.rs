@@ -29,7 +29,6 @@ pub struct Frame {
 /// Location of the bytes of a frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FrameBody {
-    /// In the row.
     Row(Vec<u8>),
     /// In the blob of this name.
     Blob(String),
@@ -44,16 +43,13 @@ pub struct StoredFrame {
     pub place: Place,
     /// Size of the context in bytes.
     pub context_bytes: u64,
-    /// Hash of the context.
     pub context_hash: Sha256Hash,
-    /// The frame.
     pub frame: Frame,
 }
 
 /// One position of a series, used to decide which rows may be deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeriesMember {
-    /// The position.
     pub position: u32,
     /// Status of the checkpoint at this position.
     pub status: CheckpointStatus,
@@ -309,7 +305,6 @@ impl dyn Tx + '_ {
         self.query(&sql, &[key_id.into(), after.into(), limit.into()])
     }
 
-    /// Replaces the frame of a checkpoint.
     pub fn replace_frame(&mut self, id: CheckpointId, frame: &Frame) -> Result<(), StoreError> {
         let mut query = QueryBuilder::new("UPDATE checkpoints SET ");
         query.equations(frame_values(frame), ", ").with(" WHERE id = $?", id);

@@ -10,7 +10,6 @@ use crate::tx::Tx;
 /// A file of a repository.
 #[derive(Debug, Clone, Copy)]
 pub struct FileOf<'a> {
-    /// Venture.
     pub venture: &'a Venture,
     /// Repository.
     pub repo: &'a Repo,

@@ -18,7 +18,6 @@ pub struct ForgetFilter {
     pub ventures: Option<Vec<Venture>>,
     /// Repository.
     pub repo: Option<Repo>,
-    /// Session.
     pub session_id: Option<SessionId>,
     /// Latest time, exclusive.
     pub before: Option<Timestamp>,
@@ -116,7 +115,6 @@ impl dyn Tx + '_ {
         self.query(query.sql(), query.params())
     }
 
-    /// Counts the items of a kind.
     pub fn count_forgettable(&mut self, kind: ItemKind, filter: &ForgetFilter) -> Result<u64, StoreError> {
         source(kind).map_or(Ok(0), |source| count(self, &source, filter))
     }
@@ -141,13 +139,11 @@ impl dyn Tx + '_ {
         purge(self, &query)
     }
 
-    /// Deletes a turn.
     pub fn delete_turn(&mut self, id: TurnId) -> Result<(), StoreError> {
         self.run("DELETE FROM chat_turns WHERE id = $1", &[id.number().into()])?;
         self.delete_documents(ItemKind::Turn, &[id.to_string()])
     }
 
-    /// Deletes a handoff.
     pub fn delete_handoff(&mut self, id: HandoffId) -> Result<(), StoreError> {
         let id = id.to_string();
         self.run("DELETE FROM handoffs WHERE id = $1", &[(&id).into()])?;

@@ -25,7 +25,6 @@ pub struct HandoffFilter {
     pub from_agent: Option<Agent>,
     /// Agent that the handoff is addressed to.
     pub to_agent: Option<Agent>,
-    /// Author of the handoff.
     pub written_by: Option<HandoffAuthor>,
 }
 

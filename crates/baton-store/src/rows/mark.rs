@@ -27,7 +27,6 @@ pub struct MarkFilter {
     pub ventures: Option<Vec<Venture>>,
     /// Repository.
     pub repo: Option<Repo>,
-    /// Kind.
     pub kind: Option<MarkKind>,
 }
 

@@ -19,7 +19,6 @@ pub struct NoteFilter {
     pub repo: Option<Repo>,
     /// Session of the note.
     pub session_id: Option<SessionId>,
-    /// Kind of the note.
     pub kind: Option<NoteKind>,
     /// File: a whole path or the last components of one.
     pub file: Option<String>,

@@ -32,7 +32,6 @@ pub struct ObservationFilter {
 /// The files of an observation, without its texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObservationFiles {
-    /// The observation.
     pub id: ObservationId,
     /// Session of the observation.
     pub session_id: SessionId,

@@ -19,7 +19,6 @@ pub struct NewQueueItem {
     pub venture: Venture,
     /// Repository of the session.
     pub repo: Repo,
-    /// Name of the tool.
     pub tool_name: String,
     /// Id that the agent assigned to this tool use.
     pub tool_use_id: Option<String>,
@@ -38,7 +37,6 @@ pub struct NewQueueItem {
 /// Location of packed raw output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RawOutput {
-    /// In the row.
     Row(Vec<u8>),
     /// In the blob of this name.
     Blob(String),
@@ -55,7 +53,6 @@ pub struct QueueItem {
     pub venture: Venture,
     /// Repository of the session.
     pub repo: Repo,
-    /// Name of the tool.
     pub tool_name: String,
     /// Id that the agent assigned to this tool use.
     pub tool_use_id: Option<String>,

@@ -25,13 +25,9 @@ pub struct RecallFilter {
     pub ventures: Vec<Venture>,
     /// Repository.
     pub repo: Option<Repo>,
-    /// Branch.
     pub branch: Option<String>,
-    /// Session.
     pub session_id: Option<SessionId>,
-    /// Agent.
     pub agent: Option<String>,
-    /// Kind.
     pub kind: Option<ItemKind>,
     /// File: a whole path or the last components of one.
     pub file: Option<String>,
@@ -52,7 +48,6 @@ impl RecallFilter {
 pub struct PendingItem {
     /// Number of the entry.
     pub id: i64,
-    /// Kind of the item.
     pub kind: ItemKind,
     /// Id of the item.
     pub item: String,

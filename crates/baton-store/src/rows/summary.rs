@@ -17,7 +17,6 @@ use crate::tx::Tx;
 pub struct StoredSummary {
     /// Time at which the summary was created.
     pub made_at: Timestamp,
-    /// The summary.
     pub summary: SessionSummary,
     /// Number of observations that it covers.
     pub observations: u64,
@@ -28,7 +27,6 @@ pub struct StoredSummary {
 /// A summary to be stored, and its inputs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewSummary {
-    /// The summary.
     pub stored: StoredSummary,
     /// Creation time of the summary that it replaces; `None` for the first summary.
     pub replaces: Option<Timestamp>,
@@ -50,7 +48,6 @@ impl NewSummary {
 /// A claimed request for a summary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SummaryClaim {
-    /// The session.
     pub session_id: SessionId,
     /// Number of the claim. A write with an older number is rejected.
     pub fence: i64,

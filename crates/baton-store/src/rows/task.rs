@@ -16,7 +16,6 @@ pub struct TaskFilter {
     pub venture: Venture,
     /// Repository of the task.
     pub repo: Option<Repo>,
-    /// Status of the task.
     pub status: Option<TaskStatus>,
     /// Number of tasks to skip.
     pub offset: u32,

@@ -10,7 +10,6 @@ use crate::error::StoreError;
 use crate::record::{columns, record};
 use crate::tx::Tx;
 
-/// The end of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnEnd {
     /// How the turn ended.

@@ -13,7 +13,6 @@ pub struct DailyUsage {
     pub day: String,
     /// `anthropic`, `openai` or `embedding`.
     pub compressor: String,
-    /// The model.
     pub model: String,
     /// Number of calls.
     pub calls: u64,
@@ -64,7 +63,6 @@ impl dyn Tx + '_ {
         self.run(&sql, &params)
     }
 
-    /// Adds to the usage of a session.
     pub fn add_session_usage(&mut self, session: SessionId, spent: Spent) -> Result<(), StoreError> {
         let writer = self.pick("0", "pg_backend_pid()");
         let sql = format!(

@@ -48,7 +48,6 @@ pub enum LargeText {
 /// Input of the frozen part.
 #[derive(Debug)]
 pub struct Capture<'a> {
-    /// Task file.
     pub task: &'a TaskFile,
     /// Text of the task file, for line numbers.
     pub task_text: &'a str,

@@ -13,7 +13,6 @@ use super::normalize::NORMALIZER_VERSION;
 /// Name of the serializer in manifests: RFC 8785 canonical JSON in UTF-8 with one LF at the end.
 pub const SERIALIZER: &str = "baton-canonical-json";
 
-/// Version of the serializer.
 pub const SERIALIZER_VERSION: &str = "1.0.0";
 
 /// Name of the manifest file.
@@ -79,7 +78,6 @@ fn with_frozen_part(context: &TaskContext, role: &Role, immutable: Value) -> Val
 pub struct Manifest {
     /// Version of this document.
     pub version: u32,
-    /// Task id.
     pub task_id: TaskId,
     /// Revision of the frozen part.
     pub immutable_revision: u64,
@@ -98,9 +96,7 @@ pub struct Manifest {
 /// Name and version of a method.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tool {
-    /// Name.
     pub name: String,
-    /// Version.
     pub version: String,
 }
 

@@ -27,7 +27,6 @@ impl fmt::Display for Priority {
     }
 }
 
-/// A task file.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct TaskFile {
     /// Task id, if the file contains it.
@@ -36,7 +35,6 @@ pub struct TaskFile {
     pub title: String,
     /// Status: `in_progress` while the task is active.
     pub status: String,
-    /// Priority.
     pub priority: Priority,
     /// Area of the code base.
     pub area: Area,
@@ -48,13 +46,11 @@ pub struct TaskFile {
     /// What is out of scope.
     #[serde(default)]
     pub scope_out: Vec<String>,
-    /// Acceptance criteria.
     #[serde(default)]
     pub acceptance_criteria: Vec<String>,
     /// Standards that apply in addition to those of the area.
     #[serde(default)]
     pub standards: Vec<StandardRef>,
-    /// QA commands.
     #[serde(default)]
     pub qa_commands: Vec<String>,
     /// Roles, in order. Defaults to the configured roles.

@@ -13,11 +13,9 @@ use super::scope::check_repo_path;
 pub enum Node {
     /// No value.
     Null,
-    /// Text.
     Text(String),
     /// A number or boolean, as text.
     Other(String),
-    /// A list.
     List(Vec<Node>),
     /// A mapping.
     Map(Vec<(String, Node)>),
@@ -38,7 +36,6 @@ impl fmt::Display for Node {
     }
 }
 
-/// Known fields.
 const KNOWN: [&str; 15] = [
     "id",
     "title",

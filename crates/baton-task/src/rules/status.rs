@@ -6,7 +6,6 @@ use super::context::TaskContext;
 use super::coordination::RoleStatus;
 
 impl TaskContext {
-    /// Returns the status of the task.
     pub fn status(&self) -> TaskStatus {
         let is = |wanted: RoleStatus| {
             move |role: &Role| self.coordination.get(role).is_some_and(|state| state.status == wanted)

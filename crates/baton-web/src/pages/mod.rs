@@ -25,7 +25,6 @@ use crate::visitor::{Problem, Query, Visitor};
 /// Content of a page.
 #[derive(Debug)]
 pub struct View {
-    /// Title.
     pub title: String,
     /// Content of `<main>`.
     pub body: Markup,
@@ -63,7 +62,6 @@ impl View {
 
 type Rendering<'a> = Pin<Box<dyn Future<Output = Result<View, Problem>> + Send + 'a>>;
 
-/// A page.
 #[derive(Clone, Copy)]
 pub struct Page {
     /// Path; `{name}` is the parameter of that name.

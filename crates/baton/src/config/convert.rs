@@ -32,7 +32,6 @@ pub(crate) enum CompressorKind {
 pub(crate) enum LogFormat {
     /// Text for people.
     Text,
-    /// JSON.
     Json,
 }
 

@@ -45,7 +45,6 @@ impl Layers {
         Ok(layers)
     }
 
-    /// Returns the value of a key and its origin.
     pub(super) fn get(&self, key: &str) -> Option<&(Value, Origin)> {
         self.values.get(key)
     }

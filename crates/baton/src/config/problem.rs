@@ -8,12 +8,10 @@ use serde::{Serialize, Serializer};
 use super::settings::{Preset, Setting};
 use super::value::without_controls;
 
-/// Origin of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// Built-in default.
     Default,
-    /// User file.
     UserFile(PathBuf),
     /// Project file, `.baton.toml`.
     ProjectFile(PathBuf),
@@ -58,7 +56,6 @@ pub(crate) enum ConfigError {
         /// Message of the parser.
         message: String,
     },
-    /// A value is invalid.
     #[error("`{key}` ({origin}) must be {must}{}", but_is(found.as_deref()))]
     Invalid {
         key: &'static str,
@@ -85,7 +82,6 @@ pub(crate) enum ConfigError {
         value: &'static str,
         /// Section of the settings of the endpoint.
         section: &'static str,
-        /// Origin of the value.
         origin: Origin,
     },
     /// A required setting has no value.

@@ -4,14 +4,12 @@ use self::Kind::{Address, Choice, DatabaseUrl, Integer, Path, Secret, Url};
 use self::Preset::{DataFolder, Nothing, Text};
 use self::ProjectFile::{May, MayNot};
 
-/// One setting.
 #[derive(Debug)]
 pub(super) struct Setting {
     /// Dotted key, as in a configuration file.
     pub(super) key: &'static str,
     /// Environment variables, highest precedence first: Baton's own, then other accepted names.
     pub(super) env: &'static [&'static str],
-    /// Default value.
     pub(super) default: Preset,
     /// Type and limits of the value.
     pub(super) kind: Kind,
@@ -256,7 +254,6 @@ pub(super) use with_settings;
 macro_rules! table {
     ($($field:ident: $type:ty = $read:ident($convert:path), $key:literal, $env:expr,
         $default:expr, $kind:expr, $project_file:expr, $help:literal;)+) => {
-        /// All settings.
         pub(super) const SETTINGS: &[Setting] = &[$(Setting {
             key: $key,
             env: &$env,
@@ -272,7 +269,6 @@ with_settings!(table);
 /// Environment variable with the path of the user file. It is not a setting, because a file cannot name its own path.
 pub(super) const USER_FILE_ENV: &str = "BATON_CONFIG";
 
-/// Finds the setting of a key.
 pub(super) fn find(key: &str) -> Option<&'static Setting> {
     SETTINGS.iter().find(|setting| setting.key == key)
 }

@@ -91,7 +91,6 @@ impl ReportOutbox {
     }
 }
 
-/// Reads a report from the outbox.
 fn read(entry: &OutboxEntry, body: impl Read, intake: &Intake) -> Result<Report, ReplayResult> {
     if entry.write.operation != Hook::NAME {
         return Err(ReplayResult::Rejected(format!("it is for the operation {}", entry.write.operation)));

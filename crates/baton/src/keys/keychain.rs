@@ -94,7 +94,6 @@ impl Keychain {
         Self { lock_path: lock_path.to_owned(), deadline }
     }
 
-    /// Reads the keys.
     pub(crate) fn read(&self) -> Result<KeyRing, KeychainError> {
         self.within_deadline(|| read_entry(&entry(USER)?))
     }

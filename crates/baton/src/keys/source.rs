@@ -7,7 +7,6 @@ use super::keychain::{Keychain, KeychainError};
 
 #[derive(Debug, Clone)]
 pub(crate) enum KeySource {
-    /// A key file.
     File(KeyFile),
     /// The keychain of the desktop.
     Keychain(Keychain),
@@ -16,10 +15,8 @@ pub(crate) enum KeySource {
 /// Error of reading or writing keys.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SourceError {
-    /// Error of the key file.
     #[error(transparent)]
     File(#[from] KeyFileError),
-    /// Error of the keychain.
     #[error(transparent)]
     Keychain(#[from] KeychainError),
 }

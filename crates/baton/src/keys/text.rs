@@ -39,7 +39,6 @@ pub(crate) enum KeyTextError {
     Line {
         /// The line, from 1.
         line: usize,
-        /// Problem of the line.
         problem: LineProblem,
     },
     /// A key occurs twice.
@@ -52,7 +51,6 @@ pub(crate) enum KeyTextError {
     },
 }
 
-/// Problem of a line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum LineProblem {
     /// The length matches neither hexadecimal nor base64.

@@ -107,7 +107,6 @@ pub(crate) struct Agent {
     pub(crate) notes: fn(&Place) -> Vec<String>,
 }
 
-/// Returns all agents.
 pub(crate) const fn all() -> &'static [Agent] {
     &[
         agents::claude_code::AGENT,

@@ -13,7 +13,6 @@ use crate::data_dir::DataDir;
 use crate::exit::Exit;
 use crate::output::Failure;
 
-/// Record of one file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct FileRecord {
     /// Path of the file.

@@ -9,7 +9,6 @@ pub(crate) struct Skill {
     pub(crate) text: &'static str,
 }
 
-/// All skills.
 pub(crate) const SKILLS: [Skill; 3] = [
     Skill {
         name: "resume",

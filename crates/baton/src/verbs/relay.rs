@@ -100,7 +100,6 @@ pub(crate) fn run(args: &RelayArgs, config: &Config) -> Result<Answer, Failure> 
         .hint("start the agent yourself and paste the prompt: add --print"))
 }
 
-/// Finds the program of an agent.
 fn find_program(agent: &Agent, start: &StartCommand) -> Result<PathBuf, Failure> {
     let is_program = |path: &PathBuf| {
         path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)

@@ -112,7 +112,6 @@ impl Chat {
     }
 }
 
-/// Returns the value of a key.
 fn value(database: &ForeignDatabase, key: &str) -> Result<Option<String>, ForeignError> {
     let rows = database.rows("SELECT value FROM cursorDiskKV WHERE key = $1", &[key])?;
     Ok(rows.first().and_then(|row| row["value"].as_str()).map(str::to_owned))

@@ -16,7 +16,6 @@ pub(super) enum Records {
     Loaded(Loaded),
 }
 
-/// A record.
 pub(super) struct Record {
     /// Number in the chat, starting with 1.
     pub(super) number: u64,
