@@ -147,7 +147,8 @@ impl Import {
             return Ok(self.skip(size, Outcome::Failed("no record has a time".into())));
         };
         let name = source.name();
-        let (known, _) = self.backend.call::<ImportTranscript>(&chat.params(Vec::new(), None), None)?;
+        let (known, _) =
+            self.backend.call::<ImportTranscript>(&self.params(&chat, Vec::new(), None), None)?;
         let before = known.progress.into_iter().find(|known| known.file == name);
         if before.as_ref().is_some_and(|before| before.size == Some(size)) {
             return Ok(self.skip(size, Outcome::Unchanged));
@@ -210,9 +211,6 @@ impl Import {
         let session_id = facts.session_id.clone().unwrap_or(session_id);
         let repo = self.repo.clone().or_else(|| self.places.repo(&facts).map(String::from));
         Some(Chat {
-            client: self.format.client(),
-            agent: self.agent.clone(),
-            venture: self.venture.clone(),
             session_id,
             repo,
             cwd: facts.cwd.unwrap_or_else(|| "/unknown".to_owned()),
@@ -220,28 +218,23 @@ impl Import {
             started_at: facts.started_at?,
         })
     }
+
+    fn params(&self, chat: &Chat, reports: Vec<Value>, progress: Option<&TranscriptProgress>) -> Value {
+        json!({
+            "client": self.format.client(), "agent": self.agent, "venture": self.venture,
+            "client_session_id": chat.session_id, "repo": chat.repo, "cwd": chat.cwd, "branch": chat.branch,
+            "started_at": chat.started_at, "reports": reports, "progress": progress,
+        })
+    }
 }
 
 /// Identity of a chat.
 struct Chat {
-    client: &'static str,
-    agent: Option<String>,
-    venture: Option<String>,
     session_id: String,
     repo: Option<String>,
     cwd: String,
     branch: Option<String>,
     started_at: Timestamp,
-}
-
-impl Chat {
-    fn params(&self, reports: Vec<Value>, progress: Option<&TranscriptProgress>) -> Value {
-        json!({
-            "client": self.client, "agent": self.agent, "venture": self.venture,
-            "client_session_id": self.session_id, "repo": self.repo, "cwd": self.cwd, "branch": self.branch,
-            "started_at": self.started_at, "reports": reports, "progress": progress,
-        })
-    }
 }
 
 /// Outcome of one file.
@@ -332,7 +325,7 @@ impl Reading<'_> {
     fn send(&mut self) -> Result<(), Failure> {
         self.bytes = 0;
         let reports = std::mem::take(&mut self.reports);
-        let params = self.chat.params(reports, Some(&self.progress));
+        let params = self.import.params(self.chat, reports, Some(&self.progress));
         let (output, _) = self.import.backend.call::<ImportTranscript>(&params, None)?;
         self.stored.turns += output.turns;
         self.stored.observations += output.observations;
