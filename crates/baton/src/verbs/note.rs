@@ -159,7 +159,11 @@ fn create(args: &CreateArgs, config: &Config, backend: &Backend) -> Result<Answe
         Some(_) => None,
     };
     let session_id = match (&args.session_id, &here) {
-        (None, Some(repo)) => live_session_if_available(repo, venture, config, backend)?,
+        (None, Some(repo)) => match live_session(repo, venture, config, backend) {
+            // Without the store the live session is not known, and the note is recorded for the repository.
+            Err(failure) if failure.exit == Exit::StoreUnavailable => None,
+            live => live?.map(|live| live.id.to_string()),
+        },
         (given, _) => given.clone(),
     };
     let repo = args.repo.clone().or(here);
@@ -177,21 +181,6 @@ fn create(args: &CreateArgs, config: &Config, backend: &Backend) -> Result<Answe
             if output.degraded { "\nspooled: the database is unavailable; it is replayed later" } else { "" };
         format!("{}{spooled}", line(&output.note))
     })
-}
-
-/// Returns the id of the live session. While the store is unavailable it is not known, and the note is recorded for the
-/// repository.
-fn live_session_if_available(
-    repo: &str,
-    venture: Option<&str>,
-    config: &Config,
-    backend: &Backend,
-) -> Result<Option<String>, Failure> {
-    match live_session(repo, venture, config, backend) {
-        Ok(live) => Ok(live.map(|live| live.id.to_string())),
-        Err(failure) if failure.exit == Exit::StoreUnavailable => Ok(None),
-        Err(failure) => Err(failure),
-    }
 }
 
 fn list(args: &ListArgs, backend: &Backend) -> Result<Answer, Failure> {
