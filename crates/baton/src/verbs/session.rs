@@ -252,17 +252,13 @@ pub(crate) struct OverviewArgs {
 pub(crate) fn run(command: SessionCommand, config: &Config, backend: &Backend) -> Result<Answer, Failure> {
     match command {
         SessionCommand::Start(args) => start(&args, config, backend),
-        SessionCommand::Heartbeat(args) => backend.answer::<Heartbeat>(
-            &json!({ "session_id": session_id(args.session_id.as_deref(), config, backend)? }),
-            args.key.get(),
-            |output| {
-                format!(
-                    "recorded a heartbeat of {}; next heartbeat {}",
-                    output.session_id,
-                    before(output.next_heartbeat_at)
-                )
-            },
-        ),
+        SessionCommand::Heartbeat(args) => {
+            let params = json!({ "session_id": session_id(args.session_id.as_deref(), config, backend)? });
+            backend.answer::<Heartbeat>(&params, args.key.get(), |output| {
+                let next = before(output.next_heartbeat_at);
+                format!("recorded a heartbeat of {}; next heartbeat {next}", output.session_id)
+            })
+        }
         SessionCommand::Update(args) => update(&args, config, backend),
         SessionCommand::End(args) => end(&args, config, backend),
         SessionCommand::List(args) => list(&args, config, backend),
@@ -391,25 +387,22 @@ fn update(args: &UpdateArgs, config: &Config, backend: &Backend) -> Result<Answe
 }
 
 fn show(args: &ShowArgs, config: &Config, backend: &Backend) -> Result<Answer, Failure> {
-    backend.answer::<ShowSession>(
-        &json!({ "session_id": session_id(args.session_id.as_deref(), config, backend)? }),
-        None,
-        |output| {
-            let session = &output.session;
-            let mut lines =
-                vec![wrap(&describe_session(session), 4), format!("status {}", session.status.as_str())];
-            if let (Some(ended_at), Some(reason)) = (session.ended_at, session.end_reason) {
-                lines.push(format!("ended {} ({})", at(ended_at), reason.as_str()));
-            }
-            if let Some(handoff) = &output.handoff {
-                lines.push(format!("handoff {}: {}", handoff.id, handoff.summary));
-            }
-            if let Some(summary) = &output.summary {
-                lines.push(format!("summary: {}", summary.summary));
-            }
-            lines.join("\n")
-        },
-    )
+    let params = json!({ "session_id": session_id(args.session_id.as_deref(), config, backend)? });
+    backend.answer::<ShowSession>(&params, None, |output| {
+        let session = &output.session;
+        let mut lines =
+            vec![wrap(&describe_session(session), 4), format!("status {}", session.status.as_str())];
+        if let (Some(ended_at), Some(reason)) = (session.ended_at, session.end_reason) {
+            lines.push(format!("ended {} ({})", at(ended_at), reason.as_str()));
+        }
+        if let Some(handoff) = &output.handoff {
+            lines.push(format!("handoff {}: {}", handoff.id, handoff.summary));
+        }
+        if let Some(summary) = &output.summary {
+            lines.push(format!("summary: {}", summary.summary));
+        }
+        lines.join("\n")
+    })
 }
 
 fn end(args: &EndArgs, config: &Config, backend: &Backend) -> Result<Answer, Failure> {
