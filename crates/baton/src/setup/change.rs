@@ -179,14 +179,8 @@ pub(crate) fn apply(mut changes: Vec<Change>, records: &Records) -> Result<(), F
         .filter_map(|change| change.record.as_ref())
         .try_for_each(|record| records.write(record));
     stored.inspect_err(|_| records.restore(&before))?;
-    let replacements: Vec<Replacement> = changes
-        .iter_mut()
-        .filter(|change| change.action != Action::Unchanged)
-        .map(|change| {
-            let Replacement { path, new, old } = &mut change.replacement;
-            Replacement { path: path.clone(), new: new.take(), old: old.take() }
-        })
-        .collect();
+    let changed = changes.iter().filter(|change| change.action != Action::Unchanged);
+    let replacements: Vec<&Replacement> = changed.map(|change| &change.replacement).collect();
     let created = replace_all(&replacements).inspect_err(|_| records.restore(&before))?;
     for change in &mut changes {
         match &mut change.record {

@@ -78,7 +78,7 @@ pub(super) struct Replacement {
 }
 
 /// Replaces all files, or none. Returns the folders that were created, outermost first.
-pub(super) fn replace_all(replacements: &[Replacement]) -> Result<Vec<PathBuf>, Failure> {
+pub(super) fn replace_all(replacements: &[&Replacement]) -> Result<Vec<PathBuf>, Failure> {
     let mut folders = Vec::new();
     let staged = replacements
         .iter()
@@ -134,7 +134,7 @@ fn commit(path: &Path, staged: Option<NamedTempFile>) -> std::io::Result<()> {
 }
 
 /// Restores files that were replaced before a failure.
-fn restore(replaced: &[Replacement]) {
+fn restore(replaced: &[&Replacement]) {
     for Replacement { path, old, .. } in replaced {
         let back = Replacement { path: path.clone(), new: old.clone(), old: None };
         let restored = stage(&back, &mut Vec::new())
