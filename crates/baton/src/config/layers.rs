@@ -35,7 +35,7 @@ pub(super) struct Layers {
 impl Layers {
     /// Reads every layer. An invalid value is an error even if a layer with higher precedence overrides it.
     pub(super) fn read(sources: &Sources) -> Result<Self, ConfigError> {
-        let left_out = sources.left_out.keys.clone();
+        let left_out = sources.left_out.clone();
         let mut layers = Self { values: BTreeMap::new(), warnings: Vec::new(), left_out };
         layers.read_defaults(sources)?;
         layers.read_user_file(sources)?;

@@ -27,8 +27,10 @@ pub(crate) struct Sources {
     pub(crate) places: Option<Places>,
     /// Flags of the command line.
     pub(crate) flags: Vec<Flag>,
-    /// Sources that are ignored.
-    pub(crate) left_out: LeftOut,
+    /// Invalid settings that a hook ignores in every layer, so that its report is stored nevertheless.
+    pub(crate) left_out: Vec<&'static str>,
+    /// Whether a hook ignores the project file as well.
+    pub(crate) ignores_project_file: bool,
 }
 
 /// Settings that determine the store, credential, venture and agent of a hook report.
@@ -40,15 +42,6 @@ const CAPTURE_SETTINGS: [&str; 6] = [
     "session.venture",
     "session.agent",
 ];
-
-/// Invalid sources that a hook ignores, so that its report is stored nevertheless.
-#[derive(Clone, Default)]
-pub(crate) struct LeftOut {
-    /// Settings that are ignored in every layer.
-    pub(super) keys: Vec<&'static str>,
-    /// If true, the project file is ignored.
-    pub(super) project_file: bool,
-}
 
 /// Folders of the user, as defined by the platform.
 #[derive(Debug, Clone)]
@@ -95,7 +88,7 @@ impl Sources {
             config: base.config_dir().join("baton"),
             data: base.data_dir().join("baton"),
         });
-        Self { environment, cwd: std::env::current_dir().ok(), places, flags, left_out: LeftOut::default() }
+        Self { environment, cwd: std::env::current_dir().ok(), places, flags, ..Self::default() }
     }
 
     /// Returns an environment variable; an empty one counts as not set.
@@ -121,21 +114,21 @@ impl Sources {
         let project_file = self.project_file();
         let keys: &[&'static str] = match error {
             ConfigError::Unreadable { path, .. } | ConfigError::Syntax { path, .. } => {
-                self.left_out.project_file |= project_file.as_ref() == Some(path);
-                return self.left_out.project_file && project_file.is_some();
+                self.ignores_project_file |= project_file.as_ref() == Some(path);
+                return self.ignores_project_file && project_file.is_some();
             }
             ConfigError::Invalid { origin: Origin::ProjectFile(_), .. } => {
-                self.left_out.project_file = true;
+                self.ignores_project_file = true;
                 return project_file.is_some();
             }
             ConfigError::Invalid { key, .. } | ConfigError::NoModel { key, .. } => std::slice::from_ref(key),
             ConfigError::Jitter { .. } => &["heartbeat.jitter_seconds", "heartbeat.interval_seconds"],
             ConfigError::Unset { .. } | ConfigError::UnknownKey { .. } => return false,
         };
-        if keys.iter().any(|key| CAPTURE_SETTINGS.contains(key) || self.left_out.keys.contains(key)) {
+        if keys.iter().any(|key| CAPTURE_SETTINGS.contains(key) || self.left_out.contains(key)) {
             return false;
         }
-        self.left_out.keys.extend(keys);
+        self.left_out.extend(keys);
         true
     }
 
@@ -161,7 +154,7 @@ impl Sources {
     /// Finds the nearest project file, from the working folder upward. The search stops at the first folder that is a
     /// repository, the home folder or the root.
     pub(super) fn project_file(&self) -> Option<PathBuf> {
-        if self.left_out.project_file {
+        if self.ignores_project_file {
             return None;
         }
         for folder in self.cwd.as_deref()?.ancestors() {
