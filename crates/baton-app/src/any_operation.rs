@@ -34,7 +34,7 @@ impl Deref for AnyOperation {
 pub fn operation<O: Operation>() -> &'static AnyOperation {
     const {
         &AnyOperation {
-            description: OperationDescription::of::<O::Params, O::Output>(O::NAME, O::SUMMARY, O::EFFECT),
+            description: OperationDescription::of::<O, O::Output>(O::NAME, O::SUMMARY, O::EFFECT),
             key: O::KEY,
             request: O::REQUEST,
             request_logging: O::REQUEST_LOGGING,

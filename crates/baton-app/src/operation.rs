@@ -68,8 +68,8 @@ pub enum RequestLogging {
     OnFailure,
 }
 
-/// One thing that Baton can do.
-pub trait Operation: Send + Sync + 'static {
+/// One thing that Baton can do. Its type has the parameters on the wire as fields.
+pub trait Operation: DeserializeOwned + JsonSchema + Send + Sync + 'static {
     /// Wire name: `session.start`.
     const NAME: &'static str;
     /// Purpose in one sentence, by which an agent can choose the operation.
@@ -87,8 +87,6 @@ pub trait Operation: Send + Sync + 'static {
     /// If true, the operation frees at least as much space as it takes when `Context::must_free_space` is set, and is run
     /// once more, with the disk reserve released, after it failed because the disk is full.
     const FREES_SPACE: bool = false;
-    /// Parameters on the wire.
-    type Params: DeserializeOwned + JsonSchema + Send + Sync + 'static;
     /// Parameters after they were checked.
     type Input: Send + Sync + 'static;
     /// Output on the wire.
@@ -99,7 +97,7 @@ pub trait Operation: Send + Sync + 'static {
     /// # Errors
     ///
     /// `invalid_request` for parameters whose types are right and whose values are not.
-    fn prepare(context: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault>;
+    fn prepare(context: &Context<'_>, params: Self) -> Result<Self::Input, Fault>;
 
     /// Reads, decides and writes in one transaction. May be run again from the start.
     ///
@@ -125,13 +123,10 @@ macro_rules! params_as_input {
         $crate::operation::params_as_input!(|_| Ok(()));
     };
     ($check:expr) => {
-        type Input = Self::Params;
+        type Input = Self;
 
-        fn prepare(
-            _: &$crate::context::Context<'_>,
-            params: Self::Params,
-        ) -> Result<Self::Input, baton_core::Fault> {
-            let check: fn(&Self::Params) -> Result<(), baton_core::Fault> = $check;
+        fn prepare(_: &$crate::context::Context<'_>, params: Self) -> Result<Self::Input, baton_core::Fault> {
+            let check: fn(&Self) -> Result<(), baton_core::Fault> = $check;
             check(&params)?;
             Ok(params)
         }
@@ -143,13 +138,10 @@ pub(crate) use params_as_input;
 /// if they are invalid.
 macro_rules! params_and {
     ($value:ty, $check:expr) => {
-        type Input = (Self::Params, $value);
+        type Input = (Self, $value);
 
-        fn prepare(
-            _: &$crate::context::Context<'_>,
-            params: Self::Params,
-        ) -> Result<Self::Input, baton_core::Fault> {
-            let check: fn(&Self::Params) -> Result<$value, baton_core::Fault> = $check;
+        fn prepare(_: &$crate::context::Context<'_>, params: Self) -> Result<Self::Input, baton_core::Fault> {
+            let check: fn(&Self) -> Result<$value, baton_core::Fault> = $check;
             let value = check(&params)?;
             Ok((params, value))
         }

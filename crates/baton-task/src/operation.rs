@@ -15,15 +15,14 @@ use crate::operations as op;
 /// Next command after a verb that removed the files of a task.
 pub(crate) const LIST: &str = "baton task list";
 
-pub trait TaskOperation: Send + Sync + 'static {
+/// An operation on the files of a task. Its type has the parameters as fields.
+pub trait TaskOperation: DeserializeOwned + JsonSchema + 'static {
     /// Wire name, for example `task.init_context`.
     const NAME: &'static str;
     /// Description that models read to choose a tool.
     const SUMMARY: &'static str;
     /// Effect on the files of a task.
     const EFFECT: Effect;
-    /// Parameters.
-    type Params: DeserializeOwned + JsonSchema;
     /// Output.
     type Output: Serialize + DeserializeOwned + JsonSchema;
 
@@ -32,7 +31,7 @@ pub trait TaskOperation: Send + Sync + 'static {
     /// # Errors
     ///
     /// Depend on the operation. After an error no file is partially written.
-    fn run(environment: &TaskEnvironment, params: &Self::Params) -> Result<Self::Output, Fault>;
+    fn run(&self, environment: &TaskEnvironment) -> Result<Self::Output, Fault>;
 }
 
 /// A task operation with JSON parameters and output. It dereferences to its description.
@@ -65,8 +64,8 @@ fn call<O: TaskOperation>(environment: &TaskEnvironment, params: Value) -> Resul
         Value::Object(members) => require_plain_text("", members)?,
         _ => return Err(Fault::invalid("params", "must be an object")),
     }
-    let params: O::Params = read_params(params, None)?;
-    let output = O::run(environment, &params)?;
+    let operation: O = read_params(params, None)?;
+    let output = operation.run(environment)?;
     serde_json::to_value(output)
         .map_err(|error| Fault::new(ErrorCode::Internal, "cannot serialize the response").caused_by(error))
 }
@@ -75,7 +74,7 @@ fn call<O: TaskOperation>(environment: &TaskEnvironment, params: Value) -> Resul
 pub fn operation<O: TaskOperation>() -> &'static AnyTaskOperation {
     const {
         &AnyTaskOperation {
-            description: OperationDescription::of::<O::Params, O::Output>(O::NAME, O::SUMMARY, O::EFFECT),
+            description: OperationDescription::of::<O, O::Output>(O::NAME, O::SUMMARY, O::EFFECT),
             call: call::<O>,
         }
     }

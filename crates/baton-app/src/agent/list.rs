@@ -62,11 +62,10 @@ impl Operation for ListAgents {
         event and what is wrong with the connection.";
     const EFFECT: Effect = Effect::Read;
     const REQUEST: RequestFormat = RequestFormat { is_slow: true, ..RequestFormat::STRICT };
-    type Params = Self;
     type Input = ListAgentsOutput;
     type Output = ListAgentsOutput;
 
-    fn prepare(context: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+    fn prepare(context: &Context<'_>, params: Self) -> Result<Self::Input, Fault> {
         context.actor.require_every_venture()?;
         let machine = context.settings.machine.as_ref().ok_or_else(|| {
             Fault::new(ErrorCode::NotFound, "cannot list agents: this process does not serve a machine")

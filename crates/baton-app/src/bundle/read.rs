@@ -64,11 +64,10 @@ impl Operation for ReadContext {
     const EFFECT: Effect = Effect::Read;
     // Waits for the store while it indexes new items.
     const REQUEST: RequestFormat = RequestFormat { is_slow: true, ..RequestFormat::STRICT };
-    type Params = Self;
     type Input = (Self, BundleLimits);
     type Output = ReadContextOutput;
 
-    fn prepare(context: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+    fn prepare(context: &Context<'_>, params: Self) -> Result<Self::Input, Fault> {
         let fits = params.prompt.as_ref().is_none_or(|prompt| prompt.len() <= MAX_PROMPT_BYTES);
         let tokens = MIN_BUNDLE_TOKENS..=MAX_BUNDLE_TOKENS;
         let ((), max_tokens) = Fault::both(

@@ -33,7 +33,6 @@ impl Operation for DeleteCheckpoint {
     const EFFECT: Effect = Effect::Delete;
     const AFTER_OUTBOX: bool = true;
     const FREES_SPACE: bool = true;
-    type Params = Self;
     type Output = DeleteCheckpointOutput;
     params_as_input!();
 

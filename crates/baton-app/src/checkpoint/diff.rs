@@ -69,7 +69,6 @@ impl Operation for DiffCheckpoints {
         the added, removed and changed values.";
     const EFFECT: Effect = Effect::Read;
     const AFTER_OUTBOX: bool = true;
-    type Params = Self;
     type Output = DiffCheckpointsOutput;
     params_and!(Pair, Self::pair);
 

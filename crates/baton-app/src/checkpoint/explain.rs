@@ -50,7 +50,6 @@ impl Operation for ExplainContext {
         (CRITICAL, IMPORTANT, USEFUL, EPHEMERAL), the rule and the reason.";
     const EFFECT: Effect = Effect::Read;
     const AFTER_OUTBOX: bool = true;
-    type Params = Self;
     type Output = ExplainContextOutput;
     params_and!(Wanted, |params| Wanted::of(params.checkpoint_id.clone(), params.session_id.clone()));
 

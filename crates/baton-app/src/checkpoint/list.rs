@@ -39,11 +39,10 @@ impl Operation for ListCheckpoints {
         first. Call it to find a checkpoint to resume from.";
     const EFFECT: Effect = Effect::Read;
     const AFTER_OUTBOX: bool = true;
-    type Params = Self;
     type Input = (Venture, WorkflowId, Window);
     type Output = ListCheckpointsOutput;
 
-    fn prepare(context: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+    fn prepare(context: &Context<'_>, params: Self) -> Result<Self::Input, Fault> {
         let window = Window::of(params.limit, params.offset)?;
         Ok((context.venture(params.venture.as_ref())?, params.session_id, window))
     }

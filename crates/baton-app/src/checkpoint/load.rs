@@ -124,11 +124,10 @@ impl Operation for LoadCheckpoint {
         important part of it if maxBytes or maxTokens is given. Call it to resume a workflow.";
     const EFFECT: Effect = Effect::Read;
     const AFTER_OUTBOX: bool = true;
-    type Params = Self;
     type Input = Load;
     type Output = LoadCheckpointOutput;
 
-    fn prepare(context: &Context<'_>, mut params: Self::Params) -> Result<Self::Input, Fault> {
+    fn prepare(context: &Context<'_>, mut params: Self) -> Result<Self::Input, Fault> {
         let wanted = Wanted::of(params.checkpoint_id.take(), params.session_id.take());
         let (wanted, budget) = Fault::both(wanted, params.budget())?;
         // A checkpoint id names the venture already, and the caller may not have access to the default one.

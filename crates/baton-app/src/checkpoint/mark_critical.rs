@@ -59,7 +59,6 @@ impl Operation for MarkCritical {
         goals or final answers.";
     const EFFECT: Effect = Effect::Write;
     const AFTER_OUTBOX: bool = true;
-    type Params = Self;
     type Output = MarkCriticalOutput;
     params_as_input!(|params| {
         let fits = (1..=MAX_KEY_BYTES).contains(&params.context_key.len());

@@ -35,7 +35,6 @@ impl Operation for ResealCheckpoints {
     const NAME: &'static str = "checkpoint.reseal";
     const SUMMARY: &'static str = "Encrypt stored checkpoints with the current key.";
     const EFFECT: Effect = Effect::Write;
-    type Params = Self;
     type Output = ResealCheckpointsOutput;
     params_as_input!();
 

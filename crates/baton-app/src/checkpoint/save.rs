@@ -162,11 +162,10 @@ impl Operation for SaveCheckpoint {
     };
     const AFTER_OUTBOX: bool = true;
     const FREES_SPACE: bool = true;
-    type Params = Self;
     type Input = Save;
     type Output = SaveCheckpointOutput;
 
-    fn prepare(context: &Context<'_>, mut params: Self::Params) -> Result<Self::Input, Fault> {
+    fn prepare(context: &Context<'_>, mut params: Self) -> Result<Self::Input, Fault> {
         params.metadata.as_ref().map_or(Ok(()), Labels::require_tag_limit)?;
         let sent = context.attachment.and_then(Attachment::context).cloned().or(params.context.take());
         let mut saved = sent.ok_or_else(|| Fault::invalid("context", "is missing"))?;

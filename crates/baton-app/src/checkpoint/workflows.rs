@@ -81,7 +81,6 @@ impl Operation for ListWorkflows {
         to find a workflow id at the start of a chat.";
     const EFFECT: Effect = Effect::Read;
     const AFTER_OUTBOX: bool = true;
-    type Params = Self;
     type Output = ListWorkflowsOutput;
     params_and!(Window, |params| Window::of(params.limit, params.offset));
 

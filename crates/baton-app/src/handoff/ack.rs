@@ -34,7 +34,6 @@ impl Operation for AckHandoff {
     const SUMMARY: &'static str =
         "Acknowledge a handoff before you continue its work. Fails if another agent acknowledged it first.";
     const EFFECT: Effect = Effect::Write;
-    type Params = Self;
     type Output = AckHandoffOutput;
     params_as_input!();
 

@@ -41,7 +41,6 @@ impl Operation for CreateHandoff {
     const EFFECT: Effect = Effect::Create;
     const REQUEST: RequestFormat =
         RequestFormat { redact_param: Some("redact_secrets"), ..RequestFormat::STRICT };
-    type Params = Self;
     type Output = CreateHandoffOutput;
     params_and!(HandoffDraft, |params| HandoffDraft::read(params.handoff.clone(), "handoff"));
 

@@ -51,7 +51,6 @@ impl Operation for LeaveHandoff {
     const EFFECT: Effect = Effect::Create;
     const REQUEST: RequestFormat =
         RequestFormat { redact_param: Some("redact_secrets"), ..RequestFormat::STRICT };
-    type Params = Self;
     type Output = LeaveHandoffOutput;
     params_and!(HandoffDraft, |params| HandoffDraft::read(params.handoff.clone(), "handoff"));
 

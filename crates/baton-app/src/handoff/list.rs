@@ -67,7 +67,6 @@ impl Operation for ListHandoffs {
     const NAME: &'static str = "handoff.list";
     const SUMMARY: &'static str = "List the handoffs of a venture, newest first.";
     const EFFECT: Effect = Effect::Read;
-    type Params = Self;
     type Output = ListHandoffsOutput;
     params_and!(RequestedPage, |params| {
         RequestedPage::of("handoffs", 50, params.limit, params.cursor.as_deref())
@@ -100,7 +99,6 @@ impl Operation for LatestHandoff {
     const SUMMARY: &'static str = "Read the latest handoff of a venture, with optional filters. Call it to \
         see what the previous agent left.";
     const EFFECT: Effect = Effect::Read;
-    type Params = Self;
     type Output = LatestHandoffOutput;
     params_as_input!();
 

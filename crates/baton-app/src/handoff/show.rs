@@ -23,7 +23,6 @@ impl Operation for ShowHandoff {
     const NAME: &'static str = "handoff.show";
     const SUMMARY: &'static str = "Show one handoff with its full payload.";
     const EFFECT: Effect = Effect::Read;
-    type Params = Self;
     type Output = ShowHandoffOutput;
     params_as_input!();
 

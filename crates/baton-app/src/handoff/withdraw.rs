@@ -28,7 +28,6 @@ impl Operation for WithdrawHandoff {
     const SUMMARY: &'static str = "Withdraw a wrong or outdated handoff. It is no longer listed or given to new sessions; \
         handoff_show still shows it.";
     const EFFECT: Effect = Effect::Write;
-    type Params = Self;
     type Output = WithdrawHandoffOutput;
     params_as_input!();
 

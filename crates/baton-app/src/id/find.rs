@@ -28,11 +28,10 @@ impl Operation for FindIds {
     const NAME: &'static str = "id.find";
     const SUMMARY: &'static str = "Find the complete ids that start with a text.";
     const EFFECT: Effect = Effect::Read;
-    type Params = Self;
     type Input = PartialId;
     type Output = FindIdsOutput;
 
-    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+    fn prepare(_: &Context<'_>, params: Self) -> Result<Self::Input, Fault> {
         PartialId::parse(&params.prefix).ok_or_else(|| {
             Fault::new(ErrorCode::InvalidRequest, "prefix is not the beginning of an id")
                 .hint("use sess_, ho_, ckpt_, note_ or obs_ and 4 to 25 characters of the id")

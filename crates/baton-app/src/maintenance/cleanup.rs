@@ -46,7 +46,6 @@ impl Operation for Cleanup {
         "Remove stale sessions, old request logs, expired keys, old raw output and unused checkpoints.";
     const EFFECT: Effect = Effect::Write;
     const FREES_SPACE: bool = true;
-    type Params = Self;
     type Output = CleanupOutput;
     params_as_input!();
 

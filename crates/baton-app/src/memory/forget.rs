@@ -104,7 +104,6 @@ impl Operation for Forget {
         period. Summaries and automatic handoffs that quote it are made again. Cannot be undone.";
     const EFFECT: Effect = Effect::Delete;
     const FREES_SPACE: bool = true;
-    type Params = Self;
     type Output = ForgetOutput;
     params_as_input!(|params| {
         let has_filter = params.session.is_some() || params.repo.is_some() || params.before.is_some();

@@ -48,7 +48,6 @@ impl Operation for ListMarks {
     const NAME: &'static str = "memory.list";
     const SUMMARY: &'static str = "List items that are rejected, superseded or pinned, last marked first.";
     const EFFECT: Effect = Effect::Read;
-    type Params = Self;
     type Output = ListMarksOutput;
     params_and!(u32, |params| limit_of(params.limit, 50));
 

@@ -6,23 +6,6 @@ use crate::observation::renew_session_texts;
 use crate::prelude::*;
 use crate::recall::{Item, Loader, MarkView, kind_of, no_item};
 
-#[derive(Debug)]
-pub struct RejectItem;
-
-#[derive(Debug)]
-pub struct PinItem;
-
-/// Removes the mark of an item.
-#[derive(Debug)]
-pub struct RestoreItem;
-
-/// The item to mark.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct MarkParams {
-    /// Item id from search, timeline or context, for example `note_01J…` or `turn_42`.
-    pub id: String,
-}
-
 /// The item to replace.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "SupersedeParams")]
@@ -48,16 +31,23 @@ pub struct MarkOutput {
 
 /// Implements an operation that sets or removes the mark of an item and needs nothing but its id.
 macro_rules! mark_operation {
-    ($operation:ty, $name:literal, $mark:expr, $summary:literal) => {
+    ($operation:ident, $name:literal, $mark:expr, $summary:literal) => {
+        /// The item to mark.
+        #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+        #[schemars(rename = "MarkParams")]
+        pub struct $operation {
+            /// Item id from search, timeline or context, for example `note_01J…` or `turn_42`.
+            pub id: String,
+        }
+
         impl Operation for $operation {
             const NAME: &'static str = $name;
             const SUMMARY: &'static str = $summary;
             const EFFECT: Effect = Effect::Write;
-            type Params = MarkParams;
             type Output = MarkOutput;
             params_as_input!();
 
-            fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &MarkParams) -> Result<MarkOutput, Fault> {
+            fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self) -> Result<MarkOutput, Fault> {
                 let item = readable_item(context, tx, &params.id)?;
                 set_mark(context, tx, item, $mark)
             }
@@ -90,7 +80,6 @@ impl Operation for SupersedeItem {
     const SUMMARY: &'static str = "Replace an outdated item with a newer one, for example a note: search, timeline, \
         lists and context no longer return the outdated item.";
     const EFFECT: Effect = Effect::Write;
-    type Params = Self;
     type Output = MarkOutput;
     params_as_input!(|params| {
         Fault::require(params.id != params.by, "by", "must not be the item itself")

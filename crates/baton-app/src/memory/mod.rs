@@ -14,7 +14,7 @@ use baton_store::Tx;
 
 pub use forget::{Forget, ForgetOutput, ForgottenItems};
 pub use list::{ListMarks, ListMarksOutput, MarkedItem};
-pub use mark::{MarkOutput, MarkParams, PinItem, RejectItem, RestoreItem, SupersedeItem};
+pub use mark::{MarkOutput, PinItem, RejectItem, RestoreItem, SupersedeItem};
 
 /// Returns the rejected and superseded items among the given ids.
 pub(crate) fn hidden_items(

@@ -118,11 +118,10 @@ impl Operation for CreateNote {
     const REQUEST: RequestFormat =
         RequestFormat { privacy: Privacy::Redact(make_private), ..RequestFormat::STRICT };
     const AFTER_OUTBOX: bool = true;
-    type Params = Self;
     type Input = NewNote;
     type Output = CreateNoteOutput;
 
-    fn prepare(context: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+    fn prepare(context: &Context<'_>, params: Self) -> Result<Self::Input, Fault> {
         let file = params.file.as_deref().map(note_file).transpose();
         let (text, file) = Fault::both(note_text(&params.text), file)?;
         if params.session_id.is_none() && params.repo.is_none() {

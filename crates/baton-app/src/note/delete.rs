@@ -23,7 +23,6 @@ impl Operation for DeleteNote {
     const SUMMARY: &'static str = "Delete a note that is wrong. To correct one, use note_update.";
     const EFFECT: Effect = Effect::Delete;
     const AFTER_OUTBOX: bool = true;
-    type Params = Self;
     type Output = DeleteNoteOutput;
     params_as_input!();
 

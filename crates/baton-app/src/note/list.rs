@@ -39,7 +39,6 @@ impl Operation for ListNotes {
     const SUMMARY: &'static str = "List notes of agents, newest first, by repository, session or kind: decisions, rejected approaches, gotchas.";
     const EFFECT: Effect = Effect::Read;
     const AFTER_OUTBOX: bool = true;
-    type Params = Self;
     type Output = ListNotesOutput;
     params_and!(RequestedPage, |params| {
         RequestedPage::of("notes", 50, params.limit, params.cursor.as_deref())

@@ -25,7 +25,6 @@ impl Operation for ShowNote {
     const SUMMARY: &'static str = "Show one note.";
     const EFFECT: Effect = Effect::Read;
     const AFTER_OUTBOX: bool = true;
-    type Params = Self;
     type Output = ShowNoteOutput;
     params_as_input!();
 

@@ -38,11 +38,10 @@ impl Operation for UpdateNote {
     const AFTER_OUTBOX: bool = true;
     const REQUEST: RequestFormat =
         RequestFormat { privacy: Privacy::Redact(make_private), ..RequestFormat::STRICT };
-    type Params = Self;
     type Input = Self;
     type Output = UpdateNoteOutput;
 
-    fn prepare(_: &Context<'_>, mut params: Self::Params) -> Result<Self::Input, Fault> {
+    fn prepare(_: &Context<'_>, mut params: Self) -> Result<Self::Input, Fault> {
         let text = params.text.as_deref().map(note_text).transpose();
         let file = params.file.as_deref().map(note_file).transpose();
         (params.text, params.file) = Fault::both(text, file)?;

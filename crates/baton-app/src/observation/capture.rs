@@ -6,7 +6,7 @@ use baton_store::{FileOf, NewQueueItem, RawOutput, Tx, pack_raw, place_raw};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::hook::HookParams;
+use super::hook::Hook;
 use crate::context::Context;
 
 /// Maximum length of a tool name and of a tool use id in characters.
@@ -22,7 +22,7 @@ pub(crate) struct Packed {
 
 /// Serializes and compresses the input and output of a tool. The time depends on the size of the output, so this runs
 /// before the transaction.
-pub(super) fn pack(context: &Context<'_>, params: &HookParams) -> Result<Packed, Fault> {
+pub(super) fn pack(context: &Context<'_>, params: &Hook) -> Result<Packed, Fault> {
     let nothing = Value::Null;
     let input = params.tool_input.as_ref().unwrap_or(&nothing);
     let response = params.tool_response.as_ref().unwrap_or(&nothing);
@@ -67,7 +67,7 @@ pub(super) fn enqueue(
     context: &Context<'_>,
     tx: &mut dyn Tx,
     session: &Session,
-    params: &HookParams,
+    params: &Hook,
     packed: &Packed,
 ) -> Result<(), Fault> {
     let item = NewQueueItem {

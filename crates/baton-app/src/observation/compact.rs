@@ -8,7 +8,7 @@ use baton_core::{ErrorCode, Fault, Session, Sha256Hash};
 use baton_store::{ObservationFilter, Page, Tx};
 use serde_json::{Map, Value, json};
 
-use super::hook::HookParams;
+use super::hook::Hook;
 use super::material::read_summary_input;
 use crate::checkpoint::SaveCheckpoint;
 use crate::context::Context;
@@ -22,7 +22,7 @@ pub(super) fn checkpoint(
     context: &Context<'_>,
     tx: &mut dyn Tx,
     session: &Session,
-    params: &HookParams,
+    params: &Hook,
 ) -> Result<(), Fault> {
     let input = read_summary_input(tx, session.id)?;
     let filter = ObservationFilter { session_id: Some(session.id), ..ObservationFilter::default() };

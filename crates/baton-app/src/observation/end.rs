@@ -5,7 +5,7 @@ use baton_store::Tx;
 use serde_json::Value;
 
 use super::automatic::{add_automatic_content, automatic_content};
-use super::hook::HookParams;
+use super::hook::Hook;
 use crate::context::Context;
 use crate::session::new_handoff;
 
@@ -15,7 +15,7 @@ pub(super) fn end(
     context: &Context<'_>,
     tx: &mut dyn Tx,
     mut session: Session,
-    params: &HookParams,
+    params: &Hook,
 ) -> Result<(), Fault> {
     session.end(context.now, EndReason::Manual)?;
     tx.update_session(&session)?;

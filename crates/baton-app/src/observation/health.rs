@@ -117,7 +117,6 @@ impl Operation for WorkerHealth {
     const NAME: &'static str = "worker.health";
     const SUMMARY: &'static str = "Show uptime, queue depth, model usage and model problems.";
     const EFFECT: Effect = Effect::Read;
-    type Params = Self;
     type Output = WorkerHealthOutput;
     params_as_input!();
 

@@ -31,13 +31,10 @@ const MAX_PROMPT_CHARS: usize = 10_000;
 /// Time within which the same prompt is a repeated report of one event.
 const REPEAT_WINDOW: Duration = Duration::from_secs(5);
 
-/// Processes one hook report.
-#[derive(Debug)]
-pub struct Hook;
-
 /// Hook report of a coding agent, with information about its checkout. Unknown fields are ignored.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct HookParams {
+#[schemars(rename = "HookParams")]
+pub struct Hook {
     /// Reported event, for example `post-tool-use`.
     pub event: HookEvent,
     /// Chat id assigned by the client, for example `chat-7`. All reports of one chat belong to one session.
@@ -156,11 +153,10 @@ impl Operation for Hook {
         ..RequestFormat::STRICT
     };
     const REQUEST_LOGGING: RequestLogging = RequestLogging::OnFailure;
-    type Params = HookParams;
-    type Input = (HookParams, HookWork);
+    type Input = (Self, HookWork);
     type Output = HookOutput;
 
-    fn prepare(context: &Context<'_>, mut params: Self::Params) -> Result<Self::Input, Fault> {
+    fn prepare(context: &Context<'_>, mut params: Self) -> Result<Self::Input, Fault> {
         match params.event {
             HookEvent::PostToolUse if params.tool_name.as_ref().is_none_or(String::is_empty) => {
                 return Err(Fault::invalid(
@@ -254,7 +250,7 @@ impl Operation for Hook {
     }
 }
 
-impl HookParams {
+impl Hook {
     /// Converts the closing message of a sub-agent to a tool use. The same message of the same sub-agent is
     /// captured once.
     fn report_as_tool_use(&mut self) {
@@ -348,7 +344,7 @@ fn start_session(
     context: &Context<'_>,
     tx: &mut dyn Tx,
     start: &StartSession,
-    params: &HookParams,
+    params: &Hook,
 ) -> Result<HookOutput, Fault> {
     let session = session_of(context, tx, start)?;
     let continues_handoff = match params.handoff_id {
@@ -394,7 +390,7 @@ fn store_prompt(
     context: &Context<'_>,
     tx: &mut dyn Tx,
     session: &Session,
-    params: &HookParams,
+    params: &Hook,
 ) -> Result<(), Fault> {
     let Some(prompt) = prompt_text(params.prompt.as_deref().unwrap_or_default()) else { return Ok(()) };
     let at = params.at(context, session);
@@ -419,7 +415,7 @@ fn is_repeated(latest: &Turn, prompt: &str, at: Timestamp) -> bool {
 }
 
 /// Derives the session parameters from a report.
-fn start_of(params: &HookParams) -> Result<StartSession, Fault> {
+fn start_of(params: &Hook) -> Result<StartSession, Fault> {
     let client = params.client.clone().or_else(|| guess_client(params).parse().ok());
     let agent = match (&params.agent, &client) {
         (Some(agent), _) => agent.clone(),
@@ -458,7 +454,7 @@ pub(super) fn agent_named(name: &str) -> Result<Agent, Fault> {
 }
 
 /// Guesses the client from the folder of its transcript.
-fn guess_client(params: &HookParams) -> &'static str {
+fn guess_client(params: &Hook) -> &'static str {
     match params.transcript_path.as_deref().unwrap_or_default() {
         path if path.contains("/.codex/") => "codex",
         path if path.contains("/.gemini/") => "gemini",

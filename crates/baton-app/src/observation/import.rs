@@ -136,7 +136,6 @@ impl Operation for ImportObservations {
         ..RequestFormat::STRICT
     };
     const REQUEST_LOGGING: RequestLogging = RequestLogging::OnFailure;
-    type Params = Self;
     type Output = ImportObservationsOutput;
     params_as_input!(|params| {
         let fits = params.observations.len() <= MAX_IMPORTED_OBSERVATIONS;

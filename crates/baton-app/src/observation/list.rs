@@ -41,7 +41,6 @@ impl Operation for ListObservations {
     const SUMMARY: &'static str = "List observations of tool uses, newest first, by session, repository, \
         file or tool. Call it to learn what was already done or found.";
     const EFFECT: Effect = Effect::Read;
-    type Params = Self;
     type Output = ListObservationsOutput;
     params_and!(RequestedPage, |params| {
         RequestedPage::of("observations", 50, params.limit, params.cursor.as_deref())

@@ -32,7 +32,7 @@ pub use closing::{Period, ReadClosing};
 pub(crate) use compact::workflow_of;
 pub use finishing::Finished;
 pub use health::{DayCost, HourCount, ModelCost, SessionCost, WorkerHealth, WorkerHealthOutput};
-pub use hook::{Hook, HookOutput, HookParams, HookSpecificOutput};
+pub use hook::{Hook, HookOutput, HookSpecificOutput};
 pub use import::{
     ImportObservations, ImportObservationsOutput, ImportedObservation, MAX_IMPORTED_OBSERVATIONS,
 };

@@ -125,7 +125,6 @@ impl Operation for ReadQueueStats {
     const NAME: &'static str = "queue.stats";
     const SUMMARY: &'static str = "Count queue items by status.";
     const EFFECT: Effect = Effect::Read;
-    type Params = Self;
     type Output = QueueStats;
     params_as_input!();
 
@@ -140,7 +139,6 @@ impl Operation for ListQueue {
     const SUMMARY: &'static str =
         "List captured tool uses of one status, newest first, with their last error.";
     const EFFECT: Effect = Effect::Read;
-    type Params = Self;
     type Output = ListQueueOutput;
     params_and!(u32, |params| limit_of(params.limit, 50));
 
@@ -158,7 +156,6 @@ impl Operation for RetryQueue {
     const NAME: &'static str = "queue.retry";
     const SUMMARY: &'static str = "Retry failed queue items.";
     const EFFECT: Effect = Effect::Write;
-    type Params = Self;
     type Output = RetryQueueOutput;
     params_as_input!();
 
@@ -182,7 +179,6 @@ impl Operation for PurgeQueue {
     const SUMMARY: &'static str = "Delete completed or failed queue items with their raw output.";
     const EFFECT: Effect = Effect::Delete;
     const FREES_SPACE: bool = true;
-    type Params = Self;
     type Output = PurgeQueueOutput;
     params_as_input!(|params| {
         let is_pending = matches!(params.status, Some(QueueStatus::Raw | QueueStatus::Processing));

@@ -7,7 +7,7 @@ use baton_core::{Fault, NoteKind, Repo, Session, Venture};
 use baton_observation::{HookEvent, files_of};
 use baton_store::{RecallFilter, Tx};
 
-use super::hook::{HookOutput, HookParams};
+use super::hook::{Hook, HookOutput};
 use crate::context::Context;
 use crate::recall::{
     FileHistory, Find, HistoryScope, Loader, RankedDocument, changed_files, file_history, rank_documents,
@@ -29,7 +29,7 @@ const EDIT_TOOLS: [&str; 5] = ["Edit", "Write", "MultiEdit", "NotebookEdit", "ap
 /// Finds items that are closely related to a prompt, before the transaction that stores it.
 pub(super) fn related_items(
     context: &Context<'_>,
-    params: &HookParams,
+    params: &Hook,
     venture: &Venture,
     repo: &Repo,
 ) -> Result<Vec<RankedDocument>, Fault> {
@@ -99,7 +99,7 @@ pub(super) fn before_edit(
     context: &Context<'_>,
     tx: &mut dyn Tx,
     session: &Session,
-    params: &HookParams,
+    params: &Hook,
 ) -> Result<HookOutput, Fault> {
     let Some(path) = edited_file(params) else { return Ok(HookOutput::default()) };
     let scope = HistoryScope {
@@ -117,7 +117,7 @@ pub(super) fn before_edit(
 }
 
 /// Returns the file that a tool is about to edit.
-pub(super) fn edited_file(params: &HookParams) -> Option<String> {
+pub(super) fn edited_file(params: &Hook) -> Option<String> {
     let tool = params.tool_name.as_deref()?;
     let folder = params.root.as_deref().or(params.cwd.as_deref());
     let input = params.tool_input.as_ref().filter(|_| EDIT_TOOLS.contains(&tool))?;

@@ -34,7 +34,6 @@ impl Operation for ShowObservation {
     const NAME: &'static str = "observation.show";
     const SUMMARY: &'static str = "Show one observation, optionally with the raw tool input and output.";
     const EFFECT: Effect = Effect::Read;
-    type Params = Self;
     type Output = ShowObservationOutput;
     params_as_input!();
 

@@ -56,11 +56,10 @@ impl Operation for SummarizeSession {
         session. Set close to false to keep the session active.";
     const EFFECT: Effect = Effect::Write;
     const REQUEST: RequestFormat = RequestFormat { is_slow: true, ..RequestFormat::STRICT };
-    type Params = Self;
     type Input = (Self, Option<PreparedSummary>);
     type Output = SummarizeSessionOutput;
 
-    fn prepare(context: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+    fn prepare(context: &Context<'_>, params: Self) -> Result<Self::Input, Fault> {
         let id = params.session_id;
         let Some(store) = context.store else {
             return Err(Fault::new(ErrorCode::Internal, "cannot summarize without a store"));

@@ -13,7 +13,7 @@ use baton_observation::{HookEvent, ToolUse, files_of, redact_observation};
 use serde_json::{Map, Value, json};
 
 use super::capture::clean_name;
-use super::hook::{HookParams, agent_named, prompt_text, repo_of};
+use super::hook::{Hook, agent_named, prompt_text, repo_of};
 use super::imported::{self, NewSession, Period, redact_items};
 use super::raw::error_response;
 use super::repair::repair;
@@ -50,7 +50,7 @@ pub struct ImportTranscript {
     pub progress: Option<TranscriptProgress>,
     /// Reports of requests, tool uses and closing messages, each with `reported_at`. Without reports, the call only
     /// returns the progress of earlier imports.
-    pub reports: Vec<HookParams>,
+    pub reports: Vec<Hook>,
 }
 
 /// Progress of the import of one transcript file.
@@ -85,7 +85,7 @@ pub struct ImportTranscriptOutput {
 /// A report, with its observation if it is a tool use.
 #[derive(Debug)]
 pub struct PreparedReport {
-    report: HookParams,
+    report: Hook,
     tool_use: Option<(Compression, Vec<String>, u64)>,
 }
 
@@ -101,11 +101,10 @@ impl Operation for ImportTranscript {
         ..RequestFormat::STRICT
     };
     const REQUEST_LOGGING: RequestLogging = RequestLogging::OnFailure;
-    type Params = Self;
     type Input = (Self, Vec<PreparedReport>);
     type Output = ImportTranscriptOutput;
 
-    fn prepare(context: &Context<'_>, mut params: Self::Params) -> Result<Self::Input, Fault> {
+    fn prepare(context: &Context<'_>, mut params: Self) -> Result<Self::Input, Fault> {
         let reports = std::mem::take(&mut params.reports).into_iter();
         let prepared = reports.map(|report| compress(context, report)).collect::<Result<_, _>>()?;
         Ok((params, prepared))
@@ -185,7 +184,7 @@ fn facts_of(params: &ImportTranscript) -> SessionFacts {
 }
 
 /// Creates the observation of a tool use. Tool uses of Baton itself have none.
-fn compress(context: &Context<'_>, mut report: HookParams) -> Result<PreparedReport, Fault> {
+fn compress(context: &Context<'_>, mut report: Hook) -> Result<PreparedReport, Fault> {
     if report.event != HookEvent::PostToolUse || report.is_own_call() {
         return Ok(PreparedReport { report, tool_use: None });
     }
@@ -248,7 +247,7 @@ fn store_reports(
 fn observation(
     context: &Context<'_>,
     session: &Session,
-    report: &HookParams,
+    report: &Hook,
     (compression, files, raw_bytes): &(Compression, Vec<String>, u64),
     place: usize,
 ) -> Result<Observation, Fault> {

@@ -122,11 +122,10 @@ impl Operation for GetItems {
     const EFFECT: Effect = Effect::Read;
     // Waits for the store while it indexes new items.
     const REQUEST: RequestFormat = RequestFormat { is_slow: true, ..RequestFormat::STRICT };
-    type Params = Self;
     type Input = GetItemsInput;
     type Output = GetItemsOutput;
 
-    fn prepare(context: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+    fn prepare(context: &Context<'_>, params: Self) -> Result<Self::Input, Fault> {
         if params.ids.is_none() && (params.file.is_some() || params.command.is_some()) {
             return prepare_history(context, params);
         }

@@ -65,11 +65,10 @@ impl Operation for Timeline {
     const EFFECT: Effect = Effect::Read;
     // Waits for the store while it indexes new items.
     const REQUEST: RequestFormat = RequestFormat { is_slow: true, ..RequestFormat::STRICT };
-    type Params = Self;
     type Input = (Self, u32);
     type Output = TimelineOutput;
 
-    fn prepare(context: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+    fn prepare(context: &Context<'_>, params: Self) -> Result<Self::Input, Fault> {
         index_before_reading(context);
         let limit = limit_of(params.limit, DEFAULT_LIMIT)?;
         Ok((params, limit))

@@ -47,7 +47,6 @@ impl Operation for ListRequests {
     const EFFECT: Effect = Effect::Read;
     // A client that follows the log would otherwise mostly read its own requests.
     const REQUEST_LOGGING: RequestLogging = RequestLogging::Counted;
-    type Params = Self;
     type Output = ListRequestsOutput;
     params_and!(u32, |params| {
         let fits = params.endpoint.as_ref().is_none_or(|path| (1..=255).contains(&path.chars().count()));

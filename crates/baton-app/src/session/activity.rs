@@ -45,7 +45,6 @@ impl Operation for SessionActivity {
     const NAME: &'static str = "session.activity";
     const SUMMARY: &'static str = "Count the sessions and turns of each day.";
     const EFFECT: Effect = Effect::Read;
-    type Params = Self;
     type Output = SessionActivityOutput;
     params_and!(u32, |params| number_within("days", params.days, DEFAULT_DAYS, 1..=MAX_DAYS));
 

@@ -62,7 +62,6 @@ impl Operation for EndSession {
     const EFFECT: Effect = Effect::Write;
     const REQUEST: RequestFormat =
         RequestFormat { redact_param: Some("redact_secrets"), ..RequestFormat::STRICT };
-    type Params = Self;
     type Output = EndSessionOutput;
     params_and!(Option<HandoffDraft>, |params| {
         let draft = draft_of(params)?;

@@ -34,7 +34,6 @@ impl Operation for Heartbeat {
     const SUMMARY: &'static str =
         "Keep your session active while you work. Call it again before the returned next_heartbeat_at.";
     const EFFECT: Effect = Effect::Write;
-    type Params = Self;
     type Output = HeartbeatOutput;
     params_as_input!();
 

@@ -40,7 +40,6 @@ impl Operation for SessionHistory {
     const SUMMARY: &'static str = "List active and ended sessions, newest first. Call it to find an earlier session; \
         turn.list shows what happened in it.";
     const EFFECT: Effect = Effect::Read;
-    type Params = Self;
     type Output = SessionHistoryOutput;
     params_and!(RequestedPage, |params| {
         RequestedPage::of("session history", 50, params.limit, params.cursor.as_deref())

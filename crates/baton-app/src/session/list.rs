@@ -39,7 +39,6 @@ impl Operation for ListSessions {
     const SUMMARY: &'static str = "List active sessions, newest first. Call it to see who else works in a \
         repository. Requires venture, repo or agent.";
     const EFFECT: Effect = Effect::Read;
-    type Params = Self;
     type Output = ListSessionsOutput;
     params_and!(RequestedPage, |params| {
         let is_named = params.venture.is_some() || params.repo.is_some() || params.agent.is_some();

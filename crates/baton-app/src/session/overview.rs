@@ -124,7 +124,6 @@ impl Operation for SessionOverview {
     const EFFECT: Effect = Effect::Read;
     // A dashboard calls it every second.
     const REQUEST_LOGGING: RequestLogging = RequestLogging::Counted;
-    type Params = Self;
     type Output = SessionOverviewOutput;
     params_as_input!();
 

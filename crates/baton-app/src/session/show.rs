@@ -30,7 +30,6 @@ impl Operation for ShowSession {
     const SUMMARY: &'static str =
         "Show a session in any status, with the handoff that ended it and its summary.";
     const EFFECT: Effect = Effect::Read;
-    type Params = Self;
     type Output = ShowSessionOutput;
     params_as_input!();
 

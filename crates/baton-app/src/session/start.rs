@@ -102,7 +102,6 @@ impl Operation for StartSession {
     const SUMMARY: &'static str = "Start or resume your session. Returns the latest handoff and the other \
         active sessions in the repository. Call it once per chat, unless your context already has a section from Baton.";
     const EFFECT: Effect = Effect::Write;
-    type Params = Self;
     type Output = StartSessionOutput;
     params_as_input!(|params| params.meta.as_ref().map_or(Ok(()), require_valid_meta));
 

@@ -43,7 +43,6 @@ impl Operation for UpdateSession {
     const SUMMARY: &'static str = "Update the branch, commit, issue, repository or meta of your session. It also counts as a heartbeat.";
     const EFFECT: Effect = Effect::Write;
     const KEY: KeyUse = KeyUse::Required;
-    type Params = Self;
     type Output = UpdateSessionOutput;
     params_as_input!(|params| params.meta.as_ref().map_or(Ok(()), require_valid_meta));
 

@@ -37,7 +37,6 @@ impl Operation for ListTasks {
     const SUMMARY: &'static str = "List the tasks of all checkouts, most recently updated first, with \
         status, current role and open drifts.";
     const EFFECT: Effect = Effect::Read;
-    type Params = Self;
     type Output = ListTasksOutput;
     params_and!(Window, |params| Window::of(params.limit, params.offset));
 

@@ -53,7 +53,6 @@ impl Operation for RecordTask {
     const SUMMARY: &'static str =
         "Record the state of a task in the index, so that other machines can list it.";
     const EFFECT: Effect = Effect::Write;
-    type Params = Self;
     type Output = RecordTaskOutput;
     params_as_input!(|params| {
         let names =

@@ -75,11 +75,10 @@ impl Operation for ShowTask {
         the roles, drifts, QA results and diffs are included.";
     const EFFECT: Effect = Effect::Read;
     const REQUEST: RequestFormat = RequestFormat { is_slow: true, ..RequestFormat::STRICT };
-    type Params = Self;
     type Input = TaskToShow;
     type Output = ShowTaskOutput;
 
-    fn prepare(context: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+    fn prepare(context: &Context<'_>, params: Self) -> Result<Self::Input, Fault> {
         let (venture, host, checkout, task_id) = TaskRecord::parse_item_id(&params.id).ok_or_else(|| {
             Fault::invalid("id", "must have the form venture/TASK@host:checkout, as search returns it")
         })?;

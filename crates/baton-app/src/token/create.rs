@@ -37,7 +37,6 @@ impl Operation for CreateToken {
     const NAME: &'static str = "token.create";
     const SUMMARY: &'static str = "Create a token for one agent.";
     const EFFECT: Effect = Effect::Create;
-    type Params = Self;
     type Output = CreateTokenOutput;
     params_as_input!(|params| {
         let no_venture = params.ventures.as_ref().is_some_and(Vec::is_empty);

@@ -18,7 +18,6 @@ impl Operation for ListTokens {
     const NAME: &'static str = "token.list";
     const SUMMARY: &'static str = "List tokens.";
     const EFFECT: Effect = Effect::Read;
-    type Params = Self;
     type Output = ListTokensOutput;
     params_as_input!();
 

@@ -23,7 +23,6 @@ impl Operation for RevokeToken {
     const NAME: &'static str = "token.revoke";
     const SUMMARY: &'static str = "Revoke a token.";
     const EFFECT: Effect = Effect::Write;
-    type Params = Self;
     type Output = RevokeTokenOutput;
     params_as_input!();
 

@@ -32,7 +32,6 @@ impl Operation for ListTurns {
     const SUMMARY: &'static str = "List the turns of a session, newest first: what the user asked for and how the agent \
         closed it, in its own words. Call it to learn what happened in a session.";
     const EFFECT: Effect = Effect::Read;
-    type Params = Self;
     type Output = ListTurnsOutput;
     params_and!(u32, |params| limit_of(params.limit, 20));
 

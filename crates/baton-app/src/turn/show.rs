@@ -62,7 +62,6 @@ impl Operation for ShowTurn {
     const SUMMARY: &'static str = "Show one turn of a chat: the request, the closing message of the agent, the tools it \
         used, the files it changed, checks with results, commits and failures.";
     const EFFECT: Effect = Effect::Read;
-    type Params = Self;
     type Output = ShowTurnOutput;
     params_as_input!();
 

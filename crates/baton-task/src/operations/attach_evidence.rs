@@ -13,13 +13,9 @@ use crate::operation::{Effect, TaskOperation};
 use crate::rules::{Evidence, unix_line_ends};
 
 /// Attaches a file, or some of its lines, as evidence that roles can cite by a short id.
-#[derive(Debug)]
-pub struct AttachEvidence;
-
-/// Parameters of `task.attach_evidence`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct AttachEvidenceParams {
+pub struct AttachEvidence {
     /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
     /// Type of evidence: `plan`, `design`, `excerpt` or another word.
@@ -56,14 +52,13 @@ impl TaskOperation for AttachEvidence {
     const SUMMARY: &'static str = "Attach a file or some of its lines to a task with a SHA-256 hash. Cite \
         the returned id instead of pasting the text.";
     const EFFECT: Effect = Effect::Write;
-    type Params = AttachEvidenceParams;
     type Output = AttachEvidenceOutput;
 
-    fn run(environment: &TaskEnvironment, params: &Self::Params) -> Result<Self::Output, Fault> {
-        let file = read_inside(environment.root(), "path", &params.path)?;
-        let excerpt = params.lines.as_deref().map(|lines| extract(&file.bytes, lines)).transpose()?;
-        let options = WriteOptions::of::<Self>(&params.actor).accepting_secrets(params.force_secrets);
-        let mut draft = Draft::open(environment, &params.task_id, &options)?;
+    fn run(&self, environment: &TaskEnvironment) -> Result<Self::Output, Fault> {
+        let file = read_inside(environment.root(), "path", &self.path)?;
+        let excerpt = self.lines.as_deref().map(|lines| extract(&file.bytes, lines)).transpose()?;
+        let options = WriteOptions::of::<Self>(&self.actor).accepting_secrets(self.force_secrets);
+        let mut draft = Draft::open(environment, &self.task_id, &options)?;
         draft.context.require_no_drift()?;
         let (lines, bytes) = match &excerpt {
             Some(excerpt) => (Some(excerpt.span.clone()), excerpt.text.as_bytes()),
@@ -71,7 +66,7 @@ impl TaskOperation for AttachEvidence {
         };
         let sha256 = Sha256Hash::of(bytes);
         let identity =
-            format!("{}\n{}\n{}\n{sha256}", params.kind, file.path, lines.as_deref().unwrap_or("all"));
+            format!("{}\n{}\n{}\n{sha256}", self.kind, file.path, lines.as_deref().unwrap_or("all"));
         let digits = Sha256Hash::of(identity.as_bytes()).to_string();
         let id = format!("ev_{}", digits.get(..12).unwrap_or(&digits));
         let known = draft.context.evidence.iter().find(|evidence| evidence.id == id).cloned();
@@ -88,7 +83,7 @@ impl TaskOperation for AttachEvidence {
             };
             let evidence = Evidence {
                 id,
-                kind: params.kind.clone(),
+                kind: self.kind.clone(),
                 path: file.path,
                 lines,
                 sha256,

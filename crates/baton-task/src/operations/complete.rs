@@ -14,13 +14,9 @@ use crate::tree::Reading;
 use crate::worktree::verify;
 
 /// Completes a task whose roles are all done. Its files are archived for 30 days.
-#[derive(Debug)]
-pub struct CompleteTask;
-
-/// Parameters of `task.complete`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct CompleteTaskParams {
+pub struct CompleteTask {
     /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
     /// Complete the task even if a role is blocked or not done, a drift is open, or the tree changed since
@@ -51,20 +47,19 @@ impl TaskOperation for CompleteTask {
     const SUMMARY: &'static str =
         "Complete a task whose roles are all done. Its context is archived for 30 days.";
     const EFFECT: Effect = Effect::Create;
-    type Params = CompleteTaskParams;
     type Output = CompleteTaskOutput;
 
-    fn run(environment: &TaskEnvironment, params: &Self::Params) -> Result<Self::Output, Fault> {
-        let options = WriteOptions::of::<Self>(&params.actor).accepting_secrets(true);
-        let mut draft = Draft::open(environment, &params.task_id, &options)?;
+    fn run(&self, environment: &TaskEnvironment) -> Result<Self::Output, Fault> {
+        let options = WriteOptions::of::<Self>(&self.actor).accepting_secrets(true);
+        let mut draft = Draft::open(environment, &self.task_id, &options)?;
         if let Err(fault) = draft.context.require_complete() {
-            if !params.force {
+            if !self.force {
                 return Err(fault);
             }
             draft.warnings.push(format!("completed anyway: {}", fault.message));
         }
         if let Some(fault) = changed_since_last_snapshot(&mut draft)? {
-            if !params.force {
+            if !self.force {
                 draft.save()?;
                 return Err(fault);
             }

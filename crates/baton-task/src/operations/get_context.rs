@@ -21,13 +21,9 @@ use crate::rules::{
 use crate::worktree::commit_name;
 
 /// Returns the context of a task.
-#[derive(Debug)]
-pub struct GetContext;
-
-/// Parameters of `task.get_context`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct GetContextParams {
+pub struct GetContext {
     /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
     /// Return only the context of this role, for example `reviewer`. Defaults to the full context.
@@ -111,13 +107,12 @@ impl TaskOperation for GetContext {
     const SUMMARY: &'static str = "Read a task's frozen description, standards, QA plan and the status of \
         each role, or only the context of one role. Call it before you work in a role.";
     const EFFECT: Effect = Effect::Read;
-    type Params = GetContextParams;
     type Output = GetContextOutput;
 
-    fn run(environment: &TaskEnvironment, params: &Self::Params) -> Result<Self::Output, Fault> {
-        let context = require_context(environment, &params.task_id)?;
+    fn run(&self, environment: &TaskEnvironment) -> Result<Self::Output, Fault> {
+        let context = require_context(environment, &self.task_id)?;
         let warnings = warnings(environment, &context)?;
-        let role = params.role.as_ref().map(|role| role_context(&context, role)).transpose()?;
+        let role = self.role.as_ref().map(|role| role_context(&context, role)).transpose()?;
         Ok(GetContextOutput {
             next: context.next_command(),
             task_id: context.task_id.clone(),

@@ -11,10 +11,6 @@ use crate::folder::require_context;
 use crate::operation::{Effect, TaskOperation};
 use crate::rules::{Artifact, TaskContext};
 
-/// Returns a diff of a task.
-#[derive(Debug)]
-pub struct GetDiff;
-
 /// What a diff is counted from.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -28,10 +24,10 @@ pub enum DiffType {
     Drift,
 }
 
-/// Parameters of `task.get_diff`.
+/// Returns a diff of a task.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct GetDiffParams {
+pub struct GetDiff {
     /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
     /// Role whose last snapshot is used. Defaults to the role of the newest snapshot. Ignored for `drift`.
@@ -72,17 +68,16 @@ impl TaskOperation for GetDiff {
     const SUMMARY: &'static str = "Return the path or the text of a role's diff, from the base or from the \
         previous snapshot, or of a drift.";
     const EFFECT: Effect = Effect::Read;
-    type Params = GetDiffParams;
     type Output = GetDiffOutput;
 
-    fn run(environment: &TaskEnvironment, params: &Self::Params) -> Result<Self::Output, Fault> {
-        let context = require_context(environment, &params.task_id)?;
-        let Found { agent, snapshot, artifact, diff_stat } = match params.kind {
+    fn run(&self, environment: &TaskEnvironment) -> Result<Self::Output, Fault> {
+        let context = require_context(environment, &self.task_id)?;
+        let Found { agent, snapshot, artifact, diff_stat } = match self.kind {
             DiffType::Drift => drift(&context)?,
-            kind => of_role(&context, params.agent.as_ref(), kind)?,
+            kind => of_role(&context, self.agent.as_ref(), kind)?,
         };
         artifact::require(environment.root(), artifact)?;
-        let content = if params.content {
+        let content = if self.content {
             let bytes = artifact::read(environment.root(), artifact)?;
             Some(String::from_utf8_lossy(&bytes).into_owned())
         } else {
@@ -98,7 +93,7 @@ impl TaskOperation for GetDiff {
             next,
             task_id: id.clone(),
             agent: agent.clone(),
-            kind: params.kind,
+            kind: self.kind,
             snapshot,
             artifact: artifact.clone(),
             diff_stat,

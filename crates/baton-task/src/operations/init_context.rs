@@ -18,13 +18,9 @@ use crate::rules::{
 use crate::starting_state::starting_state;
 
 /// Creates the context of a task, before the first role starts.
-#[derive(Debug)]
-pub struct InitContext;
-
-/// Parameters of `task.init_context`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct InitContextParams {
+pub struct InitContext {
     /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
     /// Commit that changes are compared with. Defaults to HEAD.
@@ -65,17 +61,16 @@ impl TaskOperation for InitContext {
     const SUMMARY: &'static str = "Create the context of a task: freeze its description, standards, QA \
         commands and scope. Call it once, before the first role starts.";
     const EFFECT: Effect = Effect::Create;
-    type Params = InitContextParams;
     type Output = InitContextOutput;
 
-    fn run(environment: &TaskEnvironment, params: &Self::Params) -> Result<Self::Output, Fault> {
-        let id = &params.task_id;
-        let large_text = if params.truncate { LargeText::Cut } else { LargeText::Keep };
-        let actor = environment.actor(params.actor.as_deref())?;
+    fn run(&self, environment: &TaskEnvironment) -> Result<Self::Output, Fault> {
+        let id = &self.task_id;
+        let large_text = if self.truncate { LargeText::Cut } else { LargeText::Keep };
+        let actor = environment.actor(self.actor.as_deref())?;
         require_new(environment, id)?;
         let gathered = gather(environment, id, large_text)?;
         let head = environment.tree().head()?;
-        let base_commit = match &params.base_commit {
+        let base_commit = match &self.base_commit {
             Some(revision) => Some(environment.tree().resolve_commit(revision)?),
             None => head.commit.clone(),
         };
@@ -111,7 +106,7 @@ impl TaskOperation for InitContext {
             warnings
                 .push(format!("{OUTPUT_FOLDER}/{id} contains files of an earlier context; they are kept"));
         }
-        let options = WriteOptions::of::<Self>(&params.actor).accepting_secrets(params.force_secrets);
+        let options = WriteOptions::of::<Self>(&self.actor).accepting_secrets(self.force_secrets);
         let mut draft = Draft::begin(environment, context, task_lock, &options)?;
         let frozen = serde_json::to_value(&draft.context.immutable).map_err(unwritable)?;
         draft.scan().value("immutable", &frozen);

@@ -14,13 +14,9 @@ use crate::operation::{Effect, TaskOperation};
 use crate::rules::{Priority, RoleStatus, TaskContext};
 
 /// Lists the tasks of a checkout.
-#[derive(Debug)]
-pub struct ListTasks;
-
-/// Parameters of `task.list`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ListTasksParams {
+pub struct ListTasks {
     /// Include tasks completed in the last 30 days. Defaults to false.
     #[serde(default)]
     pub archived: bool,
@@ -70,10 +66,9 @@ impl TaskOperation for ListTasks {
     const NAME: &'static str = "task.list";
     const SUMMARY: &'static str = "List the tasks of this checkout with the status of each role.";
     const EFFECT: Effect = Effect::Read;
-    type Params = ListTasksParams;
     type Output = ListTasksOutput;
 
-    fn run(environment: &TaskEnvironment, params: &Self::Params) -> Result<Self::Output, Fault> {
+    fn run(&self, environment: &TaskEnvironment) -> Result<Self::Output, Fault> {
         let mut tasks: Vec<TaskLine> = live(environment)
             .into_iter()
             .filter_map(|id| match read_context(environment, &id) {
@@ -86,7 +81,7 @@ impl TaskOperation for ListTasks {
                 Err(fault) => Some(line(id, Err(fault), None)),
             })
             .collect();
-        if params.archived {
+        if self.archived {
             tasks.extend(archived(environment).into_iter().map(|archived| {
                 let context = archived.context();
                 line(archived.task_id, context, Some(archived.archived_at))

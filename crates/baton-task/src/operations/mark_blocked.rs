@@ -15,13 +15,9 @@ use crate::rules::RoleState;
 pub(crate) const MAX_TEXT_BYTES: usize = 4_096;
 
 /// Records a finding that blocks a role until it is fixed.
-#[derive(Debug)]
-pub struct MarkBlocked;
-
-/// Parameters of `task.mark_blocked`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct MarkBlockedParams {
+pub struct MarkBlocked {
     /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
     /// Role that reports the finding, for example `reviewer`.
@@ -55,21 +51,20 @@ impl TaskOperation for MarkBlocked {
     const SUMMARY: &'static str =
         "Record a blocking finding. The role stops until an earlier role resolves it.";
     const EFFECT: Effect = Effect::Write;
-    type Params = MarkBlockedParams;
     type Output = MarkBlockedOutput;
 
-    fn run(environment: &TaskEnvironment, params: &Self::Params) -> Result<Self::Output, Fault> {
-        let finding = require_text("finding", &params.finding)?;
-        let options = WriteOptions::of::<Self>(&params.actor).accepting_secrets(params.force_secrets);
-        let mut draft = Draft::open(environment, &params.task_id, &options)?;
+    fn run(&self, environment: &TaskEnvironment) -> Result<Self::Output, Fault> {
+        let finding = require_text("finding", &self.finding)?;
+        let options = WriteOptions::of::<Self>(&self.actor).accepting_secrets(self.force_secrets);
+        let mut draft = Draft::open(environment, &self.task_id, &options)?;
         draft.context.require_no_drift()?;
         draft.scan().value("finding", &json!(finding));
-        draft.require_saved(&params.agent)?;
-        draft.context.block(&params.agent, Some(finding))?;
-        let state = draft.role(&params.agent)?.clone();
+        draft.require_saved(&self.agent)?;
+        draft.context.block(&self.agent, Some(finding))?;
+        let state = draft.role(&self.agent)?.clone();
         let (context, warnings) = draft.save()?;
         let next = context.next_command();
-        Ok(MarkBlockedOutput { task_id: context.task_id, agent: params.agent.clone(), state, next, warnings })
+        Ok(MarkBlockedOutput { task_id: context.task_id, agent: self.agent.clone(), state, next, warnings })
     }
 }
 

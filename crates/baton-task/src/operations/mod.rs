@@ -18,23 +18,22 @@ mod sweep_contexts;
 mod update_agent;
 mod verify_worktree;
 
-pub use attach_evidence::{AttachEvidence, AttachEvidenceOutput, AttachEvidenceParams};
-pub use complete::{CompleteTask, CompleteTaskOutput, CompleteTaskParams};
+pub use attach_evidence::{AttachEvidence, AttachEvidenceOutput};
+pub use complete::{CompleteTask, CompleteTaskOutput};
 pub use get_context::{
-    GetContext, GetContextOutput, GetContextParams, QaLine, RoleContext, SnapshotLine, qa_lines,
-    snapshot_lines,
+    GetContext, GetContextOutput, QaLine, RoleContext, SnapshotLine, qa_lines, snapshot_lines,
 };
-pub use get_diff::{DiffType, GetDiff, GetDiffOutput, GetDiffParams};
-pub use init_context::{InitContext, InitContextOutput, InitContextParams};
-pub use list::{ListTasks, ListTasksOutput, ListTasksParams, TaskLine};
-pub use mark_blocked::{MarkBlocked, MarkBlockedOutput, MarkBlockedParams};
-pub use note::{WriteNote, WriteNoteOutput, WriteNoteParams};
-pub use purge_context::{PurgeContext, PurgeContextOutput, PurgeContextParams};
-pub use rebuild_context::{RebuildContext, RebuildContextOutput, RebuildContextParams};
-pub use record_qa::{RecordQa, RecordQaOutput, RecordQaParams};
-pub use resolve_drift::{ResolveDrift, ResolveDriftOutput, ResolveDriftParams};
-pub use run_qa::{RunQa, RunQaParams};
-pub use snapshot_worktree::{SnapshotWorktree, SnapshotWorktreeOutput, SnapshotWorktreeParams};
-pub use sweep_contexts::{SweepContexts, SweepContextsOutput, SweepContextsParams};
-pub use update_agent::{UpdateAgent, UpdateAgentOutput, UpdateAgentParams};
-pub use verify_worktree::{VerifyWorktree, VerifyWorktreeOutput, VerifyWorktreeParams};
+pub use get_diff::{DiffType, GetDiff, GetDiffOutput};
+pub use init_context::{InitContext, InitContextOutput};
+pub use list::{ListTasks, ListTasksOutput, TaskLine};
+pub use mark_blocked::{MarkBlocked, MarkBlockedOutput};
+pub use note::{WriteNote, WriteNoteOutput};
+pub use purge_context::{PurgeContext, PurgeContextOutput};
+pub use rebuild_context::{RebuildContext, RebuildContextOutput};
+pub use record_qa::{RecordQa, RecordQaOutput};
+pub use resolve_drift::{ResolveDrift, ResolveDriftOutput};
+pub use run_qa::RunQa;
+pub use snapshot_worktree::{SnapshotWorktree, SnapshotWorktreeOutput};
+pub use sweep_contexts::{SweepContexts, SweepContextsOutput};
+pub use update_agent::{UpdateAgent, UpdateAgentOutput};
+pub use verify_worktree::{VerifyWorktree, VerifyWorktreeOutput};

@@ -13,13 +13,9 @@ use crate::operation::{Effect, TaskOperation};
 use crate::rules::{NoteKind, RoleNote};
 
 /// Records a note of a role. Notes never block the task.
-#[derive(Debug)]
-pub struct WriteNote;
-
-/// Parameters of `task.note`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct WriteNoteParams {
+pub struct WriteNote {
     /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
     /// Role that writes the note, for example `reviewer`.
@@ -55,18 +51,17 @@ impl TaskOperation for WriteNote {
     const SUMMARY: &'static str =
         "Write a handover note for the next role, or a review note that does not block the work.";
     const EFFECT: Effect = Effect::Write;
-    type Params = WriteNoteParams;
     type Output = WriteNoteOutput;
 
-    fn run(environment: &TaskEnvironment, params: &Self::Params) -> Result<Self::Output, Fault> {
-        let text = require_text("text", &params.text)?;
-        let options = WriteOptions::of::<Self>(&params.actor).accepting_secrets(params.force_secrets);
-        let mut draft = Draft::open(environment, &params.task_id, &options)?;
-        draft.context.role(&params.agent)?;
+    fn run(&self, environment: &TaskEnvironment) -> Result<Self::Output, Fault> {
+        let text = require_text("text", &self.text)?;
+        let options = WriteOptions::of::<Self>(&self.actor).accepting_secrets(self.force_secrets);
+        let mut draft = Draft::open(environment, &self.task_id, &options)?;
+        draft.context.role(&self.agent)?;
         draft.scan().value("text", &json!(text));
         let note = RoleNote {
-            agent: params.agent.clone(),
-            kind: params.kind,
+            agent: self.agent.clone(),
+            kind: self.kind,
             text: text.to_owned(),
             written_at: draft.now,
             written_by: draft.actor.clone(),

@@ -11,13 +11,9 @@ use crate::folder::{lock_existing_store, lock_task};
 use crate::operation::{Effect, LIST, TaskOperation};
 
 /// Deletes the files of a task, even if they are damaged.
-#[derive(Debug)]
-pub struct PurgeContext;
-
-/// Parameters of `task.purge_context`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct PurgeContextParams {
+pub struct PurgeContext {
     /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
     /// Actor to record. Defaults to the agent or user name.
@@ -40,12 +36,11 @@ impl TaskOperation for PurgeContext {
     const SUMMARY: &'static str = "Delete a task's context, diffs and logs without archiving them. Succeeds \
         if there is nothing to delete.";
     const EFFECT: Effect = Effect::Purge;
-    type Params = PurgeContextParams;
     type Output = PurgeContextOutput;
 
-    fn run(environment: &TaskEnvironment, params: &Self::Params) -> Result<Self::Output, Fault> {
-        let task_id = params.task_id.clone();
-        let actor = environment.actor(params.actor.as_deref())?;
+    fn run(&self, environment: &TaskEnvironment) -> Result<Self::Output, Fault> {
+        let task_id = self.task_id.clone();
+        let actor = environment.actor(self.actor.as_deref())?;
         // A task that has no folder gets no lock file.
         let exists = environment.folder(&task_id).symlink_metadata().is_ok();
         let task_lock = exists.then(|| lock_task(environment, &task_id)).transpose()?;

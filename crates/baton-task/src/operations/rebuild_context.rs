@@ -15,13 +15,9 @@ use crate::rules::{LargeText, RoleState, Source, SummaryLine, TaskContext, unwri
 use crate::starting_state::starting_state;
 
 /// Rebuilds the frozen part from changed sources, as a new revision.
-#[derive(Debug)]
-pub struct RebuildContext;
-
-/// Parameters of `task.rebuild_context`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct RebuildContextParams {
+pub struct RebuildContext {
     /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
     /// Actor to record. Defaults to the agent or user name.
@@ -60,15 +56,14 @@ impl TaskOperation for RebuildContext {
     const SUMMARY: &'static str = "Rebuild the frozen part of a context after the task file, standards or \
         configuration changed. The status of the roles is kept.";
     const EFFECT: Effect = Effect::Write;
-    type Params = RebuildContextParams;
     type Output = RebuildContextOutput;
 
-    fn run(environment: &TaskEnvironment, params: &Self::Params) -> Result<Self::Output, Fault> {
-        let options = WriteOptions::of::<Self>(&params.actor).accepting_secrets(params.force_secrets);
-        let mut draft = Draft::open(environment, &params.task_id, &options)?;
+    fn run(&self, environment: &TaskEnvironment) -> Result<Self::Output, Fault> {
+        let options = WriteOptions::of::<Self>(&self.actor).accepting_secrets(self.force_secrets);
+        let mut draft = Draft::open(environment, &self.task_id, &options)?;
         draft.context.require_no_drift()?;
-        let large_text = if params.truncate { LargeText::Cut } else { LargeText::Keep };
-        let gathered = gather(environment, &params.task_id, large_text)?;
+        let large_text = if self.truncate { LargeText::Cut } else { LargeText::Keep };
+        let gathered = gather(environment, &self.task_id, large_text)?;
         draft.warnings.extend(gathered.captured.warnings);
         let mut next = gathered.captured.immutable;
         // The baseline was measured before any change, so it is kept.

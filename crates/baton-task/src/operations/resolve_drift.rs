@@ -16,13 +16,9 @@ use crate::tree::Reading;
 use crate::worktree::{take, verify};
 
 /// Resolves all open drifts: accepts the edits or restores files, and records the resulting tree.
-#[derive(Debug)]
-pub struct ResolveDrift;
-
-/// Parameters of `task.resolve_drift`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ResolveDriftParams {
+pub struct ResolveDrift {
     /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
     /// Reason for accepting the resulting working tree, for example "The edit of the README is intended".
@@ -73,31 +69,30 @@ impl TaskOperation for ResolveDrift {
     const SUMMARY: &'static str = "Resolve a drift: keep the changes made outside the roles, or restore \
         files to the last snapshot. Requires a note with the reason.";
     const EFFECT: Effect = Effect::Create;
-    type Params = ResolveDriftParams;
     type Output = ResolveDriftOutput;
 
-    fn run(environment: &TaskEnvironment, params: &Self::Params) -> Result<Self::Output, Fault> {
-        let note = require_text("note", &params.note)?;
-        if params.restore_all && !params.restore.is_empty() {
+    fn run(&self, environment: &TaskEnvironment) -> Result<Self::Output, Fault> {
+        let note = require_text("note", &self.note)?;
+        if self.restore_all && !self.restore.is_empty() {
             return Err(Fault::invalid("restore", "give paths or restore_all, not both"));
         }
-        let options = WriteOptions::of::<Self>(&params.actor).accepting_secrets(params.force_secrets);
-        let mut draft = Draft::open(environment, &params.task_id, &options)?;
+        let options = WriteOptions::of::<Self>(&self.actor).accepting_secrets(self.force_secrets);
+        let mut draft = Draft::open(environment, &self.task_id, &options)?;
         draft.scan().value("note", &json!(note));
         let last = draft.context.latest_snapshot().map(|snapshot| snapshot.agent.clone());
         let Some(agent) = last.filter(|_| draft.context.drift.open() > 0) else {
-            return Err(Fault::new(ErrorCode::TaskConflict, format!("{} has no open drift", params.task_id))
-                .hint(format!("show its state with baton task get-context {}", params.task_id)));
+            return Err(Fault::new(ErrorCode::TaskConflict, format!("{} has no open drift", self.task_id))
+                .hint(format!("show its state with baton task get-context {}", self.task_id)));
         };
         let (mut restored, mut set_aside) = (Vec::new(), Vec::new());
-        if params.restore_all || !params.restore.is_empty() {
+        if self.restore_all || !self.restore.is_empty() {
             let verified = verify(environment, &draft.context, &agent, Reading::Changed)?;
-            if let Some(secret) = verified.withheld.as_ref().filter(|_| !params.force_secrets) {
+            if let Some(secret) = verified.withheld.as_ref().filter(|_| !self.force_secrets) {
                 let message = format!("cannot store the current content of the files: {secret}");
                 return Err(Fault::new(ErrorCode::SecretFound, message)
                     .hint("remove the secret, or add --force-secrets if it is not one"));
             }
-            let paths = Some(params.restore.as_slice()).filter(|_| !params.restore_all);
+            let paths = Some(self.restore.as_slice()).filter(|_| !self.restore_all);
             let outcome = restore(&mut draft, &verified, paths)?;
             (restored, set_aside) = (outcome.paths, outcome.set_aside);
         }

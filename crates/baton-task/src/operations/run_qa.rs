@@ -15,13 +15,9 @@ use crate::qa_recording::QaRecording;
 use crate::rules::{QaCommand, QaResults};
 
 /// Runs QA commands and records their exit codes.
-#[derive(Debug)]
-pub struct RunQa;
-
-/// Parameters of `task.run_qa`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct RunQaParams {
+pub struct RunQa {
     /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
     /// Role that runs the checks and holds the task, for example `implementer`.
@@ -46,26 +42,25 @@ impl TaskOperation for RunQa {
     const SUMMARY: &'static str = "Run the QA commands of the task, or the given command, and record exit \
         code, duration and log. The exit code decides whether the result is passed.";
     const EFFECT: Effect = Effect::Create;
-    type Params = RunQaParams;
     type Output = RecordQaOutput;
 
-    fn run(environment: &TaskEnvironment, params: &Self::Params) -> Result<Self::Output, Fault> {
-        let role = &params.agent;
-        let context = require_context(environment, &params.task_id)?;
-        let recording = QaRecording { task_id: &params.task_id, role, baseline: params.baseline };
+    fn run(&self, environment: &TaskEnvironment) -> Result<Self::Output, Fault> {
+        let role = &self.agent;
+        let context = require_context(environment, &self.task_id)?;
+        let recording = QaRecording { task_id: &self.task_id, role, baseline: self.baseline };
         recording.check(environment, &context)?;
         // The tree is checked before the commands run: files that they write, such as coverage data, do not count.
         recording.check_tree(environment, &context, None)?;
-        let lines = if params.command.is_empty() {
+        let lines = if self.command.is_empty() {
             let commands = &context.immutable.validation_baseline.commands;
             commands.iter().map(|command| CommandLine::Shell(command.clone())).collect()
         } else {
-            vec![CommandLine::of(&params.command)]
+            vec![CommandLine::of(&self.command)]
         };
         if lines.is_empty() {
-            let message = format!("{} has no QA commands", params.task_id);
+            let message = format!("{} has no QA commands", self.task_id);
             return Err(Fault::new(ErrorCode::InvalidRequest, message)
-                .hint(format!("give one: baton task run-qa {} --agent {role} -- COMMAND", params.task_id)));
+                .hint(format!("give one: baton task run-qa {} --agent {role} -- COMMAND", self.task_id)));
         }
         if let Some(line) = lines.iter().find(|line| line.is_empty()) {
             let message = format!("cannot run `{}`: it contains no command", line.text());
@@ -73,12 +68,12 @@ impl TaskOperation for RunQa {
                 .hint(format!("give a command, or correct the QA commands in {}", context.task_file)));
         }
         // QA commands may take long, so the task is locked only to record the results.
-        let context_path = environment.folder(&params.task_id).join(CONTEXT_FILE);
+        let context_path = environment.folder(&self.task_id).join(CONTEXT_FILE);
         let mut finished = Vec::new();
         for line in &lines {
             finished.push((line.text(), line.run(environment.root(), &context_path)?));
         }
-        let options = WriteOptions::of::<Self>(&params.actor).accepting_secrets(params.force_secrets);
+        let options = WriteOptions::of::<Self>(&self.actor).accepting_secrets(self.force_secrets);
         let mut draft = recording.open(environment, &options)?;
         let found = findings(&mut draft, &recording, finished)?;
         recording.store(draft, found)

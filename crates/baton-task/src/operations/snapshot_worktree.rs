@@ -12,13 +12,9 @@ use crate::rules::{SnapshotKind, WorktreeSnapshot};
 use crate::worktree::take;
 
 /// Records a snapshot of the working tree for a role.
-#[derive(Debug)]
-pub struct SnapshotWorktree;
-
-/// Parameters of `task.snapshot_worktree`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct SnapshotWorktreeParams {
+pub struct SnapshotWorktree {
     /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
     /// Role whose work is recorded, for example `implementer`.
@@ -54,22 +50,21 @@ impl TaskOperation for SnapshotWorktree {
     const SUMMARY: &'static str = "Record a snapshot of the exact working tree at the end of a role's work, \
         with the diffs from the base and from the previous snapshot.";
     const EFFECT: Effect = Effect::Create;
-    type Params = SnapshotWorktreeParams;
     type Output = SnapshotWorktreeOutput;
 
-    fn run(environment: &TaskEnvironment, params: &Self::Params) -> Result<Self::Output, Fault> {
-        let options = WriteOptions::of::<Self>(&params.actor).accepting_secrets(params.force_secrets);
-        let mut draft = Draft::open(environment, &params.task_id, &options)?;
-        let role = &params.agent;
+    fn run(&self, environment: &TaskEnvironment) -> Result<Self::Output, Fault> {
+        let options = WriteOptions::of::<Self>(&self.actor).accepting_secrets(self.force_secrets);
+        let mut draft = Draft::open(environment, &self.task_id, &options)?;
+        let role = &self.agent;
         draft.context.role(role)?;
         draft.context.require_no_drift()?;
         draft.context.hold(role, draft.now)?;
         draft.role(role)?;
         let snapshot = take(&mut draft, role, SnapshotKind::Work)?;
-        if snapshot.files_changed.is_empty() && !params.allow_clean {
+        if snapshot.files_changed.is_empty() && !self.allow_clean {
             return Err(Fault::new(
                 ErrorCode::InvalidRequest,
-                format!("the working tree is clean: nothing differs from the base of {}", params.task_id),
+                format!("the working tree is clean: nothing differs from the base of {}", self.task_id),
             )
             .hint("check whether the changes were committed, stashed or reset; add --allow-clean if there are none"));
         }

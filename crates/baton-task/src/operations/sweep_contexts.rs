@@ -14,13 +14,9 @@ use crate::rules::{IN_PROGRESS, parse_ttl};
 use crate::task_file;
 
 /// Archives unused contexts and deletes expired archives.
-#[derive(Debug)]
-pub struct SweepContexts;
-
-/// Parameters of `task.sweep_contexts`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct SweepContextsParams {
+pub struct SweepContexts {
     /// Minimum time since the last change, for example `12h` or `7d`. Defaults to `7d`.
     #[serde(default = "default_ttl")]
     pub ttl: String,
@@ -60,18 +56,17 @@ impl TaskOperation for SweepContexts {
     const SUMMARY: &'static str = "Archive inactive contexts whose task is deleted or no longer in progress, \
         and delete expired archives.";
     const EFFECT: Effect = Effect::Write;
-    type Params = SweepContextsParams;
     type Output = SweepContextsOutput;
 
-    fn run(environment: &TaskEnvironment, params: &Self::Params) -> Result<Self::Output, Fault> {
-        let ttl = parse_ttl("ttl", &params.ttl)?;
-        let actor = environment.actor(params.actor.as_deref())?;
-        let (dry_run, next) = (params.dry_run, LIST.into());
+    fn run(&self, environment: &TaskEnvironment) -> Result<Self::Output, Fault> {
+        let ttl = parse_ttl("ttl", &self.ttl)?;
+        let actor = environment.actor(self.actor.as_deref())?;
+        let (dry_run, next) = (self.dry_run, LIST.into());
         let mut output = SweepContextsOutput { dry_run, next, ..SweepContextsOutput::default() };
         let Some(_store) = lock_existing_store(environment)? else { return Ok(output) };
         let now = environment.now();
         for id in live(environment) {
-            if !params.dry_run {
+            if !self.dry_run {
                 remove_temporaries(&environment.folder(&id));
             }
             let context = match read_context(environment, &id) {
@@ -85,8 +80,8 @@ impl TaskOperation for SweepContexts {
             let is_inactive = context.audit.updated_at.plus(ttl) <= now;
             // A task whose lock is held is in use. The store lock is held already, so this must not wait.
             let lock = if is_inactive { try_lock_task(environment, &id)? } else { None };
-            if lock.is_some() && (params.all || !may_be_in_progress(environment, &id)) {
-                if !params.dry_run {
+            if lock.is_some() && (self.all || !may_be_in_progress(environment, &id)) {
+                if !self.dry_run {
                     archive(environment, &id, now)?;
                     tracing::info!(task = %id, %actor, "a context was archived");
                 }
@@ -95,7 +90,7 @@ impl TaskOperation for SweepContexts {
                 output.kept.push(id);
             }
         }
-        let expired = if params.dry_run {
+        let expired = if self.dry_run {
             archived(environment)
                 .into_iter()
                 .filter(|archived| archived.archived_at.plus(RETENTION) <= now)

@@ -18,13 +18,9 @@ use crate::tree::Reading;
 use crate::worktree::{describe_unsaved, verify};
 
 /// Sets the status of a role. Acquiring a task verifies the working tree.
-#[derive(Debug)]
-pub struct UpdateAgent;
-
-/// Parameters of `task.update_agent`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct UpdateAgentParams {
+pub struct UpdateAgent {
     /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
     /// Role, for example `reviewer`.
@@ -74,59 +70,55 @@ impl TaskOperation for UpdateAgent {
     const SUMMARY: &'static str = "Acquire a task for a role (in_progress, verifies the working tree), \
         finish the role (done) or release the task (pending).";
     const EFFECT: Effect = Effect::Write;
-    type Params = UpdateAgentParams;
     type Output = UpdateAgentOutput;
 
-    fn run(environment: &TaskEnvironment, params: &Self::Params) -> Result<Self::Output, Fault> {
-        let log = params
-            .qa_log
-            .as_deref()
-            .map(|path| read_inside(environment.root(), "qa_log", path))
-            .transpose()?;
-        let options = WriteOptions::of::<Self>(&params.actor).accepting_secrets(params.force_secrets);
-        let mut draft = Draft::open(environment, &params.task_id, &options)?;
-        draft.context.role(&params.agent)?;
+    fn run(&self, environment: &TaskEnvironment) -> Result<Self::Output, Fault> {
+        let log =
+            self.qa_log.as_deref().map(|path| read_inside(environment.root(), "qa_log", path)).transpose()?;
+        let options = WriteOptions::of::<Self>(&self.actor).accepting_secrets(self.force_secrets);
+        let mut draft = Draft::open(environment, &self.task_id, &options)?;
+        draft.context.role(&self.agent)?;
         draft.context.require_no_drift()?;
-        let session = params.session_id.as_ref().map(ToString::to_string);
-        if matches!(params.status, RoleStatus::InProgress | RoleStatus::Done) {
-            draft.context.require_session(&params.agent, session.as_deref())?;
+        let session = self.session_id.as_ref().map(ToString::to_string);
+        if matches!(self.status, RoleStatus::InProgress | RoleStatus::Done) {
+            draft.context.require_session(&self.agent, session.as_deref())?;
         }
-        let verified_snapshot = match params.status {
-            RoleStatus::InProgress => match acquire(&mut draft, &params.agent)? {
+        let verified_snapshot = match self.status {
+            RoleStatus::InProgress => match acquire(&mut draft, &self.agent)? {
                 AcquireOutcome::Acquired(snapshot) => snapshot,
                 AcquireOutcome::Drifted(fault) => {
                     draft.save()?;
                     return Err(*fault);
                 }
             },
-            RoleStatus::Done => finish(&mut draft, params).map(|()| None)?,
+            RoleStatus::Done => finish(&mut draft, self).map(|()| None)?,
             RoleStatus::Pending => {
-                draft.warn_of_unsaved(&params.agent)?;
-                draft.context.release(&params.agent).map(|()| None)?
+                draft.warn_of_unsaved(&self.agent)?;
+                draft.context.release(&self.agent).map(|()| None)?
             }
-            RoleStatus::Blocked => block(&mut draft, &params.agent).map(|()| None)?,
+            RoleStatus::Blocked => block(&mut draft, &self.agent).map(|()| None)?,
         };
         if let Some(file) = log {
             draft.scan().bytes(&file.path, &file.bytes);
-            draft.role(&params.agent)?.qa_log_path = Some(file.path);
+            draft.role(&self.agent)?.qa_log_path = Some(file.path);
         }
         if let Some(session) = session {
             draft.scan().value("session_id", &json!(session));
-            draft.role(&params.agent)?.session_id = Some(session);
+            draft.role(&self.agent)?.session_id = Some(session);
         }
-        let state = draft.role(&params.agent)?.clone();
+        let state = draft.role(&self.agent)?.clone();
         let (context, warnings) = draft.save()?;
         Ok(UpdateAgentOutput {
-            next: match params.status {
+            next: match self.status {
                 // A role first reads what the others left.
                 RoleStatus::InProgress => {
-                    format!("baton task get-context {} --role {}", context.task_id, params.agent)
+                    format!("baton task get-context {} --role {}", context.task_id, self.agent)
                 }
                 _ => context.next_command(),
             },
-            notes: notes_for_role(&context, &params.agent, params.status),
+            notes: notes_for_role(&context, &self.agent, self.status),
             task_id: context.task_id,
-            agent: params.agent.clone(),
+            agent: self.agent.clone(),
             state,
             verified_snapshot,
             warnings,
@@ -196,7 +188,7 @@ fn notes_for_role(context: &TaskContext, role: &Role, status: RoleStatus) -> Vec
 }
 
 /// Finishes a role. Unless `without_snapshot` is set, the working tree must equal the newest snapshot.
-fn finish(draft: &mut Draft<'_>, params: &UpdateAgentParams) -> Result<(), Fault> {
+fn finish(draft: &mut Draft<'_>, params: &UpdateAgent) -> Result<(), Fault> {
     let (role, now, id) = (&params.agent, draft.now, draft.context.task_id.clone());
     if draft.context.role(role)?.status == RoleStatus::Done {
         return Ok(());

@@ -13,13 +13,9 @@ use crate::tree::Reading;
 use crate::worktree::verify;
 
 /// Verifies that the working tree equals the last snapshot of a role.
-#[derive(Debug)]
-pub struct VerifyWorktree;
-
-/// Parameters of `task.verify_worktree`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct VerifyWorktreeParams {
+pub struct VerifyWorktree {
     /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
     /// Role whose last snapshot the working tree must match, for example `implementer`.
@@ -58,14 +54,13 @@ impl TaskOperation for VerifyWorktree {
     const SUMMARY: &'static str = "Verify that the working tree exactly matches the last snapshot of a role. \
         Otherwise lists every difference and records a drift.";
     const EFFECT: Effect = Effect::Write;
-    type Params = VerifyWorktreeParams;
     type Output = VerifyWorktreeOutput;
 
-    fn run(environment: &TaskEnvironment, params: &Self::Params) -> Result<Self::Output, Fault> {
-        let role = &params.expected_agent;
+    fn run(&self, environment: &TaskEnvironment) -> Result<Self::Output, Fault> {
+        let role = &self.expected_agent;
         environment.tree().prepare();
-        let context = require_context(environment, &params.task_id)?;
-        let reading = if params.full { Reading::All } else { Reading::Changed };
+        let context = require_context(environment, &self.task_id)?;
+        let reading = if self.full { Reading::All } else { Reading::Changed };
         let verified = verify(environment, &context, role, reading)?;
         if verified.verdict.matches() {
             let open = context.drift.open();
@@ -74,7 +69,7 @@ impl TaskOperation for VerifyWorktree {
                 warnings.push(format!(
                     "the tree matches the snapshot, but {} open: resolve with baton task resolve-drift {} --note TEXT",
                     if open == 1 { "1 drift is still".into() } else { format!("{open} drifts are still") },
-                    params.task_id
+                    self.task_id
                 ));
             }
             return Ok(VerifyWorktreeOutput {
@@ -90,8 +85,8 @@ impl TaskOperation for VerifyWorktree {
         }
         // A drift is recorded only if, under the lock, no role holds the task and the compared snapshot is still the
         // newest. Another process may have acquired the task or recorded a snapshot meanwhile.
-        let options = WriteOptions::of::<Self>(&params.actor).accepting_secrets(true);
-        let mut draft = Draft::open(environment, &params.task_id, &options)?;
+        let options = WriteOptions::of::<Self>(&self.actor).accepting_secrets(true);
+        let mut draft = Draft::open(environment, &self.task_id, &options)?;
         let current = draft.context.latest_snapshot().map(|snapshot| snapshot.sequence);
         let is_current = draft.context.holder().is_none() && current == Some(verified.snapshot.sequence);
         if !is_current {
