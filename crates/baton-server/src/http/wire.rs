@@ -22,7 +22,7 @@ pub(super) type CorrelationIds = Arc<dyn Fn() -> Option<CorrelationId> + Send + 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct HasTwoLengths;
 
-/// Numbers of the requests of a connection.
+/// Numbers the requests of a connection, from 1, to find the one with two lengths.
 #[derive(Debug, Default)]
 pub(super) struct RequestNumbers {
     received: AtomicU64,

@@ -358,7 +358,7 @@ fn observations(config: &Config) -> Finding {
         return CHECK.ok("no tool uses captured yet");
     }
     // The check must not migrate the database.
-    let backend = is_current(config).then(|| Backend::local(config, "looking after the queue"));
+    let backend = is_current(config).then(|| Backend::local(config, "checking the queue"));
     let stats = backend.and_then(|backend| backend.ok()?.call::<ReadQueueStats>(&json!({}), None).ok());
     let Some((stats, _)) = stats else {
         return CHECK.ok("not checked; see the database finding");
