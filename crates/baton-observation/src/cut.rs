@@ -14,7 +14,7 @@ pub const MAX_RAW_CHARS: usize = 32_000;
 const MIDDLE_CHARS: usize = 4_000;
 
 /// Maximum length of a line between head and tail in characters.
-pub(super) const MIDDLE_LINE_CHARS: usize = 400;
+const MIDDLE_LINE_CHARS: usize = 400;
 
 /// Start of a truncation marker, before the number of missing characters.
 const MARK_START: &str = "[... truncated ";
@@ -47,22 +47,28 @@ static ERROR: LazyLock<Option<Regex>> = LazyLock::new(|| {
 /// Head and tail end on line boundaries, except within an overlong line. Error lines and test summaries between them
 /// are kept while there is room.
 pub fn cut_output(text: &str) -> Cow<'_, str> {
-    cut(text, Budget { total: MAX_RAW_CHARS, middle: MIDDLE_CHARS })
+    cut(text, Budget { total: MAX_RAW_CHARS, middle: MIDDLE_CHARS, counts_lines: false })
 }
 
 /// Truncates a list of lines to [`MAX_RAW_CHARS`] characters, plus a marker, by removing lines in the middle.
 pub fn cut_list(text: &str) -> Cow<'_, str> {
-    cut(text, Budget { total: MAX_RAW_CHARS, middle: 0 })
+    cut(text, Budget { total: MAX_RAW_CHARS, middle: 0, counts_lines: false })
 }
 
-/// Maximum number of characters: in total, and between head and tail including their markers.
+/// What a truncated text consists of.
 #[derive(Debug, Clone, Copy)]
-struct Budget {
-    total: usize,
-    middle: usize,
+pub(super) struct Budget {
+    /// Maximum number of characters.
+    pub(super) total: usize,
+    /// Maximum number of characters between head and tail, with their markers.
+    pub(super) middle: usize,
+    /// True if markers state the number of missing lines.
+    pub(super) counts_lines: bool,
 }
 
-fn cut(text: &str, budget: Budget) -> Cow<'_, str> {
+/// Truncates a text. The result can be truncated again, with more text after it: missing characters and lines are counted
+/// once, and also the newline after a line that is only shown in part.
+pub(super) fn cut(text: &str, budget: Budget) -> Cow<'_, str> {
     let kept = kept(text, budget);
     if let [all] = kept.as_slice()
         && *all == (0..text.len())
@@ -72,36 +78,37 @@ fn cut(text: &str, budget: Budget) -> Cow<'_, str> {
     let mut shown = String::with_capacity(budget.total * 2);
     let mut position = 0;
     for range in kept {
-        mark(&mut shown, missing(&text[position..range.start]));
+        mark(&mut shown, missing(&text[position..range.start], budget));
         shown.push_str(&text[range.clone()]);
         position = range.end;
     }
-    mark(&mut shown, missing(&text[position..]));
+    mark(&mut shown, missing(&text[position..], budget));
     Cow::Owned(shown)
 }
 
 /// Size of a removed part. `lines` is 0 if lines were not counted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Missing {
-    pub(super) chars: usize,
-    pub(super) lines: usize,
+struct Missing {
+    chars: usize,
+    lines: usize,
 }
 
 /// Appends a marker line, if anything is missing.
-pub(super) fn mark(shown: &mut String, missing: Missing) {
-    let Missing { chars, lines } = missing;
+fn mark(shown: &mut String, missing: Missing) {
+    let Missing { chars, mut lines } = missing;
     if chars == 0 {
         return;
     }
     if !shown.is_empty() && !shown.ends_with('\n') {
         shown.push('\n');
+        // The rest of a line whose start is shown is not a missing line.
+        lines = lines.saturating_sub(1);
     }
     let lines = if lines == 0 { String::new() } else { format!(", {lines} lines") };
     shown.push_str(&format!("{MARK_START}{chars} chars{lines}{MARK_END}\n"));
 }
 
 /// Parses a marker line.
-pub(super) fn read_mark(line: &str) -> Option<Missing> {
+fn read_mark(line: &str) -> Option<Missing> {
     let (chars, rest) = line.strip_prefix(MARK_START)?.strip_suffix(MARK_END)?.split_once(" chars")?;
     let lines = match rest {
         "" => 0,
@@ -124,27 +131,27 @@ pub fn count_lines(text: &str) -> usize {
     text.lines().filter_map(read_mark).fold(count, |count, missing| (count + missing.lines).saturating_sub(1))
 }
 
-/// Returns the size of a removed part, including the characters that markers in it count.
-fn missing(part: &str) -> Missing {
-    let earlier = |line: &str| Some((read_mark(line)?.chars, line.len() + 1));
-    let marks = if part.contains(MARK_START) { part } else { "" };
-    let chars = marks
-        .lines()
-        .filter_map(earlier)
-        .fold(part.chars().count(), |sum, (count, mark)| (sum + count).saturating_sub(mark));
-    Missing { chars, lines: 0 }
+/// Returns the size of a removed part, including what markers in it count.
+fn missing(part: &str, budget: Budget) -> Missing {
+    let mut missing = Missing { chars: part.chars().count(), lines: part.matches('\n').count() };
+    let marked = if part.contains(MARK_START) { part } else { "" };
+    for (line, earlier) in marked.lines().filter_map(|line| Some((line, read_mark(line)?))) {
+        missing.chars = (missing.chars + earlier.chars).saturating_sub(line.len() + 1);
+        missing.lines = (missing.lines + earlier.lines).saturating_sub(1);
+    }
+    Missing { lines: if budget.counts_lines { missing.lines } else { 0 }, ..missing }
 }
 
 /// Kind of a line that is kept from the middle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LineKind {
+enum LineKind {
     /// Test or build summary.
     Summary,
     Error,
 }
 
 /// Returns the kind of a line; `None` if it is not worth keeping.
-pub(super) fn line_kind(line: &str) -> Option<LineKind> {
+fn line_kind(line: &str) -> Option<LineKind> {
     if matches(&SUMMARY, line) {
         Some(LineKind::Summary)
     } else {

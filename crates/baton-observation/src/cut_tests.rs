@@ -96,7 +96,7 @@ proptest! {
         middle in 0_usize..100,
     ) {
         let text = lines.concat();
-        let budget = Budget { total, middle };
+        let budget = Budget { total, middle, counts_lines: false };
         let parts = kept(&text, budget);
         let mut position = 0;
         let mut count = 0;
