@@ -100,7 +100,7 @@ mod tests {
         whole.push(&long);
         assert!(whole.finish() == long && whole.finish().is_empty());
         let mut beginning = Excerpt::beginning(4);
-        ["abc", "éd", "e"].map(|piece| beginning.push(piece));
+        ["abc", "éd", "e"].iter().for_each(|piece| beginning.push(piece));
         assert_eq!((beginning.finish().as_str(), beginning.finish().as_str()), ("abc", ""));
     }
 

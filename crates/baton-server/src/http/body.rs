@@ -57,12 +57,33 @@ impl Incoming {
         }
     }
 
-    /// Reserves memory for the body. If no memory is available, reads and drops the body.
-    pub(super) async fn reserve(
+    /// Reads the body until it is larger than `limit` bytes. Memory is reserved for `expected` bytes, and for `limit` when
+    /// more of them arrive.
+    pub(super) async fn fill(
         &mut self,
         budget: &BodyBudget,
-        bytes: usize,
-    ) -> Result<Option<Reservation>, Fault> {
+        expected: usize,
+        limit: usize,
+    ) -> Result<Received, Fault> {
+        let mut reserved = expected.min(limit);
+        let reservation = self.reserve(budget, reserved).await?;
+        let mut received = Received { bytes: Vec::with_capacity(reserved), is_whole: true, reservation };
+        while received.is_whole
+            && let Some(part) = self.next().await.map_err(broken_off)?
+        {
+            let size = received.bytes.len() + part.len();
+            if size > reserved && reserved < limit {
+                received.reservation = self.reserve(budget, limit).await?;
+                reserved = limit;
+            }
+            received.bytes.extend_from_slice(&part);
+            received.is_whole = size <= limit;
+        }
+        Ok(received)
+    }
+
+    /// Reserves memory for the body. If no memory is available, reads and drops the body.
+    async fn reserve(&mut self, budget: &BodyBudget, bytes: usize) -> Result<Option<Reservation>, Fault> {
         let reservation = budget.reserve(bytes).await;
         if reservation.is_err() {
             self.discard().await;
@@ -99,7 +120,7 @@ pub(super) fn waits_to_send(headers: &HeaderMap) -> bool {
 
 /// A received body.
 pub(super) struct Received {
-    /// The body; only its beginning if it is larger than the limit.
+    /// The body, or its beginning.
     pub(super) bytes: Vec<u8>,
     /// False if the body is larger than the limit.
     pub(super) is_whole: bool,
@@ -129,25 +150,18 @@ pub(super) async fn receive_body(
     if waits_to_send(headers) && announced.is_some_and(|size| size > limit) {
         return Ok(Received { bytes: Vec::new(), is_whole: false, reservation: None });
     }
+    // A body of unknown size is assumed to be small until more of it arrives. Of a body that is too large, only the
+    // beginning is kept.
+    let (expected, limit) = match announced {
+        Some(size) if size <= limit => (size, limit),
+        Some(_) => (SMALL_BODY_BYTES, SMALL_BODY_BYTES.min(limit)),
+        None => (SMALL_BODY_BYTES, limit),
+    };
     let mut incoming = Incoming::new(headers, body);
-    // Number of bytes that may be kept. A body of unknown size is assumed to be small until more of it arrives. Of a
-    // body that is too large, only the beginning is kept.
-    let mut allowed = announced.filter(|size| *size <= limit).unwrap_or(SMALL_BODY_BYTES.min(limit));
-    let reservation = incoming.reserve(budget, allowed).await?;
-    let mut received = Received { bytes: Vec::with_capacity(allowed), is_whole: true, reservation };
-    while let Some(part) = incoming.next().await.map_err(broken_off)? {
-        let size = received.bytes.len() + part.len();
-        if size > allowed && announced.is_none() && allowed < limit {
-            received.reservation = incoming.reserve(budget, limit).await?;
-            allowed = limit;
-        }
-        if size > allowed {
-            received.bytes.extend_from_slice(&part[..allowed - received.bytes.len()]);
-            received.is_whole = false;
-            incoming.discard().await;
-            break;
-        }
-        received.bytes.extend_from_slice(&part);
+    let mut received = incoming.fill(budget, expected, limit).await?;
+    if !received.is_whole {
+        received.bytes.truncate(limit);
+        incoming.discard().await;
     }
     Ok(received)
 }

@@ -8,7 +8,7 @@ use baton_app::observation::{Intake, MAX_WHOLE_BYTES, Report};
 use baton_core::{ErrorCode, Fault};
 use tokio::sync::mpsc;
 
-use crate::http::body::{Incoming, MAX_DISCARDED_BYTES, announced, broken_off};
+use crate::http::body::{Incoming, MAX_DISCARDED_BYTES, Received, announced};
 use crate::http::budget::{BodyBudget, Reservation, SMALL_BODY_BYTES};
 
 /// Maximum number of received parts that wait to be read.
@@ -29,24 +29,12 @@ pub(super) async fn receive_report(
 ) -> Result<ReceivedReport, Fault> {
     let mut incoming = Incoming::new(headers, body);
     // A larger report is streamed, so that no more than this is in memory.
-    let announced = announced(headers).map(|size| size.min(MAX_WHOLE_BYTES));
-    let mut allowed = announced.unwrap_or(SMALL_BODY_BYTES);
-    let mut reservation = incoming.reserve(budget, allowed).await?;
-    let mut first = Vec::with_capacity(allowed);
-    while first.len() <= MAX_WHOLE_BYTES {
-        match incoming.next().await.map_err(broken_off)? {
-            Some(part) => {
-                if first.len() + part.len() > allowed && announced.is_none() && reservation.is_none() {
-                    reservation = incoming.reserve(budget, MAX_WHOLE_BYTES).await?;
-                    allowed = MAX_WHOLE_BYTES;
-                }
-                first.extend_from_slice(&part);
-            }
-            None => {
-                let report = intake.read(first.as_slice(), |_| {})?;
-                return Ok(ReceivedReport { report, reservation });
-            }
-        }
+    let expected = announced(headers).unwrap_or(SMALL_BODY_BYTES);
+    let Received { bytes: first, is_whole, reservation } =
+        incoming.fill(budget, expected, MAX_WHOLE_BYTES).await?;
+    if is_whole {
+        let report = intake.read(first.as_slice(), |_| {})?;
+        return Ok(ReceivedReport { report, reservation });
     }
     let (sender, parts) = mpsc::channel(QUEUED_PARTS);
     let reading = tokio::task::spawn_blocking(move || {
