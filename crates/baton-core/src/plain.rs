@@ -79,7 +79,11 @@ pub fn one_line(text: &str, max: usize) -> String {
 
 /// Returns the first `max` characters of a text.
 pub fn first_characters(text: &str, max: usize) -> &str {
-    text.char_indices().nth(max).map_or(text, |(end, _)| &text[..end])
+    let Some(last) = max.checked_sub(1) else { return "" };
+    // Several times faster on long texts than `char_indices`.
+    let mut characters = text.chars();
+    characters.nth(last);
+    &text[..text.len() - characters.as_str().len()]
 }
 
 /// Truncates a text after `max` characters and adds `…`.

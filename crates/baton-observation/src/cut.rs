@@ -204,11 +204,9 @@ fn tail(text: &str, max: usize) -> usize {
     text[from..half].find('\n').map_or(start, |newline| from + newline + 1)
 }
 
+/// Returns the start of the last `max` characters.
 fn last_characters(text: &str, max: usize) -> usize {
-    match max.checked_sub(1) {
-        None => text.len(),
-        Some(before) => text.char_indices().rev().nth(before).map_or(0, |(start, _)| start),
-    }
+    first_characters(text, text.chars().count().saturating_sub(max)).len()
 }
 
 /// Selects lines between head and tail: summaries first, then errors. The first errors are preferred, because later
