@@ -66,8 +66,7 @@ pub(super) struct Budget {
     pub(super) counts_lines: bool,
 }
 
-/// Truncates a text. The result can be truncated again, with more text after it: missing characters and lines are counted
-/// once, and also the newline after a line that is only shown in part.
+/// Truncates a text. The result can be truncated again, with more text after it: what is missing is counted once.
 pub(super) fn cut(text: &str, budget: Budget) -> Cow<'_, str> {
     let kept = kept(text, budget);
     if let [all] = kept.as_slice()
@@ -78,32 +77,35 @@ pub(super) fn cut(text: &str, budget: Budget) -> Cow<'_, str> {
     let mut shown = String::with_capacity(budget.total * 2);
     let mut position = 0;
     for range in kept {
-        mark(&mut shown, missing(&text[position..range.start], budget));
+        mark(&mut shown, &text[position..range.start], budget);
         shown.push_str(&text[range.clone()]);
         position = range.end;
     }
-    mark(&mut shown, missing(&text[position..], budget));
+    mark(&mut shown, &text[position..], budget);
     Cow::Owned(shown)
 }
 
-/// Size of a removed part. `lines` is 0 if lines were not counted.
+/// Size of a removed part. `lines` is 0 if a marker does not state them.
 struct Missing {
     chars: usize,
     lines: usize,
 }
 
-/// Appends a marker line, if anything is missing.
-fn mark(shown: &mut String, missing: Missing) {
-    let Missing { chars, mut lines } = missing;
-    if chars == 0 {
+/// Appends a marker line for a removed part, if it is not empty.
+fn mark(shown: &mut String, removed: &str, budget: Budget) {
+    if removed.is_empty() {
         return;
     }
+    let Missing { mut chars, mut lines } = missing(removed);
     if !shown.is_empty() && !shown.ends_with('\n') {
         shown.push('\n');
-        // The rest of a line whose start is shown is not a missing line.
+        // The rest of a line whose start is shown is not a missing line, and a newline that an earlier truncation added
+        // here is not a missing character.
         lines = lines.saturating_sub(1);
+        let is_added = removed.strip_prefix('\n').is_some_and(|rest| rest.starts_with(MARK_START));
+        chars -= usize::from(is_added);
     }
-    let lines = if lines == 0 { String::new() } else { format!(", {lines} lines") };
+    let lines = if lines == 0 || !budget.counts_lines { String::new() } else { format!(", {lines} lines") };
     shown.push_str(&format!("{MARK_START}{chars} chars{lines}{MARK_END}\n"));
 }
 
@@ -132,14 +134,14 @@ pub fn count_lines(text: &str) -> usize {
 }
 
 /// Returns the size of a removed part, including what markers in it count.
-fn missing(part: &str, budget: Budget) -> Missing {
+fn missing(part: &str) -> Missing {
     let mut missing = Missing { chars: part.chars().count(), lines: part.matches('\n').count() };
     let marked = if part.contains(MARK_START) { part } else { "" };
     for (line, earlier) in marked.lines().filter_map(|line| Some((line, read_mark(line)?))) {
         missing.chars = (missing.chars + earlier.chars).saturating_sub(line.len() + 1);
         missing.lines = (missing.lines + earlier.lines).saturating_sub(1);
     }
-    Missing { lines: if budget.counts_lines { missing.lines } else { 0 }, ..missing }
+    missing
 }
 
 /// Kind of a line that is kept from the middle.
