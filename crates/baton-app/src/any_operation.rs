@@ -6,7 +6,7 @@ use baton_core::{Fault, OperationDescription};
 use serde_json::Value;
 
 use crate::execution::{Execution, Submission, submit};
-use crate::operation::{KeyUse, Operation, RequestFormat, RequestLogging};
+use crate::operation::{KeyUse, OnStore, Operation, RequestFormat, RequestLogging};
 
 /// An operation without its types. It dereferences to its description. See [`Operation`] for the meaning of each part.
 pub struct AnyOperation {
@@ -31,10 +31,10 @@ impl Deref for AnyOperation {
 }
 
 /// Returns an operation without its types.
-pub fn operation<O: Operation>() -> &'static AnyOperation {
+pub fn operation<O: Operation<OnStore>>() -> &'static AnyOperation {
     const {
         &AnyOperation {
-            description: OperationDescription::of::<O, O::Output>(O::NAME, O::SUMMARY, O::EFFECT),
+            description: OperationDescription::of::<OnStore, O>(),
             key: O::KEY,
             request: O::REQUEST,
             request_logging: O::REQUEST_LOGGING,

@@ -2,7 +2,7 @@
 //! made.
 
 use crate::any_operation::AnyOperation;
-use crate::operation::Operation;
+use crate::operation::{OnStore, Operation};
 use crate::registration::Filled::{
     Agent, Client, LiveSession, RecordedSession, Repo, Scope, Session, Venture,
 };
@@ -14,7 +14,7 @@ use crate::{
 
 /// Returns all operations in the order in which their tools are listed.
 pub fn registrations() -> Vec<Registration> {
-    fn on<O: Operation>() -> Registration {
+    fn on<O: Operation<OnStore>>() -> Registration {
         Registration::of::<O>()
     }
     vec![

@@ -10,7 +10,7 @@ use crate::call::Call;
 use crate::call_record::add_session;
 use crate::context::{Attempt, Context, Environment};
 use crate::effects::CallEffects;
-use crate::operation::{Operation, RequestLogging};
+use crate::operation::{OnStore, Operation, RequestLogging};
 use crate::prepare::{Prepared, prepare};
 use crate::transact::{Done, Stored, transact};
 
@@ -48,7 +48,10 @@ impl Execution {
 }
 
 /// Checks the parameters of a call.
-pub(crate) fn submit<O: Operation>(submission: Submission, params: Value) -> Result<Execution, Fault> {
+pub(crate) fn submit<O: Operation<OnStore>>(
+    submission: Submission,
+    params: Value,
+) -> Result<Execution, Fault> {
     let Submission { store, environment, call, now, effects, record } = submission;
     let context = Context { store: Some(&store), ..environment.context(&call, now, &effects) };
     let prepared = prepare::<O>(&call, &context, params)?;
@@ -68,12 +71,12 @@ trait Work: Send + Sync {
     fn without_store(&self) -> Option<Result<Stored, Fault>>;
 }
 
-struct TypedCall<O: Operation> {
+struct TypedCall<O: Operation<OnStore>> {
     call: CheckedCall,
     prepared: Prepared<O::Input>,
 }
 
-impl<O: Operation> Work for TypedCall<O> {
+impl<O: Operation<OnStore>> Work for TypedCall<O> {
     fn run(&self, tx: &mut dyn Tx, attempt: Attempt) -> Result<Stored, Fault> {
         let context = self.call.context(attempt);
         let run = |tx: &mut dyn Tx| Done::of::<O>(&O::run(&context, tx, &self.prepared.input)?);

@@ -52,7 +52,7 @@ pub use catalog::{find, registrations, routes, tools};
 pub use clock::{Clock, Entropy, SystemClock, SystemEntropy};
 pub use context::Context;
 pub use machine::Machine;
-pub use operation::{Effect, KeyUse, Operation, Privacy, RequestFormat, RequestLogging};
+pub use operation::{Effect, KeyUse, OnStore, Operation, Privacy, RequestFormat, RequestLogging};
 pub use page::Pagination;
 pub use registration::{Area, Filled, Registration, Route, ToolBinding, Verb};
 pub use request_log::RequestLog;

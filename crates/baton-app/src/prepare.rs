@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::any_operation::{AnyOperation, operation};
 use crate::call::{Attachment, Call};
 use crate::context::Context;
-use crate::operation::{KeyUse, Operation, Privacy, RequestFormat};
+use crate::operation::{KeyUse, OnStore, Operation, Privacy, RequestFormat};
 use crate::request_log::clip;
 
 /// Supported request schema versions.
@@ -27,7 +27,7 @@ pub(crate) struct Prepared<I> {
 }
 
 /// Checks a call before its transaction starts.
-pub(crate) fn prepare<O: Operation>(
+pub(crate) fn prepare<O: Operation<OnStore>>(
     call: &Call,
     context: &Context<'_>,
     params: Value,

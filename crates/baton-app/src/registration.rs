@@ -1,7 +1,7 @@
 //! How an operation can be called: its routes over HTTP and its tool over MCP.
 
 use crate::any_operation::{AnyOperation, operation};
-use crate::operation::Operation;
+use crate::operation::{OnStore, Operation};
 
 /// Method of a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,7 +98,7 @@ pub struct Registration {
 }
 
 impl Registration {
-    pub(crate) fn of<O: Operation>() -> Self {
+    pub(crate) fn of<O: Operation<OnStore>>() -> Self {
         Self { operation: operation::<O>(), routes: Vec::new(), tool: None }
     }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::call::error_body;
 use crate::context::Context;
-use crate::operation::Operation;
+use crate::operation::{OnStore, Operation};
 use crate::request_log::{MAX_MESSAGE, clip};
 
 /// The response to a call after its transaction.
@@ -30,7 +30,7 @@ pub(crate) struct Done {
 }
 
 impl Done {
-    pub(crate) fn of<O: Operation>(output: &O::Output) -> Result<Self, Fault> {
+    pub(crate) fn of<O: Operation<OnStore>>(output: &O::Output) -> Result<Self, Fault> {
         let body = serde_json::to_string(output).map_err(|error| {
             Fault::new(ErrorCode::Internal, "cannot serialize the response").caused_by(error)
         })?;

@@ -55,7 +55,9 @@ pub use merge::merge_patch;
 pub use meta::{MAX_META_BYTES, require_valid_meta};
 pub use name::{Agent, ClientSessionId, CorrelationId, IssueNumber, Label, NameError, Repo, Track, Venture};
 pub use note::{MAX_NOTE_CHARS, Note, NoteKind, note_file, note_text};
-pub use operation::{Effect, OperationDescription};
+pub use operation::{
+    Effect, KeyUse, Operation, OperationDescription, Privacy, RequestFormat, RequestLogging, Target,
+};
 pub use params::{integral, read_params};
 pub use plain::{cut_with_ellipsis, first_characters, one_line, strip_control, strip_overwritten, visible};
 pub use request::{LoggedRequest, RequestRecord, Since, SinceError, StatusFilter, StatusFilterError};

@@ -18,7 +18,7 @@ use crate::content_scan::ContentScan;
 use crate::durable::{Batch, failed, make_folder, remove_temporaries, require_folder, sync_folder};
 use crate::environment::{CONTEXT_FILE, OUTPUT_FOLDER, TaskEnvironment};
 use crate::lock::StoreLock;
-use crate::operation::TaskOperation;
+use crate::operation::{OnCheckout, Operation};
 use crate::rules::{
     Artifact, Encoding, MANIFEST_FILE, Manifest, RoleState, TaskContext, derive, export_edges, export_file,
 };
@@ -161,7 +161,7 @@ pub(crate) struct WriteOptions<'a> {
 
 impl<'a> WriteOptions<'a> {
     /// Options of a change by an operation. Findings of the secret scan are rejected.
-    pub(crate) fn of<O: TaskOperation>(actor: &'a Option<String>) -> Self {
+    pub(crate) fn of<O: Operation<OnCheckout>>(actor: &'a Option<String>) -> Self {
         let verb = O::NAME.trim_start_matches("task.").replace('_', "-");
         Self { verb, actor: actor.as_deref(), force_secrets: false }
     }

@@ -29,7 +29,7 @@ mod worktree;
 mod yaml;
 
 pub use environment::{CONTEXT_FILE, OBJECTS_FOLDER, OUTPUT_FOLDER, TaskEnvironment};
-pub use operation::{AnyTaskOperation, TaskOperation, catalog, operation};
+pub use operation::{AnyTaskOperation, OnCheckout, catalog, operation, run};
 pub use operations::*;
 pub use state::{TaskState, task_state};
 pub use tree::{Inspector, Reading, UncommittedFile, WorkingTree};

@@ -1,12 +1,9 @@
-//! Task operations: a typed trait to implement, and their type-erased form for the CLI and MCP.
+//! Operations on tasks, and their type-erased form for the CLI and MCP.
 
 use std::ops::Deref;
 
-pub(crate) use baton_core::Effect;
-use baton_core::{ErrorCode, Fault, OperationDescription, read_params, require_plain_text};
-use schemars::JsonSchema;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+pub(crate) use baton_core::{Effect, Operation};
+use baton_core::{ErrorCode, Fault, OperationDescription, Target, read_params, require_plain_text};
 use serde_json::Value;
 
 use crate::environment::TaskEnvironment;
@@ -15,24 +12,26 @@ use crate::operations as op;
 /// Next command after a verb that removed the files of a task.
 pub(crate) const LIST: &str = "baton task list";
 
-/// An operation on the files of a task. Its type has the parameters as fields.
-pub trait TaskOperation: DeserializeOwned + JsonSchema + 'static {
-    /// Wire name, for example `task.init_context`.
-    const NAME: &'static str;
-    /// Description that models read to choose a tool.
-    const SUMMARY: &'static str;
-    /// Effect on the files of a task.
-    const EFFECT: Effect;
-    /// Output.
-    type Output: Serialize + DeserializeOwned + JsonSchema;
+/// Target of the operations that read and write the files of tasks in a checkout.
+#[derive(Debug)]
+pub enum OnCheckout {}
 
-    /// Runs the operation.
-    ///
-    /// # Errors
-    ///
-    /// Depend on the operation. After an error no file is partially written.
-    fn run(&self, environment: &TaskEnvironment) -> Result<Self::Output, Fault>;
+impl Target for OnCheckout {
+    type Context<'a> = ();
+    type Access<'a> = &'a TaskEnvironment;
 }
+
+/// Declares that an operation runs on its parameters.
+macro_rules! params_as_input {
+    () => {
+        type Input = Self;
+
+        fn prepare((): &(), params: Self) -> Result<Self, Fault> {
+            Ok(params)
+        }
+    };
+}
+pub(crate) use params_as_input;
 
 /// A task operation with JSON parameters and output. It dereferences to its description.
 pub struct AnyTaskOperation {
@@ -59,25 +58,28 @@ impl Deref for AnyTaskOperation {
     }
 }
 
-fn call<O: TaskOperation>(environment: &TaskEnvironment, params: Value) -> Result<Value, Fault> {
+fn call<O: Operation<OnCheckout>>(environment: &TaskEnvironment, params: Value) -> Result<Value, Fault> {
     match &params {
         Value::Object(members) => require_plain_text("", members)?,
         _ => return Err(Fault::invalid("params", "must be an object")),
     }
-    let operation: O = read_params(params, None)?;
-    let output = operation.run(environment)?;
+    let output = run::<O>(environment, read_params(params, None)?)?;
     serde_json::to_value(output)
         .map_err(|error| Fault::new(ErrorCode::Internal, "cannot serialize the response").caused_by(error))
 }
 
+/// Checks the parameters of an operation and runs it.
+///
+/// # Errors
+///
+/// `invalid_request` if a parameter is invalid, and the errors of the operation.
+pub fn run<O: Operation<OnCheckout>>(environment: &TaskEnvironment, params: O) -> Result<O::Output, Fault> {
+    O::run(&(), environment, &O::prepare(&(), params)?)
+}
+
 /// Returns a type-erased operation.
-pub fn operation<O: TaskOperation>() -> &'static AnyTaskOperation {
-    const {
-        &AnyTaskOperation {
-            description: OperationDescription::of::<O, O::Output>(O::NAME, O::SUMMARY, O::EFFECT),
-            call: call::<O>,
-        }
-    }
+pub fn operation<O: Operation<OnCheckout>>() -> &'static AnyTaskOperation {
+    const { &AnyTaskOperation { description: OperationDescription::of::<OnCheckout, O>(), call: call::<O> } }
 }
 
 pub fn catalog() -> [&'static AnyTaskOperation; 17] {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use baton_app::{App, Call, Face, Operation, operation};
+use baton_app::{App, Call, Face, OnStore, Operation, operation};
 use baton_core::{Access, Actor, CorrelationId, ErrorCode, Timestamp};
 use serde_json::Value;
 
@@ -28,7 +28,7 @@ impl Visitor {
     }
 
     /// Calls an operation that reads.
-    pub(crate) async fn ask<O: Operation>(&self, params: Value) -> Result<O::Output, Problem> {
+    pub(crate) async fn ask<O: Operation<OnStore>>(&self, params: Value) -> Result<O::Output, Problem> {
         let call = Call {
             actor: self.actor.clone(),
             face: Face::Page,

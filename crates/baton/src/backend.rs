@@ -7,8 +7,8 @@ use std::time::Duration;
 use baton_app::id::FindIds;
 use baton_app::observation::{Hook, Intake, Report};
 use baton_app::{
-    AnyOperation, App, Attachment, Call, Clock, Face, KeyUse, Operation, Reply, RequestLog, Route, Settings,
-    SystemClock, SystemEntropy, Verb, operation, routes,
+    AnyOperation, App, Attachment, Call, Clock, Face, KeyUse, OnStore, Operation, Reply, RequestLog, Route,
+    Settings, SystemClock, SystemEntropy, Verb, operation, routes,
 };
 use baton_checkpoint::SavedContext;
 use baton_core::{Actor, ErrorCode, HeartbeatPolicy, IdempotencyKey, Liveness};
@@ -224,7 +224,7 @@ impl Backend {
     }
 
     /// Calls an operation and returns its output, typed and as JSON.
-    pub(crate) fn call<O: Operation>(
+    pub(crate) fn call<O: Operation<OnStore>>(
         &self,
         params: &impl Serialize,
         key: Option<&str>,
@@ -286,7 +286,7 @@ impl Backend {
     }
 
     /// Calls an operation and formats its output.
-    pub(crate) fn answer<O: Operation>(
+    pub(crate) fn answer<O: Operation<OnStore>>(
         &self,
         params: &impl Serialize,
         key: Option<&str>,
@@ -297,7 +297,7 @@ impl Backend {
     }
 
     /// Calls an operation that takes or returns a context, without parsing the context into a JSON tree.
-    pub(crate) fn answer_with_context<O: Operation>(
+    pub(crate) fn answer_with_context<O: Operation<OnStore>>(
         &self,
         params: &impl Serialize,
         context: Option<SavedContext>,

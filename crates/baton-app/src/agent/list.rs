@@ -56,7 +56,7 @@ pub struct McpServerState {
     pub problem: Option<String>,
 }
 
-impl Operation for ListAgents {
+impl Operation<OnStore> for ListAgents {
     const NAME: &'static str = "agent.list";
     const SUMMARY: &'static str = "List the agents that are set up on the server's machine, with the last \
         event and what is wrong with the connection.";

@@ -57,7 +57,7 @@ pub struct ReadContextOutput {
     pub omitted: Vec<String>,
 }
 
-impl Operation for ReadContext {
+impl Operation<OnStore> for ReadContext {
     const NAME: &'static str = "context.read";
     const SUMMARY: &'static str = "Return what a new chat should know about a repository: last handoff, blockers, next \
         actions, open work, other agents, relevant files and recent sessions, within a token budget.";

@@ -26,7 +26,7 @@ pub struct DeleteCheckpointOutput {
     pub freed_bytes: u64,
 }
 
-impl Operation for DeleteCheckpoint {
+impl Operation<OnStore> for DeleteCheckpoint {
     const NAME: &'static str = "checkpoint.delete";
     const SUMMARY: &'static str = "Delete one checkpoint, even a named one. Deleting the last checkpoint of \
         a workflow also deletes the workflow.";

@@ -63,7 +63,7 @@ impl DiffCheckpoints {
     }
 }
 
-impl Operation for DiffCheckpoints {
+impl Operation<OnStore> for DiffCheckpoints {
     const NAME: &'static str = "checkpoint.diff";
     const SUMMARY: &'static str = "Compare two checkpoints, or the last two checkpoints of a workflow. Lists \
         the added, removed and changed values.";

@@ -44,7 +44,7 @@ pub struct ExplainContextOutput {
     pub critical_keys: Vec<String>,
 }
 
-impl Operation for ExplainContext {
+impl Operation<OnStore> for ExplainContext {
     const NAME: &'static str = "checkpoint.explain";
     const SUMMARY: &'static str = "Explain how a saved context is classified: the layer of each key \
         (CRITICAL, IMPORTANT, USEFUL, EPHEMERAL), the rule and the reason.";

@@ -33,7 +33,7 @@ pub struct ListCheckpointsOutput {
     pub checkpoints: Vec<CheckpointView>,
 }
 
-impl Operation for ListCheckpoints {
+impl Operation<OnStore> for ListCheckpoints {
     const NAME: &'static str = "checkpoint.list";
     const SUMMARY: &'static str = "List metadata of the available checkpoints of a workflow, most recent \
         first. Call it to find a checkpoint to resume from.";

@@ -117,7 +117,7 @@ impl LoadCheckpoint {
     }
 }
 
-impl Operation for LoadCheckpoint {
+impl Operation<OnStore> for LoadCheckpoint {
     const NAME: &'static str = "checkpoint.load";
     const SUMMARY: &'static str = "Load a workflow's state and context from persistent storage, by \
         checkpoint ID or the latest of a workflow (sessionId). Returns the full context, or the most \

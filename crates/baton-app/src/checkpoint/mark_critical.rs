@@ -52,7 +52,7 @@ pub struct MarkCriticalOutput {
     pub message: String,
 }
 
-impl Operation for MarkCritical {
+impl Operation<OnStore> for MarkCritical {
     const NAME: &'static str = "checkpoint.mark_critical";
     const SUMMARY: &'static str = "Mark a key of the context as CRITICAL, so that it is never shortened or \
         dropped when a checkpoint of this workflow is loaded. Use it for essential information like user \

@@ -31,7 +31,7 @@ pub struct ResealCheckpointsOutput {
     pub next: Option<CheckpointId>,
 }
 
-impl Operation for ResealCheckpoints {
+impl Operation<OnStore> for ResealCheckpoints {
     const NAME: &'static str = "checkpoint.reseal";
     const SUMMARY: &'static str = "Encrypt stored checkpoints with the current key.";
     const EFFECT: Effect = Effect::Write;

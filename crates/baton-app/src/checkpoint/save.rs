@@ -148,7 +148,7 @@ pub struct SaveCheckpointOutput {
     pub warning: Option<String>,
 }
 
-impl Operation for SaveCheckpoint {
+impl Operation<OnStore> for SaveCheckpoint {
     const NAME: &'static str = "checkpoint.save";
     const SUMMARY: &'static str = "Save the current workflow state and context to persistent storage. \
         Returns a unique checkpoint ID for future resumption. Atomic; skipped if the context is identical to \

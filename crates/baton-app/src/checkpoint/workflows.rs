@@ -75,7 +75,7 @@ pub struct ListWorkflowsOutput {
     pub workflows: Vec<WorkflowView>,
 }
 
-impl Operation for ListWorkflows {
+impl Operation<OnStore> for ListWorkflows {
     const NAME: &'static str = "checkpoint.workflows";
     const SUMMARY: &'static str = "List workflows that have checkpoints, most recently saved first. Call it \
         to find a workflow id at the start of a chat.";

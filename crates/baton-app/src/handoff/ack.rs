@@ -29,7 +29,7 @@ pub struct AckHandoffOutput {
     pub acknowledged_at: Timestamp,
 }
 
-impl Operation for AckHandoff {
+impl Operation<OnStore> for AckHandoff {
     const NAME: &'static str = "handoff.ack";
     const SUMMARY: &'static str =
         "Acknowledge a handoff before you continue its work. Fails if another agent acknowledged it first.";

@@ -34,7 +34,7 @@ pub struct CreateHandoffOutput {
     pub created_at: Timestamp,
 }
 
-impl Operation for CreateHandoff {
+impl Operation<OnStore> for CreateHandoff {
     const NAME: &'static str = "handoff.create";
     const SUMMARY: &'static str = "Store a handoff for another agent without ending your session: goal, state, \
         decisions with reasons, rejected approaches, gotchas, constraints, blockers and next actions.";

@@ -44,7 +44,7 @@ pub struct LeaveHandoffOutput {
     pub created_at: Timestamp,
 }
 
-impl Operation for LeaveHandoff {
+impl Operation<OnStore> for LeaveHandoff {
     const NAME: &'static str = "handoff.leave";
     const SUMMARY: &'static str = "Leave a handoff as a person: what the next agent in a repository must know. \
         No session is needed.";

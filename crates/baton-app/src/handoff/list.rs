@@ -63,7 +63,7 @@ pub struct LatestHandoffOutput {
     pub handoff: Option<HandoffView>,
 }
 
-impl Operation for ListHandoffs {
+impl Operation<OnStore> for ListHandoffs {
     const NAME: &'static str = "handoff.list";
     const SUMMARY: &'static str = "List the handoffs of a venture, newest first.";
     const EFFECT: Effect = Effect::Read;
@@ -94,7 +94,7 @@ impl Operation for ListHandoffs {
     }
 }
 
-impl Operation for LatestHandoff {
+impl Operation<OnStore> for LatestHandoff {
     const NAME: &'static str = "handoff.latest";
     const SUMMARY: &'static str = "Read the latest handoff of a venture, with optional filters. Call it to \
         see what the previous agent left.";

@@ -19,7 +19,7 @@ pub struct ShowHandoffOutput {
     pub handoff: HandoffView,
 }
 
-impl Operation for ShowHandoff {
+impl Operation<OnStore> for ShowHandoff {
     const NAME: &'static str = "handoff.show";
     const SUMMARY: &'static str = "Show one handoff with its full payload.";
     const EFFECT: Effect = Effect::Read;

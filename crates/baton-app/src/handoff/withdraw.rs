@@ -23,7 +23,7 @@ pub struct WithdrawHandoffOutput {
     pub withdrawn_at: Timestamp,
 }
 
-impl Operation for WithdrawHandoff {
+impl Operation<OnStore> for WithdrawHandoff {
     const NAME: &'static str = "handoff.withdraw";
     const SUMMARY: &'static str = "Withdraw a wrong or outdated handoff. It is no longer listed or given to new sessions; \
         handoff_show still shows it.";

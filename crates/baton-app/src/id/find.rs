@@ -24,7 +24,7 @@ pub struct FindIdsOutput {
     pub more: bool,
 }
 
-impl Operation for FindIds {
+impl Operation<OnStore> for FindIds {
     const NAME: &'static str = "id.find";
     const SUMMARY: &'static str = "Find the complete ids that start with a text.";
     const EFFECT: Effect = Effect::Read;

@@ -40,7 +40,7 @@ pub struct CleanupOutput {
     pub more: bool,
 }
 
-impl Operation for Cleanup {
+impl Operation<OnStore> for Cleanup {
     const NAME: &'static str = "maintenance.cleanup";
     const SUMMARY: &'static str =
         "Remove stale sessions, old request logs, expired keys, old raw output and unused checkpoints.";

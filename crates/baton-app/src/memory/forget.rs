@@ -98,7 +98,7 @@ impl ForgottenItems {
     }
 }
 
-impl Operation for Forget {
+impl Operation<OnStore> for Forget {
     const NAME: &'static str = "memory.forget";
     const SUMMARY: &'static str = "Delete an item with its raw output, or everything of a session, a repository or a \
         period. Summaries and automatic handoffs that quote it are made again. Cannot be undone.";

@@ -44,7 +44,7 @@ pub struct MarkedItem {
     pub mark: MarkView,
 }
 
-impl Operation for ListMarks {
+impl Operation<OnStore> for ListMarks {
     const NAME: &'static str = "memory.list";
     const SUMMARY: &'static str = "List items that are rejected, superseded or pinned, last marked first.";
     const EFFECT: Effect = Effect::Read;

@@ -40,7 +40,7 @@ macro_rules! mark_operation {
             pub id: String,
         }
 
-        impl Operation for $operation {
+        impl Operation<OnStore> for $operation {
             const NAME: &'static str = $name;
             const SUMMARY: &'static str = $summary;
             const EFFECT: Effect = Effect::Write;
@@ -75,7 +75,7 @@ mark_operation!(
     "Remove the mark of an item that was rejected, superseded or pinned."
 );
 
-impl Operation for SupersedeItem {
+impl Operation<OnStore> for SupersedeItem {
     const NAME: &'static str = "memory.supersede";
     const SUMMARY: &'static str = "Replace an outdated item with a newer one, for example a note: search, timeline, \
         lists and context no longer return the outdated item.";

@@ -109,7 +109,7 @@ pub(super) struct Place {
     agent: Option<Agent>,
 }
 
-impl Operation for CreateNote {
+impl Operation<OnStore> for CreateNote {
     const NAME: &'static str = "note.create";
     const SUMMARY: &'static str = "Record one decision, rejected approach, gotcha, todo or fact while you work. Notes \
         survive a crash and appear in summaries, handoffs and checkpoints.";

@@ -18,7 +18,7 @@ pub struct DeleteNoteOutput {
     pub note_id: NoteId,
 }
 
-impl Operation for DeleteNote {
+impl Operation<OnStore> for DeleteNote {
     const NAME: &'static str = "note.delete";
     const SUMMARY: &'static str = "Delete a note that is wrong. To correct one, use note_update.";
     const EFFECT: Effect = Effect::Delete;

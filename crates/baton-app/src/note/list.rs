@@ -34,7 +34,7 @@ pub struct ListNotesOutput {
     pub pagination: Pagination,
 }
 
-impl Operation for ListNotes {
+impl Operation<OnStore> for ListNotes {
     const NAME: &'static str = "note.list";
     const SUMMARY: &'static str = "List notes of agents, newest first, by repository, session or kind: decisions, rejected approaches, gotchas.";
     const EFFECT: Effect = Effect::Read;

@@ -20,7 +20,7 @@ pub struct ShowNoteOutput {
     pub note: NoteView,
 }
 
-impl Operation for ShowNote {
+impl Operation<OnStore> for ShowNote {
     const NAME: &'static str = "note.show";
     const SUMMARY: &'static str = "Show one note.";
     const EFFECT: Effect = Effect::Read;

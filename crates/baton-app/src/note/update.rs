@@ -31,7 +31,7 @@ pub struct UpdateNoteOutput {
     pub note: NoteView,
 }
 
-impl Operation for UpdateNote {
+impl Operation<OnStore> for UpdateNote {
     const NAME: &'static str = "note.update";
     const SUMMARY: &'static str = "Correct the text, kind or file of a note.";
     const EFFECT: Effect = Effect::Write;

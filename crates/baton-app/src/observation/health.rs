@@ -113,7 +113,7 @@ pub struct SessionCost {
     pub cost_usd: f64,
 }
 
-impl Operation for WorkerHealth {
+impl Operation<OnStore> for WorkerHealth {
     const NAME: &'static str = "worker.health";
     const SUMMARY: &'static str = "Show uptime, queue depth, model usage and model problems.";
     const EFFECT: Effect = Effect::Read;

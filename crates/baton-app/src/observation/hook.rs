@@ -140,7 +140,7 @@ pub struct HookWork {
     related: Vec<RankedDocument>,
 }
 
-impl Operation for Hook {
+impl Operation<OnStore> for Hook {
     const NAME: &'static str = "hook.report";
     const SUMMARY: &'static str =
         "Report a hook event of a coding agent: session start or end, prompt, tool use, compaction.";

@@ -126,7 +126,7 @@ pub struct ImportObservationsOutput {
     pub unchanged: u64,
 }
 
-impl Operation for ImportObservations {
+impl Operation<OnStore> for ImportObservations {
     const NAME: &'static str = "observation.import";
     const SUMMARY: &'static str = "Import finished observations of another program.";
     const EFFECT: Effect = Effect::Write;

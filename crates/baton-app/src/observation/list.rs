@@ -36,7 +36,7 @@ pub struct ListObservationsOutput {
     pub pagination: Pagination,
 }
 
-impl Operation for ListObservations {
+impl Operation<OnStore> for ListObservations {
     const NAME: &'static str = "observation.list";
     const SUMMARY: &'static str = "List observations of tool uses, newest first, by session, repository, \
         file or tool. Call it to learn what was already done or found.";

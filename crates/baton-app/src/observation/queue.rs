@@ -121,7 +121,7 @@ pub struct PurgeQueueOutput {
     pub more: bool,
 }
 
-impl Operation for ReadQueueStats {
+impl Operation<OnStore> for ReadQueueStats {
     const NAME: &'static str = "queue.stats";
     const SUMMARY: &'static str = "Count queue items by status.";
     const EFFECT: Effect = Effect::Read;
@@ -134,7 +134,7 @@ impl Operation for ReadQueueStats {
     }
 }
 
-impl Operation for ListQueue {
+impl Operation<OnStore> for ListQueue {
     const NAME: &'static str = "queue.list";
     const SUMMARY: &'static str =
         "List captured tool uses of one status, newest first, with their last error.";
@@ -152,7 +152,7 @@ impl Operation for ListQueue {
     }
 }
 
-impl Operation for RetryQueue {
+impl Operation<OnStore> for RetryQueue {
     const NAME: &'static str = "queue.retry";
     const SUMMARY: &'static str = "Retry failed queue items.";
     const EFFECT: Effect = Effect::Write;
@@ -174,7 +174,7 @@ impl Operation for RetryQueue {
     }
 }
 
-impl Operation for PurgeQueue {
+impl Operation<OnStore> for PurgeQueue {
     const NAME: &'static str = "queue.purge";
     const SUMMARY: &'static str = "Delete completed or failed queue items with their raw output.";
     const EFFECT: Effect = Effect::Delete;

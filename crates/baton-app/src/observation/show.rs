@@ -30,7 +30,7 @@ pub struct ShowObservationOutput {
     pub raw_kept: Option<bool>,
 }
 
-impl Operation for ShowObservation {
+impl Operation<OnStore> for ShowObservation {
     const NAME: &'static str = "observation.show";
     const SUMMARY: &'static str = "Show one observation, optionally with the raw tool input and output.";
     const EFFECT: Effect = Effect::Read;

@@ -50,7 +50,7 @@ pub struct SummarizeSessionOutput {
     pub session_status: SessionStatus,
 }
 
-impl Operation for SummarizeSession {
+impl Operation<OnStore> for SummarizeSession {
     const NAME: &'static str = "session.summarize";
     const SUMMARY: &'static str = "Summarize a session from its observations, store the summary and end the \
         session. Set close to false to keep the session active.";

@@ -89,7 +89,7 @@ pub struct PreparedReport {
     tool_use: Option<(Compression, Vec<String>, u64)>,
 }
 
-impl Operation for ImportTranscript {
+impl Operation<OnStore> for ImportTranscript {
     const NAME: &'static str = "transcript.import";
     const SUMMARY: &'static str = "Import a part of a recorded chat as hook reports with original times.";
     const EFFECT: Effect = Effect::Write;

@@ -115,7 +115,7 @@ impl From<Mark> for MarkView {
     }
 }
 
-impl Operation for GetItems {
+impl Operation<OnStore> for GetItems {
     const NAME: &'static str = "recall.get";
     const SUMMARY: &'static str = "Read full items by id, as returned by search or timeline; or what is recorded about a \
         file or a command.";

@@ -114,7 +114,7 @@ pub struct SearchInput {
     similar_to: Result<Option<Embedding>, &'static str>,
 }
 
-impl Operation for Search {
+impl Operation<OnStore> for Search {
     const NAME: &'static str = "recall.search";
     const SUMMARY: &'static str = "Search everything recorded in earlier sessions: requests, work done, decisions, \
         handoffs, summaries, checkpoints and tasks. Call it before you explore code or repeat an investigation. Returns \

@@ -58,7 +58,7 @@ pub struct TimelineEntry {
     pub tokens: u64,
 }
 
-impl Operation for Timeline {
+impl Operation<OnStore> for Timeline {
     const NAME: &'static str = "recall.timeline";
     const SUMMARY: &'static str = "List what happened before and after an item that search returned, or between two \
         items, in chronological order. Returns titles, ids and the token cost of each full item.";

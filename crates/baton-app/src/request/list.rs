@@ -40,7 +40,7 @@ pub struct ListRequestsOutput {
     pub next_before: Option<i64>,
 }
 
-impl Operation for ListRequests {
+impl Operation<OnStore> for ListRequests {
     const NAME: &'static str = "request.list";
     const SUMMARY: &'static str =
         "List the request log, newest first: which calls were made and how they ended.";

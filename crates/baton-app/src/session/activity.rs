@@ -41,7 +41,7 @@ pub struct ActiveDay {
     pub turns: u64,
 }
 
-impl Operation for SessionActivity {
+impl Operation<OnStore> for SessionActivity {
     const NAME: &'static str = "session.activity";
     const SUMMARY: &'static str = "Count the sessions and turns of each day.";
     const EFFECT: Effect = Effect::Read;

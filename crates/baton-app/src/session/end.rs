@@ -54,7 +54,7 @@ pub struct EndSessionOutput {
     pub late: bool,
 }
 
-impl Operation for EndSession {
+impl Operation<OnStore> for EndSession {
     const NAME: &'static str = "session.end";
     const SUMMARY: &'static str = "End your session and store a handoff for the next agent: goal, state, decisions with \
         reasons, rejected approaches, gotchas, constraints, blockers and next actions. Call it when you stop working. \

@@ -29,7 +29,7 @@ pub struct HeartbeatOutput {
     pub heartbeat_interval_seconds: u32,
 }
 
-impl Operation for Heartbeat {
+impl Operation<OnStore> for Heartbeat {
     const NAME: &'static str = "session.heartbeat";
     const SUMMARY: &'static str =
         "Keep your session active while you work. Call it again before the returned next_heartbeat_at.";

@@ -35,7 +35,7 @@ pub struct SessionHistoryOutput {
     pub pagination: Pagination,
 }
 
-impl Operation for SessionHistory {
+impl Operation<OnStore> for SessionHistory {
     const NAME: &'static str = "session.history";
     const SUMMARY: &'static str = "List active and ended sessions, newest first. Call it to find an earlier session; \
         turn.list shows what happened in it.";

@@ -34,7 +34,7 @@ pub struct ListSessionsOutput {
     pub pagination: Pagination,
 }
 
-impl Operation for ListSessions {
+impl Operation<OnStore> for ListSessions {
     const NAME: &'static str = "session.list";
     const SUMMARY: &'static str = "List active sessions, newest first. Call it to see who else works in a \
         repository. Requires venture, repo or agent.";

@@ -117,7 +117,7 @@ pub struct Attention {
     pub at: Option<Timestamp>,
 }
 
-impl Operation for SessionOverview {
+impl Operation<OnStore> for SessionOverview {
     const NAME: &'static str = "session.overview";
     const SUMMARY: &'static str = "Show all active sessions with branch, last turn and changed files, files that several \
         agents change, and what needs attention: blocked, drifted, failing, over budget.";

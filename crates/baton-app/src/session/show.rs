@@ -25,7 +25,7 @@ pub struct ShowSessionOutput {
     pub summary: Option<SummaryView>,
 }
 
-impl Operation for ShowSession {
+impl Operation<OnStore> for ShowSession {
     const NAME: &'static str = "session.show";
     const SUMMARY: &'static str =
         "Show a session in any status, with the handoff that ended it and its summary.";

@@ -97,7 +97,7 @@ pub struct StartSessionOutput {
     pub context: Option<String>,
 }
 
-impl Operation for StartSession {
+impl Operation<OnStore> for StartSession {
     const NAME: &'static str = "session.start";
     const SUMMARY: &'static str = "Start or resume your session. Returns the latest handoff and the other \
         active sessions in the repository. Call it once per chat, unless your context already has a section from Baton.";

@@ -38,7 +38,7 @@ pub struct UpdateSessionOutput {
     pub updated_at: Timestamp,
 }
 
-impl Operation for UpdateSession {
+impl Operation<OnStore> for UpdateSession {
     const NAME: &'static str = "session.update";
     const SUMMARY: &'static str = "Update the branch, commit, issue, repository or meta of your session. It also counts as a heartbeat.";
     const EFFECT: Effect = Effect::Write;

@@ -32,7 +32,7 @@ pub struct ListTasksOutput {
     pub tasks: Vec<TaskRecord>,
 }
 
-impl Operation for ListTasks {
+impl Operation<OnStore> for ListTasks {
     const NAME: &'static str = "task.list";
     const SUMMARY: &'static str = "List the tasks of all checkouts, most recently updated first, with \
         status, current role and open drifts.";

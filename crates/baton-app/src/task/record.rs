@@ -48,7 +48,7 @@ pub struct RecordTaskOutput {
     pub listed: bool,
 }
 
-impl Operation for RecordTask {
+impl Operation<OnStore> for RecordTask {
     const NAME: &'static str = "task.record";
     const SUMMARY: &'static str =
         "Record the state of a task in the index, so that other machines can list it.";

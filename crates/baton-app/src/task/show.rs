@@ -69,7 +69,7 @@ pub struct TaskToShow {
     files: Result<TaskFiles, String>,
 }
 
-impl Operation for ShowTask {
+impl Operation<OnStore> for ShowTask {
     const NAME: &'static str = "task.show";
     const SUMMARY: &'static str = "Show a task of any checkout. If the checkout is on the server's machine, \
         the roles, drifts, QA results and diffs are included.";

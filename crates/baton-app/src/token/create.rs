@@ -33,7 +33,7 @@ pub struct CreateTokenOutput {
     pub info: TokenView,
 }
 
-impl Operation for CreateToken {
+impl Operation<OnStore> for CreateToken {
     const NAME: &'static str = "token.create";
     const SUMMARY: &'static str = "Create a token for one agent.";
     const EFFECT: Effect = Effect::Create;

@@ -14,7 +14,7 @@ pub struct ListTokensOutput {
     pub tokens: Vec<TokenView>,
 }
 
-impl Operation for ListTokens {
+impl Operation<OnStore> for ListTokens {
     const NAME: &'static str = "token.list";
     const SUMMARY: &'static str = "List tokens.";
     const EFFECT: Effect = Effect::Read;

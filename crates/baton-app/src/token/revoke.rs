@@ -19,7 +19,7 @@ pub struct RevokeTokenOutput {
     pub info: TokenView,
 }
 
-impl Operation for RevokeToken {
+impl Operation<OnStore> for RevokeToken {
     const NAME: &'static str = "token.revoke";
     const SUMMARY: &'static str = "Revoke a token.";
     const EFFECT: Effect = Effect::Write;

@@ -27,7 +27,7 @@ pub struct ListTurnsOutput {
     pub next_before: Option<TurnId>,
 }
 
-impl Operation for ListTurns {
+impl Operation<OnStore> for ListTurns {
     const NAME: &'static str = "turn.list";
     const SUMMARY: &'static str = "List the turns of a session, newest first: what the user asked for and how the agent \
         closed it, in its own words. Call it to learn what happened in a session.";

@@ -57,7 +57,7 @@ pub struct TurnAction {
     pub title: String,
 }
 
-impl Operation for ShowTurn {
+impl Operation<OnStore> for ShowTurn {
     const NAME: &'static str = "turn.show";
     const SUMMARY: &'static str = "Show one turn of a chat: the request, the closing message of the agent, the tools it \
         used, the files it changed, checks with results, commits and failures.";

@@ -19,7 +19,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, Request, Response, StatusCode};
 use axum::routing::{MethodRouter, get, post};
 use baton_app::token::{CreateToken, RevokeToken};
-use baton_app::{App, Call, Face, Operation, PageRequest, RefusedCall, Reply, operation};
+use baton_app::{App, Call, Face, OnStore, Operation, PageRequest, RefusedCall, Reply, operation};
 use baton_core::{Actor, CorrelationId, ErrorCode, Fault, IdempotencyKey, PresentedToken};
 use baton_web::{ACTIONS, Page, Problem, Query, SIGN_IN_DAYS, SignIn, SignInCookie, Theme, Visitor};
 use futures_util::stream;
@@ -388,7 +388,7 @@ async fn sign_in_locally(shared: &Shared, parts: &Parts, next: &str) -> Result<R
 }
 
 /// Calls an operation on a token with the rights of the relay key.
-async fn call_as_owner<O: Operation>(
+async fn call_as_owner<O: Operation<OnStore>>(
     shared: &Shared,
     parts: &Parts,
     params: Value,

@@ -2,7 +2,7 @@
 
 use std::pin::Pin;
 
-use baton_app::{App, Call, Face, Operation, operation};
+use baton_app::{App, Call, Face, OnStore, Operation, operation};
 use baton_core::{ErrorCode, Fault, Venture};
 use rmcp::model::{Prompt, PromptArgument};
 use serde_json::{Map, Value};
@@ -95,7 +95,7 @@ impl PromptInput {
     }
 
     /// Calls an operation.
-    pub(super) async fn ask<O: Operation>(&self, params: Value) -> Result<O::Output, Fault> {
+    pub(super) async fn ask<O: Operation<OnStore>>(&self, params: Value) -> Result<O::Output, Fault> {
         let Caller { actor, correlation_id } = self.caller.clone();
         let call = Call { actor, face: Face::Mcp, correlation_id, idempotency_key: None, attachment: None };
         let reply = self.app.call(operation::<O>(), call, params).await;

@@ -9,7 +9,7 @@ use crate::artifact::Compress;
 use crate::environment::TaskEnvironment;
 use crate::folder::{Draft, WriteOptions};
 use crate::inside::read_inside;
-use crate::operation::{Effect, TaskOperation};
+use crate::operation::{Effect, OnCheckout, Operation, params_as_input};
 use crate::rules::{Evidence, unix_line_ends};
 
 /// Attaches a file, or some of its lines, as evidence that roles can cite by a short id.
@@ -47,18 +47,19 @@ pub struct AttachEvidenceOutput {
     pub warnings: Vec<String>,
 }
 
-impl TaskOperation for AttachEvidence {
+impl Operation<OnCheckout> for AttachEvidence {
     const NAME: &'static str = "task.attach_evidence";
     const SUMMARY: &'static str = "Attach a file or some of its lines to a task with a SHA-256 hash. Cite \
         the returned id instead of pasting the text.";
     const EFFECT: Effect = Effect::Write;
     type Output = AttachEvidenceOutput;
+    params_as_input!();
 
-    fn run(&self, environment: &TaskEnvironment) -> Result<Self::Output, Fault> {
-        let file = read_inside(environment.root(), "path", &self.path)?;
-        let excerpt = self.lines.as_deref().map(|lines| extract(&file.bytes, lines)).transpose()?;
-        let options = WriteOptions::of::<Self>(&self.actor).accepting_secrets(self.force_secrets);
-        let mut draft = Draft::open(environment, &self.task_id, &options)?;
+    fn run((): &(), environment: &TaskEnvironment, params: &Self) -> Result<Self::Output, Fault> {
+        let file = read_inside(environment.root(), "path", &params.path)?;
+        let excerpt = params.lines.as_deref().map(|lines| extract(&file.bytes, lines)).transpose()?;
+        let options = WriteOptions::of::<Self>(&params.actor).accepting_secrets(params.force_secrets);
+        let mut draft = Draft::open(environment, &params.task_id, &options)?;
         draft.context.require_no_drift()?;
         let (lines, bytes) = match &excerpt {
             Some(excerpt) => (Some(excerpt.span.clone()), excerpt.text.as_bytes()),
@@ -66,7 +67,7 @@ impl TaskOperation for AttachEvidence {
         };
         let sha256 = Sha256Hash::of(bytes);
         let identity =
-            format!("{}\n{}\n{}\n{sha256}", self.kind, file.path, lines.as_deref().unwrap_or("all"));
+            format!("{}\n{}\n{}\n{sha256}", params.kind, file.path, lines.as_deref().unwrap_or("all"));
         let digits = Sha256Hash::of(identity.as_bytes()).to_string();
         let id = format!("ev_{}", digits.get(..12).unwrap_or(&digits));
         let known = draft.context.evidence.iter().find(|evidence| evidence.id == id).cloned();
@@ -83,7 +84,7 @@ impl TaskOperation for AttachEvidence {
             };
             let evidence = Evidence {
                 id,
-                kind: self.kind.clone(),
+                kind: params.kind.clone(),
                 path: file.path,
                 lines,
                 sha256,

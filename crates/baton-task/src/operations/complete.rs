@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::archive::{RETENTION, archive, drop_expired, drop_objects};
 use crate::environment::TaskEnvironment;
 use crate::folder::{Draft, WriteOptions};
-use crate::operation::{Effect, LIST, TaskOperation};
+use crate::operation::{Effect, LIST, OnCheckout, Operation, params_as_input};
 use crate::rules::DifferenceKind;
 use crate::tree::Reading;
 use crate::worktree::verify;
@@ -42,24 +42,25 @@ pub struct CompleteTaskOutput {
     pub warnings: Vec<String>,
 }
 
-impl TaskOperation for CompleteTask {
+impl Operation<OnCheckout> for CompleteTask {
     const NAME: &'static str = "task.complete";
     const SUMMARY: &'static str =
         "Complete a task whose roles are all done. Its context is archived for 30 days.";
     const EFFECT: Effect = Effect::Create;
     type Output = CompleteTaskOutput;
+    params_as_input!();
 
-    fn run(&self, environment: &TaskEnvironment) -> Result<Self::Output, Fault> {
-        let options = WriteOptions::of::<Self>(&self.actor).accepting_secrets(true);
-        let mut draft = Draft::open(environment, &self.task_id, &options)?;
+    fn run((): &(), environment: &TaskEnvironment, params: &Self) -> Result<Self::Output, Fault> {
+        let options = WriteOptions::of::<Self>(&params.actor).accepting_secrets(true);
+        let mut draft = Draft::open(environment, &params.task_id, &options)?;
         if let Err(fault) = draft.context.require_complete() {
-            if !self.force {
+            if !params.force {
                 return Err(fault);
             }
             draft.warnings.push(format!("completed anyway: {}", fault.message));
         }
         if let Some(fault) = changed_since_last_snapshot(&mut draft)? {
-            if !self.force {
+            if !params.force {
                 draft.save()?;
                 return Err(fault);
             }

@@ -13,7 +13,7 @@ use crate::environment::TaskEnvironment;
 use crate::folder::{derived_problems, require_context};
 use crate::gather::{stale, task_file_is_unchanged};
 use crate::inside::read_inside;
-use crate::operation::{Effect, TaskOperation};
+use crate::operation::{Effect, OnCheckout, Operation, params_as_input};
 use crate::rules::{
     DriftEvent, Evidence, QaResults, RoleNote, RoleState, RoleStatus, SnapshotKind, SnapshotRef, TaskContext,
     role_export,
@@ -102,17 +102,18 @@ pub struct SnapshotLine {
     pub files: Option<u64>,
 }
 
-impl TaskOperation for GetContext {
+impl Operation<OnCheckout> for GetContext {
     const NAME: &'static str = "task.get_context";
     const SUMMARY: &'static str = "Read a task's frozen description, standards, QA plan and the status of \
         each role, or only the context of one role. Call it before you work in a role.";
     const EFFECT: Effect = Effect::Read;
     type Output = GetContextOutput;
+    params_as_input!();
 
-    fn run(&self, environment: &TaskEnvironment) -> Result<Self::Output, Fault> {
-        let context = require_context(environment, &self.task_id)?;
+    fn run((): &(), environment: &TaskEnvironment, params: &Self) -> Result<Self::Output, Fault> {
+        let context = require_context(environment, &params.task_id)?;
         let warnings = warnings(environment, &context)?;
-        let role = self.role.as_ref().map(|role| role_context(&context, role)).transpose()?;
+        let role = params.role.as_ref().map(|role| role_context(&context, role)).transpose()?;
         Ok(GetContextOutput {
             next: context.next_command(),
             task_id: context.task_id.clone(),

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::artifact;
 use crate::environment::TaskEnvironment;
 use crate::folder::require_context;
-use crate::operation::{Effect, TaskOperation};
+use crate::operation::{Effect, OnCheckout, Operation, params_as_input};
 use crate::rules::{Artifact, TaskContext};
 
 /// What a diff is counted from.
@@ -63,21 +63,22 @@ pub struct GetDiffOutput {
     pub next: String,
 }
 
-impl TaskOperation for GetDiff {
+impl Operation<OnCheckout> for GetDiff {
     const NAME: &'static str = "task.get_diff";
     const SUMMARY: &'static str = "Return the path or the text of a role's diff, from the base or from the \
         previous snapshot, or of a drift.";
     const EFFECT: Effect = Effect::Read;
     type Output = GetDiffOutput;
+    params_as_input!();
 
-    fn run(&self, environment: &TaskEnvironment) -> Result<Self::Output, Fault> {
-        let context = require_context(environment, &self.task_id)?;
-        let Found { agent, snapshot, artifact, diff_stat } = match self.kind {
+    fn run((): &(), environment: &TaskEnvironment, params: &Self) -> Result<Self::Output, Fault> {
+        let context = require_context(environment, &params.task_id)?;
+        let Found { agent, snapshot, artifact, diff_stat } = match params.kind {
             DiffType::Drift => drift(&context)?,
-            kind => of_role(&context, self.agent.as_ref(), kind)?,
+            kind => of_role(&context, params.agent.as_ref(), kind)?,
         };
         artifact::require(environment.root(), artifact)?;
-        let content = if self.content {
+        let content = if params.content {
             let bytes = artifact::read(environment.root(), artifact)?;
             Some(String::from_utf8_lossy(&bytes).into_owned())
         } else {
@@ -93,7 +94,7 @@ impl TaskOperation for GetDiff {
             next,
             task_id: id.clone(),
             agent: agent.clone(),
-            kind: self.kind,
+            kind: params.kind,
             snapshot,
             artifact: artifact.clone(),
             diff_stat,

@@ -10,7 +10,7 @@ use crate::archive;
 use crate::environment::{CONTEXT_FILE, OUTPUT_FOLDER, TaskEnvironment};
 use crate::folder::{Draft, WriteOptions, last_number, lock_task, read_context};
 use crate::gather::{Gathered, gather};
-use crate::operation::{Effect, TaskOperation};
+use crate::operation::{Effect, OnCheckout, Operation, params_as_input};
 use crate::rules::{
     Audit, CONTEXT_VERSION, DriftLog, GitBase, LargeText, Revision, RoleState, SummaryLine, TaskContext,
     export_file, unwritable,
@@ -56,21 +56,22 @@ pub struct InitContextOutput {
     pub warnings: Vec<String>,
 }
 
-impl TaskOperation for InitContext {
+impl Operation<OnCheckout> for InitContext {
     const NAME: &'static str = "task.init_context";
     const SUMMARY: &'static str = "Create the context of a task: freeze its description, standards, QA \
         commands and scope. Call it once, before the first role starts.";
     const EFFECT: Effect = Effect::Create;
     type Output = InitContextOutput;
+    params_as_input!();
 
-    fn run(&self, environment: &TaskEnvironment) -> Result<Self::Output, Fault> {
-        let id = &self.task_id;
-        let large_text = if self.truncate { LargeText::Cut } else { LargeText::Keep };
-        let actor = environment.actor(self.actor.as_deref())?;
+    fn run((): &(), environment: &TaskEnvironment, params: &Self) -> Result<Self::Output, Fault> {
+        let id = &params.task_id;
+        let large_text = if params.truncate { LargeText::Cut } else { LargeText::Keep };
+        let actor = environment.actor(params.actor.as_deref())?;
         require_new(environment, id)?;
         let gathered = gather(environment, id, large_text)?;
         let head = environment.tree().head()?;
-        let base_commit = match &self.base_commit {
+        let base_commit = match &params.base_commit {
             Some(revision) => Some(environment.tree().resolve_commit(revision)?),
             None => head.commit.clone(),
         };
@@ -106,7 +107,7 @@ impl TaskOperation for InitContext {
             warnings
                 .push(format!("{OUTPUT_FOLDER}/{id} contains files of an earlier context; they are kept"));
         }
-        let options = WriteOptions::of::<Self>(&self.actor).accepting_secrets(self.force_secrets);
+        let options = WriteOptions::of::<Self>(&params.actor).accepting_secrets(params.force_secrets);
         let mut draft = Draft::begin(environment, context, task_lock, &options)?;
         let frozen = serde_json::to_value(&draft.context.immutable).map_err(unwritable)?;
         draft.scan().value("immutable", &frozen);

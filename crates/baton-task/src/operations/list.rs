@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::archive::{archived, live};
 use crate::environment::TaskEnvironment;
 use crate::folder::{derived_problems, read_context};
-use crate::operation::{Effect, TaskOperation};
+use crate::operation::{Effect, OnCheckout, Operation, params_as_input};
 use crate::rules::{Priority, RoleStatus, TaskContext};
 
 /// Lists the tasks of a checkout.
@@ -62,13 +62,14 @@ pub struct TaskLine {
     pub warnings: Vec<String>,
 }
 
-impl TaskOperation for ListTasks {
+impl Operation<OnCheckout> for ListTasks {
     const NAME: &'static str = "task.list";
     const SUMMARY: &'static str = "List the tasks of this checkout with the status of each role.";
     const EFFECT: Effect = Effect::Read;
     type Output = ListTasksOutput;
+    params_as_input!();
 
-    fn run(&self, environment: &TaskEnvironment) -> Result<Self::Output, Fault> {
+    fn run((): &(), environment: &TaskEnvironment, params: &Self) -> Result<Self::Output, Fault> {
         let mut tasks: Vec<TaskLine> = live(environment)
             .into_iter()
             .filter_map(|id| match read_context(environment, &id) {
@@ -81,7 +82,7 @@ impl TaskOperation for ListTasks {
                 Err(fault) => Some(line(id, Err(fault), None)),
             })
             .collect();
-        if self.archived {
+        if params.archived {
             tasks.extend(archived(environment).into_iter().map(|archived| {
                 let context = archived.context();
                 line(archived.task_id, context, Some(archived.archived_at))

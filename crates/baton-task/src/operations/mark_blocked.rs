@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::environment::TaskEnvironment;
 use crate::folder::{Draft, WriteOptions};
-use crate::operation::{Effect, TaskOperation};
+use crate::operation::{Effect, OnCheckout, Operation, params_as_input};
 use crate::rules::RoleState;
 
 /// Maximum length of a finding or note, in bytes.
@@ -46,25 +46,26 @@ pub struct MarkBlockedOutput {
     pub warnings: Vec<String>,
 }
 
-impl TaskOperation for MarkBlocked {
+impl Operation<OnCheckout> for MarkBlocked {
     const NAME: &'static str = "task.mark_blocked";
     const SUMMARY: &'static str =
         "Record a blocking finding. The role stops until an earlier role resolves it.";
     const EFFECT: Effect = Effect::Write;
     type Output = MarkBlockedOutput;
+    params_as_input!();
 
-    fn run(&self, environment: &TaskEnvironment) -> Result<Self::Output, Fault> {
-        let finding = require_text("finding", &self.finding)?;
-        let options = WriteOptions::of::<Self>(&self.actor).accepting_secrets(self.force_secrets);
-        let mut draft = Draft::open(environment, &self.task_id, &options)?;
+    fn run((): &(), environment: &TaskEnvironment, params: &Self) -> Result<Self::Output, Fault> {
+        let finding = require_text("finding", &params.finding)?;
+        let options = WriteOptions::of::<Self>(&params.actor).accepting_secrets(params.force_secrets);
+        let mut draft = Draft::open(environment, &params.task_id, &options)?;
         draft.context.require_no_drift()?;
         draft.scan().value("finding", &json!(finding));
-        draft.require_saved(&self.agent)?;
-        draft.context.block(&self.agent, Some(finding))?;
-        let state = draft.role(&self.agent)?.clone();
+        draft.require_saved(&params.agent)?;
+        draft.context.block(&params.agent, Some(finding))?;
+        let state = draft.role(&params.agent)?.clone();
         let (context, warnings) = draft.save()?;
         let next = context.next_command();
-        Ok(MarkBlockedOutput { task_id: context.task_id, agent: self.agent.clone(), state, next, warnings })
+        Ok(MarkBlockedOutput { task_id: context.task_id, agent: params.agent.clone(), state, next, warnings })
     }
 }
 

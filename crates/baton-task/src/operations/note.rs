@@ -9,7 +9,7 @@ use serde_json::json;
 use super::mark_blocked::require_text;
 use crate::environment::TaskEnvironment;
 use crate::folder::{Draft, WriteOptions};
-use crate::operation::{Effect, TaskOperation};
+use crate::operation::{Effect, OnCheckout, Operation, params_as_input};
 use crate::rules::{NoteKind, RoleNote};
 
 /// Records a note of a role. Notes never block the task.
@@ -46,22 +46,23 @@ pub struct WriteNoteOutput {
     pub warnings: Vec<String>,
 }
 
-impl TaskOperation for WriteNote {
+impl Operation<OnCheckout> for WriteNote {
     const NAME: &'static str = "task.note";
     const SUMMARY: &'static str =
         "Write a handover note for the next role, or a review note that does not block the work.";
     const EFFECT: Effect = Effect::Write;
     type Output = WriteNoteOutput;
+    params_as_input!();
 
-    fn run(&self, environment: &TaskEnvironment) -> Result<Self::Output, Fault> {
-        let text = require_text("text", &self.text)?;
-        let options = WriteOptions::of::<Self>(&self.actor).accepting_secrets(self.force_secrets);
-        let mut draft = Draft::open(environment, &self.task_id, &options)?;
-        draft.context.role(&self.agent)?;
+    fn run((): &(), environment: &TaskEnvironment, params: &Self) -> Result<Self::Output, Fault> {
+        let text = require_text("text", &params.text)?;
+        let options = WriteOptions::of::<Self>(&params.actor).accepting_secrets(params.force_secrets);
+        let mut draft = Draft::open(environment, &params.task_id, &options)?;
+        draft.context.role(&params.agent)?;
         draft.scan().value("text", &json!(text));
         let note = RoleNote {
-            agent: self.agent.clone(),
-            kind: self.kind,
+            agent: params.agent.clone(),
+            kind: params.kind,
             text: text.to_owned(),
             written_at: draft.now,
             written_by: draft.actor.clone(),

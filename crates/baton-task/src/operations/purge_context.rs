@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::archive::{drop_objects, remove};
 use crate::environment::TaskEnvironment;
 use crate::folder::{lock_existing_store, lock_task};
-use crate::operation::{Effect, LIST, TaskOperation};
+use crate::operation::{Effect, LIST, OnCheckout, Operation, params_as_input};
 
 /// Deletes the files of a task, even if they are damaged.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -31,16 +31,17 @@ pub struct PurgeContextOutput {
     pub next: String,
 }
 
-impl TaskOperation for PurgeContext {
+impl Operation<OnCheckout> for PurgeContext {
     const NAME: &'static str = "task.purge_context";
     const SUMMARY: &'static str = "Delete a task's context, diffs and logs without archiving them. Succeeds \
         if there is nothing to delete.";
     const EFFECT: Effect = Effect::Purge;
     type Output = PurgeContextOutput;
+    params_as_input!();
 
-    fn run(&self, environment: &TaskEnvironment) -> Result<Self::Output, Fault> {
-        let task_id = self.task_id.clone();
-        let actor = environment.actor(self.actor.as_deref())?;
+    fn run((): &(), environment: &TaskEnvironment, params: &Self) -> Result<Self::Output, Fault> {
+        let task_id = params.task_id.clone();
+        let actor = environment.actor(params.actor.as_deref())?;
         // A task that has no folder gets no lock file.
         let exists = environment.folder(&task_id).symlink_metadata().is_ok();
         let task_lock = exists.then(|| lock_task(environment, &task_id)).transpose()?;

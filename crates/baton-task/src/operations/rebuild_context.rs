@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::environment::TaskEnvironment;
 use crate::folder::{Draft, WriteOptions, derived_problems};
 use crate::gather::gather;
-use crate::operation::{Effect, TaskOperation};
+use crate::operation::{Effect, OnCheckout, Operation, params_as_input};
 use crate::qa_recording::replace_immutable;
 use crate::rules::{LargeText, RoleState, Source, SummaryLine, TaskContext, unwritable};
 use crate::starting_state::starting_state;
@@ -51,19 +51,20 @@ pub struct RebuildContextOutput {
     pub warnings: Vec<String>,
 }
 
-impl TaskOperation for RebuildContext {
+impl Operation<OnCheckout> for RebuildContext {
     const NAME: &'static str = "task.rebuild_context";
     const SUMMARY: &'static str = "Rebuild the frozen part of a context after the task file, standards or \
         configuration changed. The status of the roles is kept.";
     const EFFECT: Effect = Effect::Write;
     type Output = RebuildContextOutput;
+    params_as_input!();
 
-    fn run(&self, environment: &TaskEnvironment) -> Result<Self::Output, Fault> {
-        let options = WriteOptions::of::<Self>(&self.actor).accepting_secrets(self.force_secrets);
-        let mut draft = Draft::open(environment, &self.task_id, &options)?;
+    fn run((): &(), environment: &TaskEnvironment, params: &Self) -> Result<Self::Output, Fault> {
+        let options = WriteOptions::of::<Self>(&params.actor).accepting_secrets(params.force_secrets);
+        let mut draft = Draft::open(environment, &params.task_id, &options)?;
         draft.context.require_no_drift()?;
-        let large_text = if self.truncate { LargeText::Cut } else { LargeText::Keep };
-        let gathered = gather(environment, &self.task_id, large_text)?;
+        let large_text = if params.truncate { LargeText::Cut } else { LargeText::Keep };
+        let gathered = gather(environment, &params.task_id, large_text)?;
         draft.warnings.extend(gathered.captured.warnings);
         let mut next = gathered.captured.immutable;
         // The baseline was measured before any change, so it is kept.

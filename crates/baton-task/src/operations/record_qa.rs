@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::environment::TaskEnvironment;
 use crate::folder::WriteOptions;
 use crate::inside::read_anywhere;
-use crate::operation::{Effect, TaskOperation};
+use crate::operation::{Effect, OnCheckout, Operation, params_as_input};
 use crate::qa_recording::QaRecording;
 use crate::rules::{QaCommand, QaResults};
 
@@ -70,25 +70,27 @@ pub struct RecordQaOutput {
     pub warnings: Vec<String>,
 }
 
-impl TaskOperation for RecordQa {
+impl Operation<OnCheckout> for RecordQa {
     const NAME: &'static str = "task.record_qa";
     const SUMMARY: &'static str = "Record the log of tests, linters and type checkers: counts, failures and \
         changes since the baseline. Prefer task_run_qa, which also records exit codes.";
     const EFFECT: Effect = Effect::Create;
     type Output = RecordQaOutput;
+    params_as_input!();
 
-    fn run(&self, environment: &TaskEnvironment) -> Result<Self::Output, Fault> {
-        let (name, bytes) = match (&self.from, &self.content) {
+    fn run((): &(), environment: &TaskEnvironment, params: &Self) -> Result<Self::Output, Fault> {
+        let (name, bytes) = match (&params.from, &params.content) {
             (Some(path), None) => (path.clone(), read_anywhere(environment.root(), "from", path)?),
             (None, Some(content)) => ("the log".to_owned(), content.clone().into_bytes()),
             _ => return Err(Fault::invalid("from", "give either a path or the content of a log")),
         };
-        let recording = QaRecording { task_id: &self.task_id, role: &self.agent, baseline: self.baseline };
-        let options = WriteOptions::of::<Self>(&self.actor).accepting_secrets(self.force_secrets);
+        let recording =
+            QaRecording { task_id: &params.task_id, role: &params.agent, baseline: params.baseline };
+        let options = WriteOptions::of::<Self>(&params.actor).accepting_secrets(params.force_secrets);
         let mut draft = recording.open(environment, &options)?;
-        recording.check_tree(environment, &draft.context, self.from.as_deref())?;
+        recording.check_tree(environment, &draft.context, params.from.as_deref())?;
         let report = read_log(&String::from_utf8_lossy(&bytes));
-        let (status, reason) = match self.exit_code {
+        let (status, reason) = match params.exit_code {
             Some(code) => {
                 let (status, warning) = status_by_exit_code(code, &report.runs);
                 let reason = warning.clone().filter(|_| status == QaStatus::Unknown);
@@ -98,12 +100,12 @@ impl TaskOperation for RecordQa {
             None => (report.status, report.reason),
         };
         if let Some(reason) = &reason {
-            let hint = if self.exit_code.is_some() { "" } else { "; give --exit-code, or use run-qa" };
+            let hint = if params.exit_code.is_some() { "" } else { "; give --exit-code, or use run-qa" };
             draft.warnings.push(format!("the result is unknown: {reason}{hint}"));
         }
         draft.scan().bytes(&name, &bytes);
         let log = Some(recording.keep_log(&mut draft, &bytes)?);
-        let (runs, exit_code) = (report.runs, self.exit_code);
+        let (runs, exit_code) = (report.runs, params.exit_code);
         recording.store(draft, QaResults { status, reason, exit_code, log, runs, ..QaResults::default() })
     }
 }

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::mark_blocked::require_text;
 use crate::environment::TaskEnvironment;
 use crate::folder::{Draft, WriteOptions};
-use crate::operation::{Effect, TaskOperation};
+use crate::operation::{Effect, OnCheckout, Operation, params_as_input};
 use crate::restore::restore;
 use crate::rules::{Resolution, SetAside, SnapshotKind};
 use crate::tree::Reading;
@@ -64,35 +64,36 @@ pub struct ResolveDriftOutput {
     pub warnings: Vec<String>,
 }
 
-impl TaskOperation for ResolveDrift {
+impl Operation<OnCheckout> for ResolveDrift {
     const NAME: &'static str = "task.resolve_drift";
     const SUMMARY: &'static str = "Resolve a drift: keep the changes made outside the roles, or restore \
         files to the last snapshot. Requires a note with the reason.";
     const EFFECT: Effect = Effect::Create;
     type Output = ResolveDriftOutput;
+    params_as_input!();
 
-    fn run(&self, environment: &TaskEnvironment) -> Result<Self::Output, Fault> {
-        let note = require_text("note", &self.note)?;
-        if self.restore_all && !self.restore.is_empty() {
+    fn run((): &(), environment: &TaskEnvironment, params: &Self) -> Result<Self::Output, Fault> {
+        let note = require_text("note", &params.note)?;
+        if params.restore_all && !params.restore.is_empty() {
             return Err(Fault::invalid("restore", "give paths or restore_all, not both"));
         }
-        let options = WriteOptions::of::<Self>(&self.actor).accepting_secrets(self.force_secrets);
-        let mut draft = Draft::open(environment, &self.task_id, &options)?;
+        let options = WriteOptions::of::<Self>(&params.actor).accepting_secrets(params.force_secrets);
+        let mut draft = Draft::open(environment, &params.task_id, &options)?;
         draft.scan().value("note", &json!(note));
         let last = draft.context.latest_snapshot().map(|snapshot| snapshot.agent.clone());
         let Some(agent) = last.filter(|_| draft.context.drift.open() > 0) else {
-            return Err(Fault::new(ErrorCode::TaskConflict, format!("{} has no open drift", self.task_id))
-                .hint(format!("show its state with baton task get-context {}", self.task_id)));
+            return Err(Fault::new(ErrorCode::TaskConflict, format!("{} has no open drift", params.task_id))
+                .hint(format!("show its state with baton task get-context {}", params.task_id)));
         };
         let (mut restored, mut set_aside) = (Vec::new(), Vec::new());
-        if self.restore_all || !self.restore.is_empty() {
+        if params.restore_all || !params.restore.is_empty() {
             let verified = verify(environment, &draft.context, &agent, Reading::Changed)?;
-            if let Some(secret) = verified.withheld.as_ref().filter(|_| !self.force_secrets) {
+            if let Some(secret) = verified.withheld.as_ref().filter(|_| !params.force_secrets) {
                 let message = format!("cannot store the current content of the files: {secret}");
                 return Err(Fault::new(ErrorCode::SecretFound, message)
                     .hint("remove the secret, or add --force-secrets if it is not one"));
             }
-            let paths = Some(self.restore.as_slice()).filter(|_| !self.restore_all);
+            let paths = Some(params.restore.as_slice()).filter(|_| !params.restore_all);
             let outcome = restore(&mut draft, &verified, paths)?;
             (restored, set_aside) = (outcome.paths, outcome.set_aside);
         }

@@ -10,7 +10,7 @@ use super::record_qa::RecordQaOutput;
 use crate::command::{CommandLine, Finished};
 use crate::environment::{CONTEXT_FILE, TaskEnvironment};
 use crate::folder::{Draft, WriteOptions, require_context};
-use crate::operation::{Effect, TaskOperation};
+use crate::operation::{Effect, OnCheckout, Operation, params_as_input};
 use crate::qa_recording::QaRecording;
 use crate::rules::{QaCommand, QaResults};
 
@@ -37,30 +37,31 @@ pub struct RunQa {
     pub force_secrets: bool,
 }
 
-impl TaskOperation for RunQa {
+impl Operation<OnCheckout> for RunQa {
     const NAME: &'static str = "task.run_qa";
     const SUMMARY: &'static str = "Run the QA commands of the task, or the given command, and record exit \
         code, duration and log. The exit code decides whether the result is passed.";
     const EFFECT: Effect = Effect::Create;
     type Output = RecordQaOutput;
+    params_as_input!();
 
-    fn run(&self, environment: &TaskEnvironment) -> Result<Self::Output, Fault> {
-        let role = &self.agent;
-        let context = require_context(environment, &self.task_id)?;
-        let recording = QaRecording { task_id: &self.task_id, role, baseline: self.baseline };
+    fn run((): &(), environment: &TaskEnvironment, params: &Self) -> Result<Self::Output, Fault> {
+        let role = &params.agent;
+        let context = require_context(environment, &params.task_id)?;
+        let recording = QaRecording { task_id: &params.task_id, role, baseline: params.baseline };
         recording.check(environment, &context)?;
         // The tree is checked before the commands run: files that they write, such as coverage data, do not count.
         recording.check_tree(environment, &context, None)?;
-        let lines = if self.command.is_empty() {
+        let lines = if params.command.is_empty() {
             let commands = &context.immutable.validation_baseline.commands;
             commands.iter().map(|command| CommandLine::Shell(command.clone())).collect()
         } else {
-            vec![CommandLine::of(&self.command)]
+            vec![CommandLine::of(&params.command)]
         };
         if lines.is_empty() {
-            let message = format!("{} has no QA commands", self.task_id);
+            let message = format!("{} has no QA commands", params.task_id);
             return Err(Fault::new(ErrorCode::InvalidRequest, message)
-                .hint(format!("give one: baton task run-qa {} --agent {role} -- COMMAND", self.task_id)));
+                .hint(format!("give one: baton task run-qa {} --agent {role} -- COMMAND", params.task_id)));
         }
         if let Some(line) = lines.iter().find(|line| line.is_empty()) {
             let message = format!("cannot run `{}`: it contains no command", line.text());
@@ -68,12 +69,12 @@ impl TaskOperation for RunQa {
                 .hint(format!("give a command, or correct the QA commands in {}", context.task_file)));
         }
         // QA commands may take long, so the task is locked only to record the results.
-        let context_path = environment.folder(&self.task_id).join(CONTEXT_FILE);
+        let context_path = environment.folder(&params.task_id).join(CONTEXT_FILE);
         let mut finished = Vec::new();
         for line in &lines {
             finished.push((line.text(), line.run(environment.root(), &context_path)?));
         }
-        let options = WriteOptions::of::<Self>(&self.actor).accepting_secrets(self.force_secrets);
+        let options = WriteOptions::of::<Self>(&params.actor).accepting_secrets(params.force_secrets);
         let mut draft = recording.open(environment, &options)?;
         let found = findings(&mut draft, &recording, finished)?;
         recording.store(draft, found)

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::environment::TaskEnvironment;
 use crate::folder::{Draft, WriteOptions};
-use crate::operation::{Effect, TaskOperation};
+use crate::operation::{Effect, OnCheckout, Operation, params_as_input};
 use crate::rules::{SnapshotKind, WorktreeSnapshot};
 use crate::worktree::take;
 
@@ -45,26 +45,27 @@ pub struct SnapshotWorktreeOutput {
     pub warnings: Vec<String>,
 }
 
-impl TaskOperation for SnapshotWorktree {
+impl Operation<OnCheckout> for SnapshotWorktree {
     const NAME: &'static str = "task.snapshot_worktree";
     const SUMMARY: &'static str = "Record a snapshot of the exact working tree at the end of a role's work, \
         with the diffs from the base and from the previous snapshot.";
     const EFFECT: Effect = Effect::Create;
     type Output = SnapshotWorktreeOutput;
+    params_as_input!();
 
-    fn run(&self, environment: &TaskEnvironment) -> Result<Self::Output, Fault> {
-        let options = WriteOptions::of::<Self>(&self.actor).accepting_secrets(self.force_secrets);
-        let mut draft = Draft::open(environment, &self.task_id, &options)?;
-        let role = &self.agent;
+    fn run((): &(), environment: &TaskEnvironment, params: &Self) -> Result<Self::Output, Fault> {
+        let options = WriteOptions::of::<Self>(&params.actor).accepting_secrets(params.force_secrets);
+        let mut draft = Draft::open(environment, &params.task_id, &options)?;
+        let role = &params.agent;
         draft.context.role(role)?;
         draft.context.require_no_drift()?;
         draft.context.hold(role, draft.now)?;
         draft.role(role)?;
         let snapshot = take(&mut draft, role, SnapshotKind::Work)?;
-        if snapshot.files_changed.is_empty() && !self.allow_clean {
+        if snapshot.files_changed.is_empty() && !params.allow_clean {
             return Err(Fault::new(
                 ErrorCode::InvalidRequest,
-                format!("the working tree is clean: nothing differs from the base of {}", self.task_id),
+                format!("the working tree is clean: nothing differs from the base of {}", params.task_id),
             )
             .hint("check whether the changes were committed, stashed or reset; add --allow-clean if there are none"));
         }

@@ -9,7 +9,7 @@ use crate::archive::{RETENTION, archive, archived, drop_expired, drop_objects, e
 use crate::durable::remove_temporaries;
 use crate::environment::TaskEnvironment;
 use crate::folder::{lock_existing_store, read_context, try_lock_task};
-use crate::operation::{Effect, LIST, TaskOperation};
+use crate::operation::{Effect, LIST, OnCheckout, Operation, params_as_input};
 use crate::rules::{IN_PROGRESS, parse_ttl};
 use crate::task_file;
 
@@ -51,22 +51,23 @@ pub struct SweepContextsOutput {
     pub next: String,
 }
 
-impl TaskOperation for SweepContexts {
+impl Operation<OnCheckout> for SweepContexts {
     const NAME: &'static str = "task.sweep_contexts";
     const SUMMARY: &'static str = "Archive inactive contexts whose task is deleted or no longer in progress, \
         and delete expired archives.";
     const EFFECT: Effect = Effect::Write;
     type Output = SweepContextsOutput;
+    params_as_input!();
 
-    fn run(&self, environment: &TaskEnvironment) -> Result<Self::Output, Fault> {
-        let ttl = parse_ttl("ttl", &self.ttl)?;
-        let actor = environment.actor(self.actor.as_deref())?;
-        let (dry_run, next) = (self.dry_run, LIST.into());
+    fn run((): &(), environment: &TaskEnvironment, params: &Self) -> Result<Self::Output, Fault> {
+        let ttl = parse_ttl("ttl", &params.ttl)?;
+        let actor = environment.actor(params.actor.as_deref())?;
+        let (dry_run, next) = (params.dry_run, LIST.into());
         let mut output = SweepContextsOutput { dry_run, next, ..SweepContextsOutput::default() };
         let Some(_store) = lock_existing_store(environment)? else { return Ok(output) };
         let now = environment.now();
         for id in live(environment) {
-            if !self.dry_run {
+            if !params.dry_run {
                 remove_temporaries(&environment.folder(&id));
             }
             let context = match read_context(environment, &id) {
@@ -80,8 +81,8 @@ impl TaskOperation for SweepContexts {
             let is_inactive = context.audit.updated_at.plus(ttl) <= now;
             // A task whose lock is held is in use. The store lock is held already, so this must not wait.
             let lock = if is_inactive { try_lock_task(environment, &id)? } else { None };
-            if lock.is_some() && (self.all || !may_be_in_progress(environment, &id)) {
-                if !self.dry_run {
+            if lock.is_some() && (params.all || !may_be_in_progress(environment, &id)) {
+                if !params.dry_run {
                     archive(environment, &id, now)?;
                     tracing::info!(task = %id, %actor, "a context was archived");
                 }
@@ -90,7 +91,7 @@ impl TaskOperation for SweepContexts {
                 output.kept.push(id);
             }
         }
-        let expired = if self.dry_run {
+        let expired = if params.dry_run {
             archived(environment)
                 .into_iter()
                 .filter(|archived| archived.archived_at.plus(RETENTION) <= now)

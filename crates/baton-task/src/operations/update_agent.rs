@@ -12,7 +12,7 @@ use crate::environment::TaskEnvironment;
 use crate::folder::{Draft, WriteOptions};
 use crate::gather::{stale, task_file_is_unchanged};
 use crate::inside::read_inside;
-use crate::operation::{Effect, TaskOperation};
+use crate::operation::{Effect, OnCheckout, Operation, params_as_input};
 use crate::rules::{Acquisition, RoleNote, RoleState, RoleStatus, TaskContext};
 use crate::tree::Reading;
 use crate::worktree::{describe_unsaved, verify};
@@ -65,60 +65,64 @@ pub struct UpdateAgentOutput {
     pub warnings: Vec<String>,
 }
 
-impl TaskOperation for UpdateAgent {
+impl Operation<OnCheckout> for UpdateAgent {
     const NAME: &'static str = "task.update_agent";
     const SUMMARY: &'static str = "Acquire a task for a role (in_progress, verifies the working tree), \
         finish the role (done) or release the task (pending).";
     const EFFECT: Effect = Effect::Write;
     type Output = UpdateAgentOutput;
+    params_as_input!();
 
-    fn run(&self, environment: &TaskEnvironment) -> Result<Self::Output, Fault> {
-        let log =
-            self.qa_log.as_deref().map(|path| read_inside(environment.root(), "qa_log", path)).transpose()?;
-        let options = WriteOptions::of::<Self>(&self.actor).accepting_secrets(self.force_secrets);
-        let mut draft = Draft::open(environment, &self.task_id, &options)?;
-        draft.context.role(&self.agent)?;
+    fn run((): &(), environment: &TaskEnvironment, params: &Self) -> Result<Self::Output, Fault> {
+        let log = params
+            .qa_log
+            .as_deref()
+            .map(|path| read_inside(environment.root(), "qa_log", path))
+            .transpose()?;
+        let options = WriteOptions::of::<Self>(&params.actor).accepting_secrets(params.force_secrets);
+        let mut draft = Draft::open(environment, &params.task_id, &options)?;
+        draft.context.role(&params.agent)?;
         draft.context.require_no_drift()?;
-        let session = self.session_id.as_ref().map(ToString::to_string);
-        if matches!(self.status, RoleStatus::InProgress | RoleStatus::Done) {
-            draft.context.require_session(&self.agent, session.as_deref())?;
+        let session = params.session_id.as_ref().map(ToString::to_string);
+        if matches!(params.status, RoleStatus::InProgress | RoleStatus::Done) {
+            draft.context.require_session(&params.agent, session.as_deref())?;
         }
-        let verified_snapshot = match self.status {
-            RoleStatus::InProgress => match acquire(&mut draft, &self.agent)? {
+        let verified_snapshot = match params.status {
+            RoleStatus::InProgress => match acquire(&mut draft, &params.agent)? {
                 AcquireOutcome::Acquired(snapshot) => snapshot,
                 AcquireOutcome::Drifted(fault) => {
                     draft.save()?;
                     return Err(*fault);
                 }
             },
-            RoleStatus::Done => finish(&mut draft, self).map(|()| None)?,
+            RoleStatus::Done => finish(&mut draft, params).map(|()| None)?,
             RoleStatus::Pending => {
-                draft.warn_of_unsaved(&self.agent)?;
-                draft.context.release(&self.agent).map(|()| None)?
+                draft.warn_of_unsaved(&params.agent)?;
+                draft.context.release(&params.agent).map(|()| None)?
             }
-            RoleStatus::Blocked => block(&mut draft, &self.agent).map(|()| None)?,
+            RoleStatus::Blocked => block(&mut draft, &params.agent).map(|()| None)?,
         };
         if let Some(file) = log {
             draft.scan().bytes(&file.path, &file.bytes);
-            draft.role(&self.agent)?.qa_log_path = Some(file.path);
+            draft.role(&params.agent)?.qa_log_path = Some(file.path);
         }
         if let Some(session) = session {
             draft.scan().value("session_id", &json!(session));
-            draft.role(&self.agent)?.session_id = Some(session);
+            draft.role(&params.agent)?.session_id = Some(session);
         }
-        let state = draft.role(&self.agent)?.clone();
+        let state = draft.role(&params.agent)?.clone();
         let (context, warnings) = draft.save()?;
         Ok(UpdateAgentOutput {
-            next: match self.status {
+            next: match params.status {
                 // A role first reads what the others left.
                 RoleStatus::InProgress => {
-                    format!("baton task get-context {} --role {}", context.task_id, self.agent)
+                    format!("baton task get-context {} --role {}", context.task_id, params.agent)
                 }
                 _ => context.next_command(),
             },
-            notes: notes_for_role(&context, &self.agent, self.status),
+            notes: notes_for_role(&context, &params.agent, params.status),
             task_id: context.task_id,
-            agent: self.agent.clone(),
+            agent: params.agent.clone(),
             state,
             verified_snapshot,
             warnings,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::environment::TaskEnvironment;
 use crate::folder::{Draft, WriteOptions, require_context};
-use crate::operation::{Effect, TaskOperation};
+use crate::operation::{Effect, OnCheckout, Operation, params_as_input};
 use crate::rules::Difference;
 use crate::tree::Reading;
 use crate::worktree::verify;
@@ -49,18 +49,19 @@ pub struct VerifyWorktreeOutput {
     pub warnings: Vec<String>,
 }
 
-impl TaskOperation for VerifyWorktree {
+impl Operation<OnCheckout> for VerifyWorktree {
     const NAME: &'static str = "task.verify_worktree";
     const SUMMARY: &'static str = "Verify that the working tree exactly matches the last snapshot of a role. \
         Otherwise lists every difference and records a drift.";
     const EFFECT: Effect = Effect::Write;
     type Output = VerifyWorktreeOutput;
+    params_as_input!();
 
-    fn run(&self, environment: &TaskEnvironment) -> Result<Self::Output, Fault> {
-        let role = &self.expected_agent;
+    fn run((): &(), environment: &TaskEnvironment, params: &Self) -> Result<Self::Output, Fault> {
+        let role = &params.expected_agent;
         environment.tree().prepare();
-        let context = require_context(environment, &self.task_id)?;
-        let reading = if self.full { Reading::All } else { Reading::Changed };
+        let context = require_context(environment, &params.task_id)?;
+        let reading = if params.full { Reading::All } else { Reading::Changed };
         let verified = verify(environment, &context, role, reading)?;
         if verified.verdict.matches() {
             let open = context.drift.open();
@@ -69,7 +70,7 @@ impl TaskOperation for VerifyWorktree {
                 warnings.push(format!(
                     "the tree matches the snapshot, but {} open: resolve with baton task resolve-drift {} --note TEXT",
                     if open == 1 { "1 drift is still".into() } else { format!("{open} drifts are still") },
-                    self.task_id
+                    params.task_id
                 ));
             }
             return Ok(VerifyWorktreeOutput {
@@ -85,8 +86,8 @@ impl TaskOperation for VerifyWorktree {
         }
         // A drift is recorded only if, under the lock, no role holds the task and the compared snapshot is still the
         // newest. Another process may have acquired the task or recorded a snapshot meanwhile.
-        let options = WriteOptions::of::<Self>(&self.actor).accepting_secrets(true);
-        let mut draft = Draft::open(environment, &self.task_id, &options)?;
+        let options = WriteOptions::of::<Self>(&params.actor).accepting_secrets(true);
+        let mut draft = Draft::open(environment, &params.task_id, &options)?;
         let current = draft.context.latest_snapshot().map(|snapshot| snapshot.sequence);
         let is_current = draft.context.holder().is_none() && current == Some(verified.snapshot.sequence);
         if !is_current {

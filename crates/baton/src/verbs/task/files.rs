@@ -5,7 +5,7 @@ use std::path::Path;
 use baton_app::task::{TaskDiff, TaskFiles};
 use baton_core::task::{Role, TaskId};
 use baton_core::{ErrorCode, Fault};
-use baton_task::{DiffType, GetContext, GetDiff, OUTPUT_FOLDER, TaskEnvironment, TaskOperation};
+use baton_task::{DiffType, GetContext, GetDiff, OUTPUT_FOLDER, TaskEnvironment, run};
 use serde_json::Value;
 
 use super::checkout::{actor, task_environment};
@@ -21,7 +21,7 @@ pub(crate) fn task_files(checkout: &Path, id: &TaskId, config: &Config) -> Resul
         return Err(Fault::new(ErrorCode::NotFound, message));
     }
     let environment = task_environment(checkout, &actor(config));
-    let found = GetContext { task_id: id.clone(), role: None }.run(&environment)?;
+    let found = run(&environment, GetContext { task_id: id.clone(), role: None })?;
     let context = found.context.as_ref();
     let has_drift = context.is_some_and(|context| !context.drift.events.is_empty());
     let roles = context.into_iter().flat_map(|context| {
@@ -34,7 +34,7 @@ pub(crate) fn task_files(checkout: &Path, id: &TaskId, config: &Config) -> Resul
     let wanted = wanted.chain(roles.map(|role| (Some(role), DiffType::Incremental)));
     let (mut warnings, mut diffs, mut room) = (found.warnings.clone(), Vec::new(), MAX_DIFF_BYTES);
     for (agent, kind) in wanted {
-        match diff(&environment, &GetDiff { task_id: id.clone(), agent, kind, content: true }, room) {
+        match diff(&environment, GetDiff { task_id: id.clone(), agent, kind, content: true }, room) {
             Ok(diff) => {
                 room -= diff.content.len();
                 diffs.push(diff);
@@ -51,8 +51,8 @@ pub(crate) fn task_files(checkout: &Path, id: &TaskId, config: &Config) -> Resul
 }
 
 /// Reads a diff and keeps up to `max_bytes` of it.
-fn diff(environment: &TaskEnvironment, wanted: &GetDiff, max_bytes: usize) -> Result<TaskDiff, Fault> {
-    let found = wanted.run(environment)?;
+fn diff(environment: &TaskEnvironment, wanted: GetDiff, max_bytes: usize) -> Result<TaskDiff, Fault> {
+    let found = run(environment, wanted)?;
     let mut content = found.content.unwrap_or_default();
     let is_truncated = content.len() > max_bytes;
     content.truncate(content.floor_char_boundary(max_bytes));

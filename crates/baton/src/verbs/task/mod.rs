@@ -12,12 +12,12 @@ mod view;
 
 use std::io::Read;
 
-use baton_core::{ErrorCode, strip_control};
+use baton_core::{ErrorCode, Operation, strip_control};
 use baton_qa::QaStatus;
 use baton_task::{
     AttachEvidence, CONTEXT_FILE, CompleteTask, GetContext, GetContextOutput, GetDiff, InitContext,
-    ListTasks, MarkBlocked, OUTPUT_FOLDER, PurgeContext, RebuildContext, RecordQa, ResolveDrift, RunQa,
-    SnapshotWorktree, SweepContexts, TaskOperation, UpdateAgent, VerifyWorktree, WriteNote, operation,
+    ListTasks, MarkBlocked, OUTPUT_FOLDER, OnCheckout, PurgeContext, RebuildContext, RecordQa, ResolveDrift,
+    RunQa, SnapshotWorktree, SweepContexts, UpdateAgent, VerifyWorktree, WriteNote, operation,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -135,7 +135,7 @@ struct Verb<'a> {
 
 impl Verb<'_> {
     /// Calls an operation, and formats its output with the next command of the workflow.
-    fn answer<O: TaskOperation>(
+    fn answer<O: Operation<OnCheckout>>(
         &self,
         params: &impl Serialize,
         describe: impl FnOnce(&O::Output) -> String,
@@ -146,7 +146,7 @@ impl Verb<'_> {
     }
 
     /// Calls an operation and returns its output, typed and as JSON.
-    fn call<O: TaskOperation>(&self, params: &impl Serialize) -> Result<(O::Output, Value), Failure> {
+    fn call<O: Operation<OnCheckout>>(&self, params: &impl Serialize) -> Result<(O::Output, Value), Failure> {
         let mut params = serde_json::to_value(params).map_err(unreadable)?;
         if let Value::Object(members) = &mut params {
             members.retain(|_, value| !value.is_null());
