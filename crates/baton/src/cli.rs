@@ -268,9 +268,9 @@ fn dispatch(cli: Cli) -> Result<Answer, Failure> {
     logging::start(&config)?;
     match command {
         Command::Session(command) => verbs::session::run(*command, &config, &Backend::open(&config)?),
-        Command::Handoff(command) => verbs::handoff::run(&command, &config, &Backend::open(&config)?),
+        Command::Handoff(command) => verbs::handoff::run(command, &config, &Backend::open(&config)?),
         Command::Checkpoint(command) => {
-            verbs::checkpoint::run(&command, &config, &Backend::open_or_degrade(&config)?)
+            verbs::checkpoint::run(*command, &config, &Backend::open_or_degrade(&config)?)
         }
         Command::Key(command) => verbs::key::run(&command, &config),
         Command::Task(command) => verbs::task::run(command, &config),
@@ -278,21 +278,21 @@ fn dispatch(cli: Cli) -> Result<Answer, Failure> {
         Command::Hook(_) | Command::Completions(_) | Command::Man(_) => Ok(Answer::silent()),
         Command::Pause(args) => verbs::pause::run(&args, &config),
         Command::Worker(command) => verbs::worker::run(&command, &config),
-        Command::Queue(command) => verbs::queue::run(&command, &Backend::open(&config)?),
+        Command::Queue(command) => verbs::queue::run(command, &Backend::open(&config)?),
         Command::Requests(args) => verbs::requests::run(&args, cli.global.format, &Backend::open(&config)?),
-        Command::Search(args) => verbs::recall::search(&args, &Backend::open(&config)?),
+        Command::Search(args) => verbs::recall::search(args, &Backend::open(&config)?),
         Command::Timeline(args) => verbs::recall::timeline(&args, &Backend::open(&config)?),
         Command::Get(args) => verbs::recall::get(&args, &Backend::open(&config)?),
-        Command::File(args) => verbs::recall::file(&args, &Backend::open(&config)?),
-        Command::How(args) => verbs::recall::how(&args, &Backend::open(&config)?),
+        Command::File(args) => verbs::recall::file(args, &Backend::open(&config)?),
+        Command::How(args) => verbs::recall::how(args, &Backend::open(&config)?),
         Command::Memory(command) => verbs::memory::run(&command, &Backend::open(&config)?),
         Command::Observation(command) => verbs::observation::run(&command, &Backend::open(&config)?),
-        Command::Note(args) => verbs::note::run(&args, &config, &Backend::open_or_degrade(&config)?),
-        Command::Turn(command) => verbs::turn::run(&command, &config, &Backend::open(&config)?),
-        Command::Context(args) => verbs::context::run(&args, &config, &Backend::open(&config)?),
+        Command::Note(args) => verbs::note::run(args, &config, &Backend::open_or_degrade(&config)?),
+        Command::Turn(command) => verbs::turn::run(command, &config, &Backend::open(&config)?),
+        Command::Context(args) => verbs::context::run(args, &config, &Backend::open(&config)?),
         Command::Relay(args) => verbs::relay::run(&args, &config),
         Command::Summarize(args) => verbs::observation::summarize(&args, &Backend::open(&config)?),
-        Command::Token(command) => verbs::token::run(&command, &config),
+        Command::Token(command) => verbs::token::run(command, &config),
         Command::Cleanup => verbs::cleanup::run(&config),
         Command::Backup(args) => verbs::archive::backup(&args, &config),
         Command::Restore(args) => verbs::archive::restore(&args, &config),

@@ -4,14 +4,14 @@
 //! same program in the repository of the checkout is used. The program is recognised by the variables that it sets for the
 //! commands it runs.
 
-use baton_app::session::{ListSessions, SessionView, session_of_client};
+use baton_app::session::{ListSessions, ListSessionsOutput, SessionView, session_of_client};
 use baton_observation::{CLIENTS, Client};
-use serde_json::json;
 
 use crate::backend::Backend;
 use crate::checkout::repository_here;
 use crate::config::Config;
 use crate::output::Failure;
+use crate::verbs::session::ListArgs;
 
 /// Returns the names of the variables by which programs are recognised.
 pub(crate) fn client_variables() -> impl Iterator<Item = &'static str> {
@@ -33,9 +33,19 @@ pub(crate) fn live_session(
     config: &Config,
     backend: &Backend,
 ) -> Result<Option<SessionView>, Failure> {
-    let params = config.with_venture(venture, json!({ "repo": repo, "limit": 200 }));
-    let (found, _) = backend.call::<ListSessions>(&params, None)?;
-    Ok(session_of_client(&found.sessions, client_here()).cloned())
+    let sessions = live_sessions(Some(repo), venture, config, backend)?.sessions;
+    Ok(session_of_client(&sessions, client_here()).cloned())
+}
+
+/// Lists the newest live sessions of a repository, or of all repositories.
+pub(crate) fn live_sessions(
+    repo: Option<&str>,
+    venture: Option<&str>,
+    config: &Config,
+    backend: &Backend,
+) -> Result<ListSessionsOutput, Failure> {
+    let filter = ListArgs { repo: repo.map(str::to_owned), limit: Some(200), ..ListArgs::default() };
+    backend.call::<ListSessions>(&config.with_venture(venture, &filter), None).map(|(found, _)| found)
 }
 
 /// Finds the live session in the repository of the current checkout. Returns `None` outside of a checkout.
@@ -47,9 +57,13 @@ pub(crate) fn live_session_here(config: &Config, backend: &Backend) -> Result<Op
 }
 
 /// Returns the given session id, or the id of the live session in the current checkout.
-pub(crate) fn session_id(given: Option<&str>, config: &Config, backend: &Backend) -> Result<String, Failure> {
+pub(crate) fn session_id(
+    given: Option<String>,
+    config: &Config,
+    backend: &Backend,
+) -> Result<String, Failure> {
     if let Some(id) = given {
-        return Ok(id.to_owned());
+        return Ok(id);
     }
     let live = live_session_here(config, backend)?.ok_or_else(|| {
         Failure::usage("no session given, and there is no live session in this checkout")

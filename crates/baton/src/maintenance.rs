@@ -20,10 +20,10 @@ pub(crate) async fn clean_up_every_minute(app: App, first_after: Duration) {
     loop {
         minutes.tick().await;
         index_new_items(app.clone()).await;
-        let mut params = json!({ "unless_within_seconds": SKIP_IF_RUN_WITHIN_SECONDS });
+        let mut params = Cleanup { unless_within_seconds: Some(SKIP_IF_RUN_WITHIN_SECONDS) };
         loop {
             let Ok(call) = app.own_call() else { break };
-            let reply = app.call(operation::<Cleanup>(), call, params).await;
+            let reply = app.call(operation::<Cleanup>(), call, json!(params)).await;
             let done: CleanupOutput = serde_json::from_str(&reply.body).unwrap_or_default();
             if done != (CleanupOutput { ran: done.ran, ..CleanupOutput::default() }) {
                 tracing::info!(?done, "cleaned up");
@@ -32,7 +32,7 @@ pub(crate) async fn clean_up_every_minute(app: App, first_after: Duration) {
                 break;
             }
             // Further batches of the same cleanup must not be skipped because of the first one.
-            params = json!({});
+            params = Cleanup::default();
         }
     }
 }

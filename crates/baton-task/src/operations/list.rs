@@ -14,7 +14,7 @@ use crate::operation::{Effect, OnCheckout, Operation, params_as_input};
 use crate::rules::{Priority, RoleStatus, TaskContext};
 
 /// Lists the tasks of a checkout.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ListTasks {
     /// Include tasks completed in the last 30 days. Defaults to false.

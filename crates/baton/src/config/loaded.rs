@@ -7,7 +7,7 @@ use baton_core::{Agent, Venture};
 use baton_llm::Price;
 use baton_store::{Effort, PostgresTimeouts};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::convert::{
     self, CompressorKind, LogFormat, choice, integer, list, on_or_off, parsed, path, seconds, secret, text,
@@ -95,12 +95,18 @@ impl Config {
 
     /// Returns the venture that the user chose: the value of a flag, or `session.venture` if it is set.
     pub(crate) fn chosen_venture<'a>(&'a self, given: Option<&'a str>) -> Option<&'a str> {
-        given.or_else(|| self.is_set("session.venture").then(|| self.venture.as_str()))
+        given.or_else(|| self.configured_venture().map(Venture::as_str))
+    }
+
+    /// Returns the venture, unless it is the default.
+    pub(crate) fn configured_venture(&self) -> Option<&Venture> {
+        self.is_set("session.venture").then_some(&self.venture)
     }
 
     /// Adds the venture that the user chose to the parameters of an operation that has no default for it. Otherwise the
     /// operation uses the default venture of the credential.
-    pub(crate) fn with_venture(&self, given: Option<&str>, mut params: Value) -> Value {
+    pub(crate) fn with_venture(&self, given: Option<&str>, params: &impl Serialize) -> Value {
+        let mut params = json!(params);
         match self.chosen_venture(given) {
             Some(chosen) => params["venture"] = chosen.into(),
             None => params["default_venture"] = true.into(),

@@ -12,7 +12,8 @@ use baton_checkpoint::{ChangeKind, SavedContext};
 use baton_core::{ErrorCode, JsonErrorKind, counted, indent};
 use baton_store::MAX_FRAME_BYTES;
 use clap::{Args, Subcommand, ValueEnum};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::backend::Backend;
 use crate::checkout::repository_here;
@@ -69,7 +70,7 @@ pub(crate) enum CheckpointCommand {
     Workflows(WorkflowsArgs),
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct VentureArgs {
     /// Venture of the workflow [default: session.venture]
     #[arg(long)]
@@ -77,13 +78,15 @@ pub(crate) struct VentureArgs {
 }
 
 impl VentureArgs {
-    fn chosen<'a>(&'a self, config: &'a Config) -> Option<&'a str> {
-        config.chosen_venture(self.venture.as_deref())
+    /// Sets the venture to the configured one, unless one was given.
+    fn complete(&mut self, config: &Config) {
+        self.venture = config.chosen_venture(self.venture.as_deref()).map(str::to_owned);
     }
 }
 
 /// Selects a checkpoint by its id, or the latest one of a workflow.
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct WantedArgs {
     /// Checkpoint id (ckpt_…)
     checkpoint_id: Option<String>,
@@ -92,20 +95,18 @@ pub(crate) struct WantedArgs {
     session_id: Option<String>,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct SaveArgs {
     /// Workflow id [default: found by workflowId in the context or by --name, else new]
     #[arg(long = "session", value_name = "ID")]
     session_id: Option<String>,
     /// File to read the context from [default: standard input]
     #[arg(long, value_name = "FILE")]
+    #[serde(skip)]
     file: Option<PathBuf>,
-    /// Checkpoint name; named checkpoints are never deleted automatically
-    #[arg(long)]
-    name: Option<String>,
-    /// Tag of the checkpoint (repeatable)
-    #[arg(long = "tag", value_name = "TAG")]
-    tags: Vec<String>,
+    #[command(flatten)]
+    metadata: MetadataArgs,
     /// Save even if the context is unchanged
     #[arg(long)]
     force: bool,
@@ -117,15 +118,28 @@ pub(crate) struct SaveArgs {
     repo: Option<String>,
     /// Session (sess_…) to record with the checkpoint; also counts as its heartbeat [default: live session in the current
     /// checkout]
-    #[arg(long, value_name = "ID")]
-    agent_session: Option<String>,
+    #[arg(long = "agent-session", value_name = "ID")]
+    agent_session_id: Option<String>,
     #[command(flatten)]
+    #[serde(flatten)]
     venture: VentureArgs,
     #[command(flatten)]
+    #[serde(skip)]
     key: KeyArgs,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
+#[derive(Debug, Args, Serialize)]
+struct MetadataArgs {
+    /// Checkpoint name; named checkpoints are never deleted automatically
+    #[arg(long)]
+    name: Option<String>,
+    /// Tag of the checkpoint (repeatable)
+    #[arg(long = "tag", value_name = "TAG")]
+    tags: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum LevelArg {
     /// Longer excerpts of fewer values
     Basic,
@@ -135,9 +149,11 @@ pub(crate) enum LevelArg {
     Aggressive,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct LoadArgs {
     #[command(flatten)]
+    #[serde(flatten)]
     wanted: WantedArgs,
     /// Maximum bytes of context; critical values are kept in full, others are shortened
     #[arg(long, value_name = "BYTES", allow_negative_numbers = true)]
@@ -149,10 +165,12 @@ pub(crate) struct LoadArgs {
     #[arg(long, value_enum)]
     level: Option<LevelArg>,
     #[command(flatten)]
+    #[serde(flatten)]
     venture: VentureArgs,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct WindowArgs {
     /// Maximum number of results, 1 to 100 [default: 20]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
@@ -162,18 +180,22 @@ pub(crate) struct WindowArgs {
     offset: Option<i64>,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct ListArgs {
     /// Workflow id
     #[arg(long = "session", value_name = "ID")]
     session_id: String,
     #[command(flatten)]
+    #[serde(flatten)]
     window: WindowArgs,
     #[command(flatten)]
+    #[serde(flatten)]
     venture: VentureArgs,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct MarkArgs {
     /// Workflow id
     #[arg(long = "session", value_name = "ID")]
@@ -181,12 +203,15 @@ pub(crate) struct MarkArgs {
     /// Key of the context, or a path such as plan.steps
     context_key: String,
     #[command(flatten)]
+    #[serde(flatten)]
     venture: VentureArgs,
     #[command(flatten)]
+    #[serde(skip)]
     key: KeyArgs,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct DiffArgs {
     /// Id of the earlier checkpoint
     from: Option<String>,
@@ -196,27 +221,33 @@ pub(crate) struct DiffArgs {
     #[arg(long = "session", value_name = "ID")]
     session_id: Option<String>,
     #[command(flatten)]
+    #[serde(flatten)]
     venture: VentureArgs,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct ExplainArgs {
     #[command(flatten)]
+    #[serde(flatten)]
     wanted: WantedArgs,
     /// Show only this key and the keys below it
     #[arg(long = "key", value_name = "KEY")]
     context_key: Option<String>,
     #[command(flatten)]
+    #[serde(flatten)]
     venture: VentureArgs,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct DeleteArgs {
     /// Checkpoint id (ckpt_…)
     checkpoint_id: String,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct WorkflowsArgs {
     /// Filter by repository
     #[arg(long, value_name = "OWNER/NAME")]
@@ -225,25 +256,20 @@ pub(crate) struct WorkflowsArgs {
     #[arg(long)]
     name: Option<String>,
     #[command(flatten)]
+    #[serde(flatten)]
     window: WindowArgs,
     #[command(flatten)]
+    #[serde(flatten)]
     venture: VentureArgs,
 }
 
-pub(crate) fn run(
-    command: &CheckpointCommand,
-    config: &Config,
-    backend: &Backend,
-) -> Result<Answer, Failure> {
+pub(crate) fn run(command: CheckpointCommand, config: &Config, backend: &Backend) -> Result<Answer, Failure> {
     match command {
         CheckpointCommand::Save(args) => save(args, config, backend),
         CheckpointCommand::Load(args) => load(args, config, backend),
-        CheckpointCommand::List(args) => {
-            let params = json!({
-                "sessionId": args.session_id, "limit": args.window.limit, "offset": args.window.offset,
-                "venture": args.venture.chosen(config),
-            });
-            backend.answer::<ListCheckpoints>(&params, None, |output| {
+        CheckpointCommand::List(mut args) => {
+            args.venture.complete(config);
+            backend.answer::<ListCheckpoints>(&args, None, |output| {
                 let columns: [Column<CheckpointView>; _] = [
                     (Whole("CHECKPOINT"), |checkpoint| checkpoint.checkpoint_id.to_string()),
                     (Whole("SAVED"), |checkpoint| when(checkpoint.created_at)),
@@ -254,37 +280,24 @@ pub(crate) fn run(
                 list_items(&output.checkpoints, "no checkpoints", line, columns).join("\n")
             })
         }
-        CheckpointCommand::MarkCritical(args) => {
-            let params = json!({
-                "sessionId": args.session_id, "contextKey": args.context_key, "venture": args.venture.chosen(config),
-            });
-            backend.answer::<MarkCritical>(&params, args.key.get(), |output| output.message.clone())
+        CheckpointCommand::MarkCritical(mut args) => {
+            args.venture.complete(config);
+            backend.answer::<MarkCritical>(&args, args.key.get(), |output| output.message.clone())
         }
-        CheckpointCommand::Diff(args) => {
-            let params = json!({
-                "from": args.from, "to": args.to, "sessionId": args.session_id, "venture": args.venture.chosen(config),
-            });
-            backend.answer::<DiffCheckpoints>(&params, None, describe_diff)
+        CheckpointCommand::Diff(mut args) => {
+            args.venture.complete(config);
+            backend.answer::<DiffCheckpoints>(&args, None, describe_diff)
         }
-        CheckpointCommand::Explain(args) => {
-            let params = json!({
-                "checkpointId": args.wanted.checkpoint_id, "sessionId": args.wanted.session_id,
-                "contextKey": args.context_key, "venture": args.venture.chosen(config),
-            });
-            backend.answer::<ExplainContext>(&params, None, describe_layers)
+        CheckpointCommand::Explain(mut args) => {
+            args.venture.complete(config);
+            backend.answer::<ExplainContext>(&args, None, describe_layers)
         }
-        CheckpointCommand::Delete(args) => {
-            let params = json!({ "checkpointId": args.checkpoint_id });
-            backend.answer::<DeleteCheckpoint>(&params, None, |output| {
-                format!("deleted {}; freed {} bytes", output.checkpoint_id, output.freed_bytes)
-            })
-        }
-        CheckpointCommand::Workflows(args) => {
-            let params = json!({
-                "repo": args.repo, "name": args.name, "limit": args.window.limit, "offset": args.window.offset,
-                "venture": args.venture.chosen(config),
-            });
-            backend.answer::<ListWorkflows>(&params, None, |output| {
+        CheckpointCommand::Delete(args) => backend.answer::<DeleteCheckpoint>(&args, None, |output| {
+            format!("deleted {}; freed {} bytes", output.checkpoint_id, output.freed_bytes)
+        }),
+        CheckpointCommand::Workflows(mut args) => {
+            args.venture.complete(config);
+            backend.answer::<ListWorkflows>(&args, None, |output| {
                 let columns: [Column<WorkflowView>; _] = [
                     (Whole("WORKFLOW"), |workflow| workflow.session_id.to_string()),
                     (Text("NAME"), |workflow| workflow.name.clone().unwrap_or_default()),
@@ -301,25 +314,18 @@ pub(crate) fn run(
     }
 }
 
-fn save(args: &SaveArgs, config: &Config, backend: &Backend) -> Result<Answer, Failure> {
-    let here = if args.repo.is_none() { repository() } else { None };
-    let venture = args.venture.chosen(config);
-    // While the store cannot be used, the session is unknown, and the checkpoint is saved to the outbox
-    // without one.
-    let find = |repo: &String| Some(live_session(repo, venture, config, backend).ok()??.id.to_string());
-    let agent_session = args.agent_session.clone().or_else(|| here.as_ref().and_then(find));
-    let repo = args.repo.clone().or(here);
-    let params = json!({
-        "sessionId": args.session_id,
-        "metadata": { "name": args.name, "tags": args.tags },
-        "force": args.force,
-        "redactSecrets": args.redact_secrets.then_some(true),
-        "repo": repo,
-        "agentSessionId": agent_session,
-        "venture": venture,
-    });
+fn save(mut args: SaveArgs, config: &Config, backend: &Backend) -> Result<Answer, Failure> {
+    args.venture.complete(config);
+    if args.repo.is_none() {
+        args.repo = repository();
+        // While the store cannot be used, the session is unknown, and the checkpoint is saved to the outbox
+        // without one.
+        let venture = args.venture.venture.as_deref();
+        let find = |repo: &String| Some(live_session(repo, venture, config, backend).ok()??.id.to_string());
+        args.agent_session_id = args.agent_session_id.or_else(|| args.repo.as_ref().and_then(find));
+    }
     let context = read_context(args.file.as_deref())?;
-    backend.answer_with_context::<SaveCheckpoint>(&params, Some(context), args.key.get(), describe_save)
+    backend.answer_with_context::<SaveCheckpoint>(&args, Some(context), args.key.get(), describe_save)
 }
 
 /// Returns the repository of the current checkout. A git failure is only a warning: the checkpoint is saved without it.
@@ -368,16 +374,9 @@ fn read_context(file: Option<&Path>) -> Result<SavedContext, Failure> {
         .ok_or_else(|| invalid(ErrorCode::InvalidRequest, "must be an object".to_owned()))
 }
 
-fn load(args: &LoadArgs, config: &Config, backend: &Backend) -> Result<Answer, Failure> {
-    let params = json!({
-        "checkpointId": args.wanted.checkpoint_id,
-        "sessionId": args.wanted.session_id,
-        "maxBytes": args.max_bytes,
-        "maxTokens": args.max_tokens,
-        "level": args.level.and_then(|level| Some(level.to_possible_value()?.get_name().to_owned())),
-        "venture": args.venture.chosen(config),
-    });
-    backend.answer_with_context::<LoadCheckpoint>(&params, None, None, |output| {
+fn load(mut args: LoadArgs, config: &Config, backend: &Backend) -> Result<Answer, Failure> {
+    args.venture.complete(config);
+    backend.answer_with_context::<LoadCheckpoint>(&args, None, None, |output| {
         // Standard output is the context alone; notes go to standard error.
         if let Some(warning) = &output.warning {
             warn(warning);

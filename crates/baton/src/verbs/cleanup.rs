@@ -13,7 +13,7 @@ pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
     let mut total = CleanupOutput { ran: true, ..CleanupOutput::default() };
     let progress = Progress::new("cleaning up", Amount::Items("records"));
     loop {
-        let (done, _) = backend.call::<Cleanup>(&json!({}), None)?;
+        let (done, _) = backend.call::<Cleanup>(&Cleanup::default(), None)?;
         total.sessions_abandoned += done.sessions_abandoned;
         total.requests_deleted += done.requests_deleted;
         total.keys_deleted += done.keys_deleted;

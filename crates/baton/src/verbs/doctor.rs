@@ -359,7 +359,8 @@ fn observations(config: &Config) -> Finding {
     }
     // The check must not migrate the database.
     let backend = is_current(config).then(|| Backend::local(config, "checking the queue"));
-    let stats = backend.and_then(|backend| backend.ok()?.call::<ReadQueueStats>(&json!({}), None).ok());
+    let stats =
+        backend.and_then(|backend| backend.ok()?.call::<ReadQueueStats>(&ReadQueueStats {}, None).ok());
     let Some((stats, _)) = stats else {
         return CHECK.ok("not checked; see the database finding");
     };

@@ -7,7 +7,7 @@ use baton_app::handoff::{
 use baton_core::{HandoffFields, TrackFilter};
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::backend::Backend;
 use crate::config::Config;
@@ -60,38 +60,39 @@ pub(crate) enum HandoffCommand {
     Withdraw(WithdrawArgs),
 }
 
-#[derive(Debug, Args, Serialize)]
+#[derive(Debug, Default, Args, Serialize)]
 pub(crate) struct FilterArgs {
     /// Venture to search [default: session.venture]
     #[arg(long)]
     #[serde(skip)]
-    venture: Option<String>,
+    pub(crate) venture: Option<String>,
     /// Filter by repository
     #[arg(long, value_name = "OWNER/NAME")]
-    repo: Option<String>,
+    pub(crate) repo: Option<String>,
     /// Number of a track, or none for handoffs without a track
     #[arg(long, value_name = "TRACK", allow_negative_numbers = true)]
-    track: Option<TrackFilter>,
+    pub(crate) track: Option<TrackFilter>,
     /// Filter by issue number
     #[arg(long = "issue", value_name = "NUMBER", allow_negative_numbers = true)]
-    issue_number: Option<i64>,
+    pub(crate) issue_number: Option<i64>,
     /// Filter by agent that wrote the handoff
     #[arg(long, value_name = "AGENT")]
-    from_agent: Option<String>,
+    pub(crate) from_agent: Option<String>,
     /// Filter by agent that should take over
     #[arg(long, value_name = "AGENT")]
-    to_agent: Option<String>,
+    pub(crate) to_agent: Option<String>,
 }
 
 impl FilterArgs {
-    fn params(&self, config: &Config) -> Value {
-        config.with_venture(self.venture.as_deref(), json!(self))
+    pub(crate) fn params(&self, config: &Config) -> Value {
+        config.with_venture(self.venture.as_deref(), self)
     }
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct ListArgs {
     #[command(flatten)]
+    #[serde(flatten)]
     filter: FilterArgs,
     /// Maximum number of handoffs, 1 to 200 [default: 50]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
@@ -107,18 +108,20 @@ pub(crate) struct ShowArgs {
     handoff_id: String,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct CreateArgs {
     /// Session that creates the handoff [default: live session in the current checkout]
     #[arg(long = "session", value_name = "ID")]
     session_id: Option<String>,
     #[command(flatten)]
+    #[serde(flatten)]
     handoff: HandoffArgs,
     #[command(flatten)]
+    #[serde(skip)]
     key: KeyArgs,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct LeaveArgs {
     /// Your name
     #[arg(long, value_name = "NAME")]
@@ -132,13 +135,17 @@ pub(crate) struct LeaveArgs {
     /// Number of a parallel line of work
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
     track: Option<i64>,
+    #[arg(skip)]
+    branch: Option<String>,
     #[command(flatten)]
+    #[serde(flatten)]
     handoff: HandoffArgs,
     #[command(flatten)]
+    #[serde(skip)]
     key: KeyArgs,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct AckArgs {
     /// Handoff id (ho_…)
     handoff_id: String,
@@ -146,51 +153,49 @@ pub(crate) struct AckArgs {
     #[arg(long)]
     agent: Option<String>,
     #[command(flatten)]
+    #[serde(skip)]
     key: KeyArgs,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct WithdrawArgs {
     /// Handoff id (ho_…)
     handoff_id: String,
     #[command(flatten)]
+    #[serde(skip)]
     key: KeyArgs,
 }
 
-pub(crate) fn run(command: &HandoffCommand, config: &Config, backend: &Backend) -> Result<Answer, Failure> {
+pub(crate) fn run(command: HandoffCommand, config: &Config, backend: &Backend) -> Result<Answer, Failure> {
     match command {
         HandoffCommand::Latest(args) => {
             backend.answer::<LatestHandoff>(&args.params(config), None, |output| {
                 output.handoff.as_ref().map_or_else(|| "no handoffs".into(), describe)
             })
         }
-        HandoffCommand::List(args) => list(args, config, backend),
+        HandoffCommand::List(args) => list(&args, config, backend),
         HandoffCommand::Show(args) => {
-            backend.answer::<ShowHandoff>(args, None, |output| describe(&output.handoff))
+            backend.answer::<ShowHandoff>(&args, None, |output| describe(&output.handoff))
         }
-        HandoffCommand::Create(args) => {
-            let params = json!({ "session_id": session_id(args.session_id.as_deref(), config, backend)?,
-                "handoff": args.handoff.document()?,
-                "redact_secrets": args.handoff.redact_secrets() });
-            backend.answer::<CreateHandoff>(&params, args.key.get(), |output| {
+        HandoffCommand::Create(mut args) => {
+            args.session_id = Some(session_id(args.session_id, config, backend)?);
+            args.handoff.read()?;
+            backend.answer::<CreateHandoff>(&args, args.key.get(), |output| {
                 format!("created {}", output.handoff_id)
             })
         }
-        HandoffCommand::Leave(args) => {
-            let (repo, _) = repository_or_here(args.repo.as_deref(), "leave a handoff")?;
-            let params = json!({ "author": args.author, "repo": repo, "track": args.track,
-                "branch": args.handoff.branch(),
-                "venture": config.chosen_venture(args.venture.as_deref()),
-                "handoff": args.handoff.document()?,
-                "redact_secrets": args.handoff.redact_secrets() });
-            backend.answer::<LeaveHandoff>(&params, args.key.get(), |output| {
+        HandoffCommand::Leave(mut args) => {
+            args.repo = Some(repository_or_here(args.repo.as_deref(), "leave a handoff")?.0);
+            args.venture = config.chosen_venture(args.venture.as_deref()).map(str::to_owned);
+            args.branch = args.handoff.branch().map(str::to_owned);
+            args.handoff.read()?;
+            backend.answer::<LeaveHandoff>(&args, args.key.get(), |output| {
                 format!("created {}", output.handoff_id)
             })
         }
         HandoffCommand::Ack(args) => ack(args, config, backend),
         HandoffCommand::Withdraw(args) => {
-            let params = json!({ "handoff_id": args.handoff_id });
-            backend.answer::<WithdrawHandoff>(&params, args.key.get(), |output| {
+            backend.answer::<WithdrawHandoff>(&args, args.key.get(), |output| {
                 format!("withdrew {}", output.handoff_id)
             })
         }
@@ -198,9 +203,7 @@ pub(crate) fn run(command: &HandoffCommand, config: &Config, backend: &Backend) 
 }
 
 fn list(args: &ListArgs, config: &Config, backend: &Backend) -> Result<Answer, Failure> {
-    let mut params = args.filter.params(config);
-    params["limit"] = args.limit.into();
-    params["cursor"] = args.cursor.clone().into();
+    let params = config.with_venture(args.filter.venture.as_deref(), args);
     backend.answer::<ListHandoffs>(&params, None, |output| {
         let columns: [Column<HandoffView>; _] = [
             (Whole("HANDOFF"), |handoff| handoff.id.to_string()),
@@ -215,14 +218,13 @@ fn list(args: &ListArgs, config: &Config, backend: &Backend) -> Result<Answer, F
     })
 }
 
-fn ack(args: &AckArgs, config: &Config, backend: &Backend) -> Result<Answer, Failure> {
-    let configured = config.agent.as_ref().map(|agent| agent.as_str());
-    let agent = args.agent.as_deref().or(configured).ok_or_else(|| {
-        Failure::usage("cannot acknowledge the handoff: no agent given")
-            .hint("add --agent NAME, or set session.agent in the configuration (BATON_AGENT)")
-    })?;
-    let params = json!({ "handoff_id": args.handoff_id, "agent": agent });
-    backend.answer::<AckHandoff>(&params, args.key.get(), |output| {
+fn ack(mut args: AckArgs, config: &Config, backend: &Backend) -> Result<Answer, Failure> {
+    args.agent = args.agent.or_else(|| config.agent.as_ref().map(|agent| agent.as_str().to_owned()));
+    if args.agent.is_none() {
+        return Err(Failure::usage("cannot acknowledge the handoff: no agent given")
+            .hint("add --agent NAME, or set session.agent in the configuration (BATON_AGENT)"));
+    }
+    backend.answer::<AckHandoff>(&args, args.key.get(), |output| {
         format!("{} acknowledged {}", output.acknowledged_by, output.handoff_id)
     })
 }

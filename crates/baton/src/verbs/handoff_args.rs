@@ -7,9 +7,22 @@ use serde_json::{Map, Value, json};
 use crate::output::Failure;
 use crate::verbs::session::object;
 
-/// Contents of a handoff. The fields have the names of the handoff.
+/// A handoff as parameters of an operation.
 #[derive(Debug, Args, Serialize)]
 pub(crate) struct HandoffArgs {
+    #[command(flatten)]
+    #[serde(skip)]
+    contents: ContentArgs,
+    /// Replace secrets with [redacted:…] instead of rejecting the handoff
+    #[arg(long)]
+    redact_secrets: bool,
+    #[arg(skip)]
+    handoff: Option<Map<String, Value>>,
+}
+
+/// Contents of a handoff. The fields have the names of the handoff.
+#[derive(Debug, Args, Serialize)]
+struct ContentArgs {
     /// What was done and what the next agent must know
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     summary: Option<String>,
@@ -52,10 +65,6 @@ pub(crate) struct HandoffArgs {
     #[arg(long, value_name = "JSON")]
     #[serde(skip)]
     payload: Option<String>,
-    /// Replace secrets with [redacted:…] instead of rejecting the handoff
-    #[arg(long)]
-    #[serde(skip)]
-    redact_secrets: bool,
 }
 
 /// What a handoff refers to.
@@ -82,39 +91,38 @@ struct ReferenceArgs {
 }
 
 impl HandoffArgs {
-    /// Returns the value of `redact_secrets`; null unless the flag is given.
-    pub(crate) fn redact_secrets(&self) -> Option<bool> {
-        self.redact_secrets.then_some(true)
-    }
-
     /// Returns the branch with the work.
     pub(crate) fn branch(&self) -> Option<&str> {
-        self.references.branch.as_deref()
+        self.contents.references.branch.as_deref()
     }
 
-    /// Returns the handoff as one JSON object.
-    pub(crate) fn document(&self) -> Result<Map<String, Value>, Failure> {
-        if self.summary.is_none() {
+    /// Reads the handoff from the flags, if any of them is given.
+    pub(crate) fn read_if_given(&mut self) -> Result<(), Failure> {
+        let is_empty = self.contents.payload.is_none() && self.contents.given().is_empty();
+        if is_empty { Ok(()) } else { self.read() }
+    }
+
+    /// Reads the handoff from the flags.
+    pub(crate) fn read(&mut self) -> Result<(), Failure> {
+        let contents = &self.contents;
+        if contents.summary.is_none() {
             return Err(Failure::usage("cannot create a handoff: it has no summary")
                 .hint("add --summary TEXT: what was done and what the next agent must know"));
         }
         let mut document =
-            self.payload.as_deref().map_or(Ok(Map::new()), |text| object("--payload", text))?;
-        for (name, value) in self.given() {
+            contents.payload.as_deref().map_or(Ok(Map::new()), |text| object("--payload", text))?;
+        for (name, value) in contents.given() {
             match name.as_str() {
                 "summary" | "status_label" | "to_agent" => _ = document.insert(name, value),
                 _ => _ = document.entry(name).or_insert(value),
             }
         }
-        Ok(document)
+        self.handoff = Some(document);
+        Ok(())
     }
+}
 
-    /// Returns the handoff, or `None` if no flag with contents is given.
-    pub(crate) fn optional_document(&self) -> Result<Option<Map<String, Value>>, Failure> {
-        let is_empty = self.payload.is_none() && self.given().is_empty();
-        if is_empty { Ok(None) } else { self.document().map(Some) }
-    }
-
+impl ContentArgs {
     /// Returns the fields that were given as flags.
     fn given(&self) -> Map<String, Value> {
         let mut fields = present(json!(self));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use baton_app::checkpoint::{KEY_CACHE_TTL, ListWorkflows, ResealCheckpoints, ResealCheckpointsOutput};
+use baton_app::checkpoint::{KEY_CACHE_TTL, ListWorkflows, ResealCheckpoints};
 use baton_core::CheckpointId;
 use baton_store::{BlobFolder, KeyId, SecretKey, Store, StoreError, Threads};
 use clap::{Args, Subcommand};
@@ -118,7 +118,7 @@ fn refuse_server(config: &Config) -> Result<(), Failure> {
 
 /// Replays checkpoints in the outbox, which may be encrypted with a key that is about to be deleted.
 fn replay_checkpoints(config: &Config) -> Result<(), Failure> {
-    Backend::local(config, "rotating keys")?.call::<ListWorkflows>(&json!({}), None)?;
+    Backend::local(config, "rotating keys")?.call::<ListWorkflows>(&ListWorkflows::default(), None)?;
     if checkpoints::outbox(config).count() > 0 {
         return Err(Failure::new(
             Exit::Conflict,
@@ -136,8 +136,7 @@ fn reseal_all(config: &Config) -> Result<(u64, Vec<CheckpointId>), Failure> {
     let blobs = BlobFolder::at(DataDir::at(&config.data_dir).blobs());
     let (mut resealed, mut damaged, mut after) = (0, Vec::new(), None);
     loop {
-        let (done, _): (ResealCheckpointsOutput, _) =
-            backend.call::<ResealCheckpoints>(&json!({ "after": after }), None)?;
+        let (done, _) = backend.call::<ResealCheckpoints>(&ResealCheckpoints { after }, None)?;
         resealed += done.resealed;
         damaged.extend(done.damaged);
         for name in done.leftover_blobs {

@@ -1,11 +1,10 @@
 //! `baton note …`
 
 use baton_app::note::{CreateNote, DeleteNote, ListNotes, NoteView, ShowNote, UpdateNote};
-use baton_core::{NoteKind, visible};
+use baton_core::{Agent, NoteKind, visible};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use serde_json::json;
 
 use crate::backend::Backend;
 use crate::checkout::repository_here;
@@ -54,7 +53,7 @@ fn kinds() -> PossibleValuesParser {
     PossibleValuesParser::new(NoteKind::ALL.map(NoteKind::as_str))
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 struct CreateArgs {
     /// One fact with its reason
     #[arg(allow_hyphen_values = true)]
@@ -74,7 +73,10 @@ struct CreateArgs {
     /// Venture of a note without a session [default: session.venture]
     #[arg(long)]
     venture: Option<String>,
+    #[arg(skip)]
+    agent: Option<Agent>,
     #[command(flatten)]
+    #[serde(skip)]
     key: KeyArgs,
 }
 
@@ -124,59 +126,48 @@ struct EditArgs {
     key: KeyArgs,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 struct DeleteArgs {
     /// Note id (note_…)
     note_id: String,
     #[command(flatten)]
+    #[serde(skip)]
     key: KeyArgs,
 }
 
-pub(crate) fn run(args: &NoteArgs, config: &Config, backend: &Backend) -> Result<Answer, Failure> {
-    match &args.command {
-        None => create(&args.note, config, backend),
-        Some(NoteCommand::List(args)) => list(args, backend),
-        Some(NoteCommand::Show(args)) => backend.answer::<ShowNote>(args, None, |output| line(&output.note)),
+pub(crate) fn run(args: NoteArgs, config: &Config, backend: &Backend) -> Result<Answer, Failure> {
+    match args.command {
+        None => create(args.note, config, backend),
+        Some(NoteCommand::List(args)) => list(&args, backend),
+        Some(NoteCommand::Show(args)) => backend.answer::<ShowNote>(&args, None, |output| line(&output.note)),
         Some(NoteCommand::Edit(args)) => {
-            backend.answer::<UpdateNote>(args, args.key.get(), |output| line(&output.note))
+            backend.answer::<UpdateNote>(&args, args.key.get(), |output| line(&output.note))
         }
-        Some(NoteCommand::Delete(args)) => {
-            let params = json!({ "note_id": args.note_id });
-            backend
-                .answer::<DeleteNote>(&params, args.key.get(), |output| format!("deleted {}", output.note_id))
-        }
+        Some(NoteCommand::Delete(args)) => backend
+            .answer::<DeleteNote>(&args, args.key.get(), |output| format!("deleted {}", output.note_id)),
     }
 }
 
-fn create(args: &CreateArgs, config: &Config, backend: &Backend) -> Result<Answer, Failure> {
-    let text = args.text.as_deref().ok_or_else(|| {
-        Failure::usage("cannot record a note: it has no text")
-            .hint("write the note in quotes: baton note 'TEXT'")
-    })?;
+fn create(mut args: CreateArgs, config: &Config, backend: &Backend) -> Result<Answer, Failure> {
+    if args.text.is_none() {
+        return Err(Failure::usage("cannot record a note: it has no text")
+            .hint("write the note in quotes: baton note 'TEXT'"));
+    }
     let venture = args.venture.as_deref();
-    let here = match &args.repo {
-        None => repository_here()?.map(|repo| repo.as_str().to_owned()),
-        Some(_) => None,
-    };
-    let session_id = match (&args.session_id, &here) {
-        (None, Some(repo)) => match live_session(repo, venture, config, backend) {
-            // Without the store the live session is not known, and the note is recorded for the repository.
-            Err(failure) if failure.exit == Exit::StoreUnavailable => None,
-            live => live?.map(|live| live.id.to_string()),
-        },
-        (given, _) => given.clone(),
-    };
-    let repo = args.repo.clone().or(here);
-    let params = json!({
-        "text": text,
-        "kind": args.kind,
-        "file": args.file,
-        "session_id": session_id,
-        "agent": config.agent,
-        "repo": repo,
-        "venture": config.chosen_venture(venture),
-    });
-    backend.answer::<CreateNote>(&params, args.key.get(), |output| {
+    if args.repo.is_none() {
+        args.repo = repository_here()?.map(String::from);
+        if let (None, Some(repo)) = (&args.session_id, &args.repo) {
+            let live = match live_session(repo, venture, config, backend) {
+                // Without the store the live session is not known, and the note is recorded for the repository.
+                Err(failure) if failure.exit == Exit::StoreUnavailable => None,
+                live => live?,
+            };
+            args.session_id = live.map(|live| live.id.to_string());
+        }
+    }
+    args.venture = config.chosen_venture(venture).map(str::to_owned);
+    args.agent = config.agent.clone();
+    backend.answer::<CreateNote>(&args, args.key.get(), |output| {
         let spooled =
             if output.degraded { "\nspooled: the database is unavailable; it is replayed later" } else { "" };
         format!("{}{spooled}", line(&output.note))

@@ -7,9 +7,8 @@ use baton_app::observation::{
     ListObservations, ObservationView, ShowObservation, ShowObservationOutput, SummarizeSession,
 };
 use baton_core::visible;
-use clap::{Args, Subcommand};
+use clap::{ArgAction, Args, Subcommand};
 use serde::Serialize;
-use serde_json::json;
 
 use crate::backend::Backend;
 use crate::checkout::find_root;
@@ -66,13 +65,13 @@ pub(crate) struct ShowArgs {
     raw: bool,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct SummarizeArgs {
     /// Session id (sess_…)
     session_id: String,
     /// Do not end the session
-    #[arg(long)]
-    keep_open: bool,
+    #[arg(long = "keep-open", action = ArgAction::SetFalse)]
+    close: bool,
 }
 
 pub(crate) fn run(command: &ObservationCommand, backend: &Backend) -> Result<Answer, Failure> {
@@ -117,8 +116,7 @@ fn raw(shown: &ShowObservationOutput) -> String {
 }
 
 pub(crate) fn summarize(args: &SummarizeArgs, backend: &Backend) -> Result<Answer, Failure> {
-    let params = json!({ "session_id": args.session_id, "close": !args.keep_open });
-    backend.answer::<SummarizeSession>(&params, None, |made| {
+    backend.answer::<SummarizeSession>(args, None, |made| {
         let mut lines = vec![made.summary.clone()];
         lines.extend(made.key_files.iter().map(|file| format!("file      {file}")));
         lines.extend(made.key_decisions.iter().map(|decision| format!("decision  {decision}")));

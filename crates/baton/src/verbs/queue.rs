@@ -3,10 +3,9 @@
 use baton_app::observation::{ListQueue, PurgeQueue, QueueItemView, ReadQueueStats, RetryQueue};
 use baton_core::observation::QueueStatus;
 use baton_core::visible;
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use serde_json::json;
 
 use crate::backend::Backend;
 use crate::output::{Answer, Failure};
@@ -36,8 +35,8 @@ pub(crate) enum QueueCommand {
 }
 
 /// Accepts the names of the statuses.
-fn statuses() -> PossibleValuesParser {
-    PossibleValuesParser::new(QueueStatus::ALL.map(QueueStatus::as_str))
+fn statuses() -> impl TypedValueParser<Value = QueueStatus> {
+    PossibleValuesParser::new(QueueStatus::ALL.map(QueueStatus::as_str)).try_map(|name| name.parse())
 }
 
 #[derive(Debug, Args)]
@@ -47,7 +46,7 @@ pub(crate) struct ListArgs {
     errors: bool,
     /// Filter by status [default: raw]
     #[arg(long, value_parser = statuses())]
-    status: Option<String>,
+    status: Option<QueueStatus>,
     /// Maximum number of items, 1 to 200 [default: 50]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     limit: Option<i64>,
@@ -72,17 +71,18 @@ pub(crate) struct PurgeArgs {
     older_than: Option<u32>,
 }
 
-pub(crate) fn run(command: &QueueCommand, backend: &Backend) -> Result<Answer, Failure> {
+pub(crate) fn run(command: QueueCommand, backend: &Backend) -> Result<Answer, Failure> {
     match command {
-        QueueCommand::Stats => backend.answer::<ReadQueueStats>(&json!({}), None, |stats| {
+        QueueCommand::Stats => backend.answer::<ReadQueueStats>(&ReadQueueStats {}, None, |stats| {
             format!(
                 "raw {}, processing {}, done {}, error {}",
                 stats.raw, stats.processing, stats.done, stats.error
             )
         }),
         QueueCommand::List(args) => {
-            let status = if args.errors { "error" } else { args.status.as_deref().unwrap_or("raw") };
-            let params = json!({ "status": status, "limit": args.limit, "before": args.before });
+            let status =
+                if args.errors { QueueStatus::Error } else { args.status.unwrap_or(QueueStatus::Raw) };
+            let params = ListQueue { status: Some(status), limit: args.limit, before: args.before };
             backend.answer::<ListQueue>(&params, None, |found| {
                 let columns: [Column<QueueItemView>; _] = [
                     (Whole("ITEM"), |item| item.id.to_string()),
@@ -94,16 +94,15 @@ pub(crate) fn run(command: &QueueCommand, backend: &Backend) -> Result<Answer, F
                         item.last_error.clone().unwrap_or_else(|| item.files_touched.join(" "))
                     }),
                 ];
-                let empty = format!("no items with status {status}");
+                let empty = format!("no items with status {}", status.as_str());
                 page_text(list_items(&found.items, &empty, describe, columns), "--before", found.next_before)
             })
         }
-        QueueCommand::Retry(args) => {
-            backend.answer::<RetryQueue>(args, None, |done| format!("{} items will be retried", done.retried))
-        }
+        QueueCommand::Retry(args) => backend
+            .answer::<RetryQueue>(&args, None, |done| format!("{} items will be retried", done.retried)),
         QueueCommand::Purge(args) => {
-            let status = if args.errors { "error" } else { "done" };
-            let params = json!({ "status": status, "older_than_hours": args.older_than });
+            let status = if args.errors { QueueStatus::Error } else { QueueStatus::Done };
+            let params = PurgeQueue { status: Some(status), older_than_hours: args.older_than };
             backend.answer::<PurgeQueue>(&params, None, |done| {
                 let more = if done.more { "; more remain, run the command again" } else { "" };
                 format!("deleted {} items{more}", done.purged)

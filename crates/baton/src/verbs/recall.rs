@@ -6,8 +6,7 @@ use baton_app::recall::{
 use baton_core::{Sha256Hash, counted, visible};
 use baton_git::Repository;
 use clap::Args;
-use serde::Serialize;
-use serde_json::json;
+use serde::{Serialize, Serializer};
 
 use crate::backend::Backend;
 use crate::checkout::{find_root, normalize, repository_at};
@@ -30,10 +29,11 @@ const INDENT: usize = 4;
 /// Number of files listed with a result.
 const LISTED_FILES: usize = 5;
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct SearchArgs {
     /// What to look for, in plain words
     #[arg(required = true, num_args = 1..)]
+    #[serde(rename = "q", serialize_with = "in_one_line")]
     query: Vec<String>,
     /// Maximum number of results, 1 to 100 [default: 10]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
@@ -65,6 +65,13 @@ pub(crate) struct SearchArgs {
     /// Latest time: a timestamp, or a duration before now such as 1d
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
+    #[arg(skip)]
+    current_branch: Option<String>,
+}
+
+/// Serializes words as one text.
+fn in_one_line<S: Serializer>(words: &[String], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&words.join(" "))
 }
 
 #[derive(Debug, Args, Serialize)]
@@ -92,19 +99,22 @@ pub(crate) struct GetArgs {
     ids: Vec<String>,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct FileArgs {
     /// Path of the file
-    path: String,
+    #[arg(value_name = "PATH")]
+    file: String,
     /// Repository of the file, as owner/name [default: repository of the current checkout]
     #[arg(long)]
     repo: Option<String>,
     /// Maximum number of sessions, 1 to 100 [default: 10]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     limit: Option<i64>,
+    #[arg(skip)]
+    content_hash: Option<Sha256Hash>,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct HowArgs {
     /// Repository, as owner/name [default: all repositories]
     #[arg(long)]
@@ -114,18 +124,14 @@ pub(crate) struct HowArgs {
     limit: Option<i64>,
     /// Command, or words of it; options of baton come before it
     #[arg(required = true, num_args = 1.., trailing_var_arg = true, allow_hyphen_values = true)]
+    #[serde(serialize_with = "in_one_line")]
     command: Vec<String>,
 }
 
-pub(crate) fn search(args: &SearchArgs, backend: &Backend) -> Result<Answer, Failure> {
+pub(crate) fn search(mut args: SearchArgs, backend: &Backend) -> Result<Answer, Failure> {
     let here = std::env::current_dir().ok().and_then(|folder| find_root(&folder));
-    let current_branch = here.and_then(|root| Repository::glance(&root)).and_then(|glance| glance.branch);
-    let params = json!({
-        "q": args.query.join(" "), "limit": args.limit, "venture": args.venture, "repo": args.repo,
-        "current_branch": current_branch, "branch": args.branch, "session": args.session, "agent": args.agent, "kind": args.kind,
-        "file": args.file, "since": args.since, "until": args.until,
-    });
-    backend.answer::<Search>(&params, None, |found| {
+    args.current_branch = here.and_then(|root| Repository::glance(&root)).and_then(|glance| glance.branch);
+    backend.answer::<Search>(&args, None, |found| {
         let mut lines: Vec<String> = found.results.iter().map(result_lines).collect();
         lines.push(match found.results.len() {
             0 => format!("nothing found, {:.1} ms", found.took_ms),
@@ -152,7 +158,8 @@ pub(crate) fn timeline(args: &TimelineArgs, backend: &Backend) -> Result<Answer,
 }
 
 pub(crate) fn get(args: &GetArgs, backend: &Backend) -> Result<Answer, Failure> {
-    backend.answer::<GetItems>(&json!({ "ids": args.ids.join(",") }), None, |found| {
+    let params = GetItems { ids: Some(args.ids.join(",")), ..GetItems::default() };
+    backend.answer::<GetItems>(&params, None, |found| {
         let mut parts: Vec<String> = found.items.iter().map(describe).collect();
         if !found.missing.is_empty() {
             parts.push(format!("not found: {}", visible(&found.missing.join(", "))));
@@ -161,47 +168,36 @@ pub(crate) fn get(args: &GetArgs, backend: &Backend) -> Result<Answer, Failure> 
     })
 }
 
-pub(crate) fn file(args: &FileArgs, backend: &Backend) -> Result<Answer, Failure> {
-    let place = FilePlace::of(args)?;
-    let params = json!({
-        "file": place.path, "repo": place.repo, "content_hash": place.hash.map(|hash| hash.to_string()),
-        "limit": args.limit,
-    });
+pub(crate) fn file(mut args: FileArgs, backend: &Backend) -> Result<Answer, Failure> {
+    args.find_in_checkout()?;
     backend
-        .answer::<GetItems>(&params, None, |found| found.file.as_ref().map(describe_file).unwrap_or_default())
+        .answer::<GetItems>(&args, None, |found| found.file.as_ref().map(describe_file).unwrap_or_default())
 }
 
-/// A file in its repository.
-struct FilePlace {
-    path: String,
-    repo: Option<String>,
-    hash: Option<Sha256Hash>,
-}
-
-impl FilePlace {
-    /// Finds the path of a file relative to the current checkout. Outside of a checkout, or with another repository, the
-    /// path is used as it is.
-    fn of(args: &FileArgs) -> Result<Self, Failure> {
-        let as_given = || Self { path: args.path.clone(), repo: args.repo.clone(), hash: None };
+impl FileArgs {
+    /// Makes the path relative to the current checkout, and adds the repository and the hash of the content. Outside of a
+    /// checkout, or with another repository, the path is used as it is.
+    fn find_in_checkout(&mut self) -> Result<(), Failure> {
         let here = std::env::current_dir().ok();
         let Some((folder, root)) = here.and_then(|folder| find_root(&folder).map(|root| (folder, root)))
         else {
-            return Ok(as_given());
+            return Ok(());
         };
         let repo = repository_at(&root)?.map(|repo| repo.as_str().to_owned());
-        if args.repo.is_some() && args.repo != repo {
-            return Ok(as_given());
+        if self.repo.is_some() && self.repo != repo {
+            return Ok(());
         }
         let outside = || {
-            let message = format!("cannot show {}: it is outside of {}", args.path, root.display());
+            let message = format!("cannot show {}: it is outside of {}", self.file, root.display());
             Failure::new(Exit::Validation, "invalid_request", message)
                 .hint("give a path inside the checkout, or name its repository with --repo")
         };
-        let path = normalize(&folder.join(&args.path));
+        let path = normalize(&folder.join(&self.file));
         let inside = path.strip_prefix(&root).map_err(|_| outside())?;
-        let hash = hash_inside(&root, inside);
-        let path = inside.to_str().filter(|path| !path.is_empty()).ok_or_else(outside)?.to_owned();
-        Ok(Self { path, repo, hash })
+        self.content_hash = hash_inside(&root, inside);
+        self.file = inside.to_str().filter(|path| !path.is_empty()).ok_or_else(outside)?.to_owned();
+        self.repo = repo;
+        Ok(())
     }
 }
 
@@ -241,9 +237,8 @@ fn describe_file(file: &FileHistory) -> String {
     wrap(&lines.join("\n"), INDENT)
 }
 
-pub(crate) fn how(args: &HowArgs, backend: &Backend) -> Result<Answer, Failure> {
-    let params = json!({ "command": args.command.join(" "), "repo": args.repo, "limit": args.limit });
-    backend.answer::<GetItems>(&params, None, |found| {
+pub(crate) fn how(args: HowArgs, backend: &Backend) -> Result<Answer, Failure> {
+    backend.answer::<GetItems>(&args, None, |found| {
         let runs = found.command.as_ref().map(|command| command.runs.as_slice()).unwrap_or_default();
         if runs.is_empty() {
             return "no earlier runs are recorded".to_owned();

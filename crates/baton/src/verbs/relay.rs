@@ -12,7 +12,7 @@ use std::process::Command;
 use baton_app::bundle::ReadContext;
 use baton_app::handoff::{CreateHandoff, HandoffView, LatestHandoff, ShowHandoff, WithdrawHandoff};
 use baton_app::observation::SummarizeSession;
-use baton_app::session::{ListSessions, SessionView, session_of_client};
+use baton_app::session::{SessionView, session_of_client};
 use baton_core::{HandoffAuthor, Repo, cut_with_notice, visible};
 use baton_git::{RepoPath, Repository};
 use baton_observation::client_name;
@@ -25,9 +25,11 @@ use crate::backend::Backend;
 use crate::checkout::{fault, find_root, git, repository_at};
 use crate::config::Config;
 use crate::exit::Exit;
-use crate::live_session::{client_here, client_variables};
+use crate::live_session::{client_here, client_variables, live_sessions};
 use crate::output::{Answer, Failure, note};
 use crate::setup::{self, Agent, StartCommand};
+use crate::verbs::context::ContextArgs;
+use crate::verbs::handoff::FilterArgs;
 use crate::verbs::task::context_text;
 
 /// Environment variable with the id of the handoff that an agent continues.
@@ -240,7 +242,8 @@ impl Work {
     /// Withdraws the handoff, because the agent could not be started.
     fn undo(&self, config: &Config) -> Result<(), Failure> {
         let Some(handoff) = self.handoff.as_ref().filter(|_| self.is_new) else { return Ok(()) };
-        Backend::open(config)?.call::<WithdrawHandoff>(&json!({ "handoff_id": handoff.id }), None)?;
+        let params = WithdrawHandoff { schema_version: None, handoff_id: handoff.id };
+        Backend::open(config)?.call::<WithdrawHandoff>(&params, None)?;
         Ok(())
     }
 }
@@ -267,8 +270,8 @@ impl Relay<'_> {
     /// Finds the live session whose work is handed over: the session of the agent that runs this command,
     /// otherwise the newest session, preferably of another program than the one to start.
     fn sending_session(&self) -> Result<Option<SessionView>, Failure> {
-        let params = self.config.with_venture(None, json!({ "repo": self.checkout.repo, "limit": 200 }));
-        let (found, _) = self.backend.call::<ListSessions>(&params, None)?;
+        let repo = Some(self.checkout.repo.as_str());
+        let found = live_sessions(repo, None, self.config, &self.backend)?;
         let is_other =
             |session: &&SessionView| session.client.as_deref().map(client_name) != Some(self.to.id);
         let others: Vec<SessionView> = found.sessions.iter().filter(is_other).cloned().collect();
@@ -278,7 +281,8 @@ impl Relay<'_> {
     }
 
     fn latest_handoff(&self) -> Result<Option<HandoffView>, Failure> {
-        let params = self.config.with_venture(None, json!({ "repo": self.checkout.repo }));
+        let repo = Some(self.checkout.repo.to_string());
+        let params = FilterArgs { repo, ..FilterArgs::default() }.params(self.config);
         Ok(self.backend.call::<LatestHandoff>(&params, None)?.0.handoff)
     }
 
@@ -295,7 +299,7 @@ impl Relay<'_> {
         let summary = match own {
             Some(own) => own.summary.clone(),
             None => {
-                let params = json!({ "session_id": sender.id, "close": false });
+                let params = SummarizeSession { session_id: sender.id, close: Some(false) };
                 self.backend.call::<SummarizeSession>(&params, None)?.0.summary
             }
         };
@@ -318,19 +322,27 @@ impl Relay<'_> {
         document.insert("summary".into(), summary.into());
         document.insert("status_label".into(), "relayed".into());
         document.insert("to_agent".into(), self.to.id.into());
-        let params = json!({ "session_id": sender.id, "handoff": document, "redact_secrets": true });
+        let params = CreateHandoff {
+            schema_version: None,
+            session_id: sender.id,
+            handoff: document,
+            redact_secrets: Some(true),
+        };
         let (created, _) = self.backend.call::<CreateHandoff>(&params, None)?;
-        let params = json!({ "handoff_id": created.handoff_id });
+        let params = ShowHandoff { handoff_id: created.handoff_id };
         Ok(self.backend.call::<ShowHandoff>(&params, None)?.0.handoff)
     }
 
     /// Reads the context for the new agent, with the work of a session that is not recorded as a handoff.
     fn context(&self, unrecorded: Option<&SessionView>) -> Result<String, Failure> {
-        let params = json!({
-            "repo": self.checkout.repo, "venture": self.config.chosen_venture(None),
-            "branch": self.checkout.branch, "client": self.to.id,
-            "unrecorded_session": unrecorded.map(|session| session.id),
-        });
+        let params = ContextArgs {
+            repo: Some(self.checkout.repo.to_string()),
+            venture: self.config.chosen_venture(None).map(str::to_owned),
+            branch: self.checkout.branch.clone(),
+            client: Some(self.to.id.to_owned()),
+            unrecorded_session: unrecorded.map(|session| session.id),
+            ..ContextArgs::default()
+        };
         Ok(self.backend.call::<ReadContext>(&params, None)?.0.context)
     }
 }

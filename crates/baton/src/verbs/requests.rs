@@ -6,6 +6,7 @@ use std::time::Duration;
 use baton_app::request::ListRequests;
 use baton_core::{ActorKeyId, LoggedRequest, RequestRecord, Since, StatusFilter, visible};
 use clap::Args;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::backend::Backend;
@@ -23,21 +24,8 @@ const OVERLAP: i64 = 1_000;
 
 #[derive(Debug, Args)]
 pub(crate) struct RequestsArgs {
-    /// Status code (404), class (4xx), or error for every status from 400
-    #[arg(long)]
-    status: Option<StatusFilter>,
-    /// Credential, as the 16 hex digits of its actor_key_id
-    #[arg(long, value_name = "KEY_ID")]
-    actor: Option<ActorKeyId>,
-    /// Session that the request named, started or resumed
-    #[arg(long, value_name = "SESSION_ID")]
-    session: Option<String>,
-    /// Path (/heartbeat), or operation of an MCP or CLI call (session.heartbeat)
-    #[arg(long, value_name = "PATH")]
-    endpoint: Option<String>,
-    /// Earliest time: RFC 3339, or a duration before now (90s, 15m, 2h, 7d)
-    #[arg(long, value_name = "TIME")]
-    since: Option<Since>,
+    #[command(flatten)]
+    filter: FilterArgs,
     /// Maximum number of records
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     limit: u32,
@@ -50,6 +38,37 @@ pub(crate) struct RequestsArgs {
     /// Print one JSON object per line
     #[arg(long)]
     json: bool,
+}
+
+/// Filters of the log.
+#[derive(Debug, Clone, Args, Serialize)]
+struct FilterArgs {
+    /// Status code (404), class (4xx), or error for every status from 400
+    #[arg(long)]
+    status: Option<StatusFilter>,
+    /// Credential, as the 16 hex digits of its actor_key_id
+    #[arg(long, value_name = "KEY_ID")]
+    actor: Option<ActorKeyId>,
+    /// Session that the request named, started or resumed
+    #[arg(long, value_name = "SESSION_ID")]
+    #[serde(rename = "session_id")]
+    session: Option<String>,
+    /// Path (/heartbeat), or operation of an MCP or CLI call (session.heartbeat)
+    #[arg(long, value_name = "PATH")]
+    endpoint: Option<String>,
+    /// Earliest time: RFC 3339, or a duration before now (90s, 15m, 2h, 7d)
+    #[arg(long, value_name = "TIME")]
+    since: Option<Since>,
+}
+
+/// One page of the log.
+#[derive(Serialize)]
+struct Page<'a> {
+    #[serde(flatten)]
+    filter: &'a FilterArgs,
+    after: Option<i64>,
+    before: Option<i64>,
+    limit: usize,
 }
 
 /// Records, newest first, and the id below which the list continues.
@@ -69,16 +88,9 @@ impl RequestsArgs {
     ) -> Result<Found, Failure> {
         let mut found = Found { requests: Vec::new(), next_before: before };
         loop {
-            let params = json!({
-                "status": self.status,
-                "actor": self.actor,
-                "session_id": self.session,
-                "endpoint": self.endpoint,
-                "since": self.since,
-                "after": after,
-                "before": found.next_before,
-                "limit": (limit - found.requests.len()).min(MAX_PAGE),
-            });
+            let limit_of_page = (limit - found.requests.len()).min(MAX_PAGE);
+            let params =
+                Page { filter: &self.filter, after, before: found.next_before, limit: limit_of_page };
             let (page, mut data) = backend.call::<ListRequests>(&params, None)?;
             let values = data["requests"].as_array_mut().map(std::mem::take).unwrap_or_default();
             found.requests.extend(page.requests.into_iter().zip(values));

@@ -69,7 +69,7 @@ pub(crate) enum SessionCommand {
     Show(ShowArgs),
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct StartArgs {
     /// Agent that works in the session [default: session.agent, or the program that runs the command]
     #[arg(long)]
@@ -105,9 +105,15 @@ pub(crate) struct StartArgs {
     #[arg(long)]
     host: Option<String>,
     /// Metadata of the session as a JSON object
-    #[arg(long, value_name = "JSON")]
-    meta: Option<String>,
+    #[arg(long = "meta", value_name = "JSON")]
+    #[serde(skip)]
+    meta_text: Option<String>,
+    #[arg(skip)]
+    meta: Option<Map<String, Value>>,
+    #[arg(skip)]
+    checkout_repo: Option<String>,
     #[command(flatten)]
+    #[serde(skip)]
     key: KeyArgs,
 }
 
@@ -125,15 +131,16 @@ impl KeyArgs {
     }
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct HeartbeatArgs {
     /// Session id [default: live session in the current checkout]
     session_id: Option<String>,
     #[command(flatten)]
+    #[serde(skip)]
     key: KeyArgs,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct UpdateArgs {
     /// Session id [default: live session in the current checkout]
     session_id: Option<String>,
@@ -150,13 +157,17 @@ pub(crate) struct UpdateArgs {
     #[arg(long, value_name = "OWNER/NAME")]
     repo: Option<String>,
     /// JSON merge patch for the metadata; null removes a key
-    #[arg(long, value_name = "JSON")]
-    meta: Option<String>,
+    #[arg(long = "meta", value_name = "JSON")]
+    #[serde(skip)]
+    meta_text: Option<String>,
+    #[arg(skip)]
+    meta: Option<Map<String, Value>>,
     #[command(flatten)]
+    #[serde(skip)]
     key: KeyArgs,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct ShowArgs {
     /// Session id [default: live session in the current checkout]
     session_id: Option<String>,
@@ -175,39 +186,41 @@ pub(crate) fn object(flag: &str, text: &str) -> Result<Map<String, Value>, Failu
     }
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct EndArgs {
     /// Session id [default: live session in the current checkout]
     session_id: Option<String>,
     #[command(flatten)]
+    #[serde(flatten)]
     handoff: HandoffArgs,
     /// Store the handoff but keep the session active
-    #[arg(long)]
-    keep_open: bool,
+    #[arg(long = "keep-open")]
+    keep_session_open: bool,
     #[command(flatten)]
+    #[serde(skip)]
     key: KeyArgs,
 }
 
-#[derive(Debug, Args, Serialize)]
+#[derive(Debug, Default, Args, Serialize)]
 pub(crate) struct ListArgs {
     /// Filter by venture [default: session.venture, unless --repo or --agent is given]
     #[arg(long)]
-    venture: Option<String>,
+    pub(crate) venture: Option<String>,
     /// Filter by repository
     #[arg(long, value_name = "OWNER/NAME")]
-    repo: Option<String>,
+    pub(crate) repo: Option<String>,
     /// Number of a track, or none for sessions without a track
     #[arg(long, value_name = "TRACK", allow_negative_numbers = true)]
-    track: Option<TrackFilter>,
+    pub(crate) track: Option<TrackFilter>,
     /// Filter by agent
     #[arg(long)]
-    agent: Option<String>,
+    pub(crate) agent: Option<String>,
     /// Maximum number of sessions, 1 to 200 [default: 100]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    limit: Option<i64>,
+    pub(crate) limit: Option<i64>,
     /// Continue after the previous page
     #[arg(long)]
-    cursor: Option<String>,
+    pub(crate) cursor: Option<String>,
 }
 
 #[derive(Debug, Args, Serialize)]
@@ -251,16 +264,16 @@ pub(crate) struct OverviewArgs {
 
 pub(crate) fn run(command: SessionCommand, config: &Config, backend: &Backend) -> Result<Answer, Failure> {
     match command {
-        SessionCommand::Start(args) => start(&args, config, backend),
-        SessionCommand::Heartbeat(args) => {
-            let params = json!({ "session_id": session_id(args.session_id.as_deref(), config, backend)? });
-            backend.answer::<Heartbeat>(&params, args.key.get(), |output| {
+        SessionCommand::Start(args) => start(args, config, backend),
+        SessionCommand::Heartbeat(mut args) => {
+            args.session_id = Some(session_id(args.session_id, config, backend)?);
+            backend.answer::<Heartbeat>(&args, args.key.get(), |output| {
                 let next = before(output.next_heartbeat_at);
                 format!("recorded a heartbeat of {}; next heartbeat {next}", output.session_id)
             })
         }
-        SessionCommand::Update(args) => update(&args, config, backend),
-        SessionCommand::End(args) => end(&args, config, backend),
+        SessionCommand::Update(args) => update(args, config, backend),
+        SessionCommand::End(args) => end(*args, config, backend),
         SessionCommand::List(args) => list(&args, config, backend),
         SessionCommand::History(args) => history(&args, backend),
         SessionCommand::Overview(args) => backend.answer::<SessionOverview>(&args, None, describe_overview),
@@ -271,41 +284,33 @@ pub(crate) fn run(command: SessionCommand, config: &Config, backend: &Backend) -
             let days: Vec<String> = output.days.iter().map(describe).collect();
             if days.is_empty() { "no sessions".to_owned() } else { days.join("\n") }
         }),
-        SessionCommand::Show(args) => show(&args, config, backend),
+        SessionCommand::Show(args) => show(args, config, backend),
     }
 }
 
-fn start(args: &StartArgs, config: &Config, backend: &Backend) -> Result<Answer, Failure> {
+fn start(mut args: StartArgs, config: &Config, backend: &Backend) -> Result<Answer, Failure> {
     let (repo, here) = repository_or_here(args.repo.as_deref(), "start a session")?;
-    let venture = args.venture.as_deref();
     // The hooks of the agent that runs this command may have opened its session already.
     let live = match (client_here(), &args.client_session_id) {
-        (Some(_), None) => live_session(&repo, venture, config, backend)?,
+        (Some(_), None) => live_session(&repo, args.venture.as_deref(), config, backend)?,
         _ => None,
     };
-    let given = args.agent.as_deref().or(config.agent.as_ref().map(|agent| agent.as_str()));
-    let agent =
-        live.as_ref().map(|live| live.agent.as_str()).or(given).or(client_here()).ok_or_else(|| {
-            Failure::usage("cannot start a session: no agent given")
-                .hint("add --agent NAME, or set session.agent in the configuration (BATON_AGENT)")
-        })?;
-    let chat = live.as_ref().and_then(|live| live.client_session_id.as_deref());
-    let params = json!({
-        "agent": agent,
-        "repo": repo,
-        "checkout_repo": here,
-        "venture": config.chosen_venture(venture),
-        "track": live.as_ref().map_or(args.track, |live| live.track),
-        "issue_number": args.issue_number,
-        "branch": args.branch,
-        "commit_sha": args.commit_sha,
-        "client": args.client.as_deref().or(client_here()),
-        "client_version": args.client_version,
-        "client_session_id": args.client_session_id.as_deref().or(chat),
-        "host": args.host,
-        "meta": args.meta.as_deref().map(|text| object("--meta", text)).transpose()?,
-    });
-    backend.answer::<StartSession>(&params, args.key.get(), describe_start)
+    let configured = config.agent.as_ref().map(|agent| agent.as_str());
+    if let Some(live) = live {
+        args.agent = Some(live.agent.to_string());
+        args.track = live.track;
+        args.client_session_id = live.client_session_id;
+    }
+    args.agent = args.agent.or_else(|| configured.or(client_here()).map(str::to_owned));
+    if args.agent.is_none() {
+        return Err(Failure::usage("cannot start a session: no agent given")
+            .hint("add --agent NAME, or set session.agent in the configuration (BATON_AGENT)"));
+    }
+    args.venture = config.chosen_venture(args.venture.as_deref()).map(str::to_owned);
+    args.client = args.client.or_else(|| client_here().map(str::to_owned));
+    args.meta = args.meta_text.as_deref().map(|text| object("--meta", text)).transpose()?;
+    (args.repo, args.checkout_repo) = (Some(repo), here);
+    backend.answer::<StartSession>(&args, args.key.get(), describe_start)
 }
 
 /// Returns the given repository, or else that of the current checkout, and the latter.
@@ -372,23 +377,17 @@ fn describe_start(output: &StartSessionOutput) -> String {
     lines.join("\n")
 }
 
-fn update(args: &UpdateArgs, config: &Config, backend: &Backend) -> Result<Answer, Failure> {
-    let params = json!({
-        "session_id": session_id(args.session_id.as_deref(), config, backend)?,
-        "branch": args.branch,
-        "commit_sha": args.commit_sha,
-        "issue_number": args.issue_number,
-        "repo": args.repo,
-        "meta": args.meta.as_deref().map(|text| object("--meta", text)).transpose()?,
-    });
-    backend.answer::<UpdateSession>(&params, args.key.get(), |output| {
+fn update(mut args: UpdateArgs, config: &Config, backend: &Backend) -> Result<Answer, Failure> {
+    args.session_id = Some(session_id(args.session_id, config, backend)?);
+    args.meta = args.meta_text.as_deref().map(|text| object("--meta", text)).transpose()?;
+    backend.answer::<UpdateSession>(&args, args.key.get(), |output| {
         format!("updated {} {}", output.session_id, at(output.updated_at))
     })
 }
 
-fn show(args: &ShowArgs, config: &Config, backend: &Backend) -> Result<Answer, Failure> {
-    let params = json!({ "session_id": session_id(args.session_id.as_deref(), config, backend)? });
-    backend.answer::<ShowSession>(&params, None, |output| {
+fn show(mut args: ShowArgs, config: &Config, backend: &Backend) -> Result<Answer, Failure> {
+    args.session_id = Some(session_id(args.session_id, config, backend)?);
+    backend.answer::<ShowSession>(&args, None, |output| {
         let session = &output.session;
         let mut lines =
             vec![wrap(&describe_session(session), 4), format!("status {}", session.status.as_str())];
@@ -405,14 +404,10 @@ fn show(args: &ShowArgs, config: &Config, backend: &Backend) -> Result<Answer, F
     })
 }
 
-fn end(args: &EndArgs, config: &Config, backend: &Backend) -> Result<Answer, Failure> {
-    let params = json!({
-        "session_id": session_id(args.session_id.as_deref(), config, backend)?,
-        "handoff": args.handoff.optional_document()?,
-        "keep_session_open": args.keep_open.then_some(true),
-        "redact_secrets": args.handoff.redact_secrets(),
-    });
-    backend.answer::<EndSession>(&params, args.key.get(), describe_end)
+fn end(mut args: EndArgs, config: &Config, backend: &Backend) -> Result<Answer, Failure> {
+    args.session_id = Some(session_id(args.session_id, config, backend)?);
+    args.handoff.read_if_given()?;
+    backend.answer::<EndSession>(&args, args.key.get(), describe_end)
 }
 
 fn describe_end(output: &EndSessionOutput) -> String {
@@ -428,10 +423,8 @@ fn describe_end(output: &EndSessionOutput) -> String {
 }
 
 fn list(args: &ListArgs, config: &Config, backend: &Backend) -> Result<Answer, Failure> {
-    let mut params = json!(args);
-    if args.venture.is_none() && args.repo.is_none() && args.agent.is_none() {
-        params = config.with_venture(None, params);
-    }
+    let is_filtered = args.venture.is_some() || args.repo.is_some() || args.agent.is_some();
+    let params = if is_filtered { json!(args) } else { config.with_venture(None, args) };
     backend.answer::<ListSessions>(&params, None, |output| {
         let columns: [Column<SessionView>; _] = [
             (Whole("SESSION"), |session| session.id.to_string()),

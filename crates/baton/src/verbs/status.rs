@@ -2,7 +2,6 @@
 //! useful command.
 
 use baton_app::observation::WorkerHealth;
-use baton_app::session::ListSessions;
 use serde_json::json;
 
 use crate::backend::Backend;
@@ -11,6 +10,7 @@ use crate::cli::VERSION;
 use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::hooks::{CaptureFailures, LastCaptured};
+use crate::live_session::live_sessions;
 use crate::output::{Answer, Failure, warn};
 use crate::setup::Records;
 use crate::terminal::{when, wrap};
@@ -44,8 +44,7 @@ pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
         }
     })?;
     let venture = &config.venture;
-    let params = config.with_venture(None, json!({ "limit": 200 }));
-    let (output, _) = backend.call::<ListSessions>(&params, None)?;
+    let output = live_sessions(None, None, config, &backend)?;
     let place = match (&config.server, &config.database_url) {
         (Some(url), _) => format!("server {url}"),
         (None, Some(_)) => "PostgreSQL".to_owned(),
@@ -65,7 +64,7 @@ pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
         wrap(&format!("  {}  {agent} in {repo}, last heartbeat {heartbeat}", session.id), 4)
     }));
     // A token without access to all ventures cannot read the usage.
-    let health = backend.call::<WorkerHealth>(&json!({}), None).ok().map(|(health, _)| health);
+    let health = backend.call::<WorkerHealth>(&WorkerHealth {}, None).ok().map(|(health, _)| health);
     for day in health.iter().flat_map(|health| &health.cost_by_day) {
         lines.push(format!("cost     {}: ${:.4}, {} tokens", day.day, day.cost_usd, day.tokens));
     }

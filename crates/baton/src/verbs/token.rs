@@ -4,7 +4,6 @@ use baton_app::token::{CreateToken, ListTokens, RevokeToken, TokenView};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use serde_json::json;
 
 use crate::backend::Backend;
 use crate::config::Config;
@@ -56,14 +55,14 @@ pub(crate) struct RevokeArgs {
     token_id: String,
 }
 
-pub(crate) fn run(command: &TokenCommand, config: &Config) -> Result<Answer, Failure> {
+pub(crate) fn run(command: TokenCommand, config: &Config) -> Result<Answer, Failure> {
     let backend = Backend::local(config, "managing tokens")?;
     match command {
-        TokenCommand::Create(args) => backend.answer::<CreateToken>(args, None, |output| {
+        TokenCommand::Create(args) => backend.answer::<CreateToken>(&args, None, |output| {
             note(&format!("store the token now, it is not shown again: {}", describe(&output.info)));
             output.token.clone()
         }),
-        TokenCommand::List => backend.answer::<ListTokens>(&json!({}), None, |output| {
+        TokenCommand::List => backend.answer::<ListTokens>(&ListTokens {}, None, |output| {
             let columns: [Column<TokenView>; _] = [
                 (Whole("TOKEN"), |token| token.id.to_string()),
                 (Text("NAME"), |token| token.name.clone()),
@@ -74,17 +73,16 @@ pub(crate) fn run(command: &TokenCommand, config: &Config) -> Result<Answer, Fai
             let empty = "no tokens; create one with baton token create --name NAME";
             list_items(&output.tokens, empty, describe, columns).join("\n")
         }),
-        TokenCommand::Revoke(args) => {
-            let params = json!({ "token_id": whole_id(&args.token_id, &backend)? });
-            backend
-                .answer::<RevokeToken>(&params, None, |output| format!("revoked {}", describe(&output.info)))
+        TokenCommand::Revoke(mut args) => {
+            args.token_id = whole_id(&args.token_id, &backend)?;
+            backend.answer::<RevokeToken>(&args, None, |output| format!("revoked {}", describe(&output.info)))
         }
     }
 }
 
 /// Returns the id of the only token that starts with `given`.
 fn whole_id(given: &str, backend: &Backend) -> Result<String, Failure> {
-    let (found, _) = backend.call::<ListTokens>(&json!({}), None)?;
+    let (found, _) = backend.call::<ListTokens>(&ListTokens {}, None)?;
     let ids: Vec<String> = found.tokens.iter().map(|token| token.id.to_string()).collect();
     let matching: Vec<&String> = ids.iter().filter(|id| id.starts_with(given)).collect();
     match matching.as_slice() {

@@ -5,7 +5,6 @@ use baton_core::observation::{Turn, TurnStatus};
 use baton_core::{one_line, visible};
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use serde_json::json;
 
 use crate::backend::Backend;
 use crate::config::Config;
@@ -27,7 +26,7 @@ pub(crate) enum TurnCommand {
     Show(ShowArgs),
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct ListArgs {
     /// Session id [default: live session in the current checkout]
     session_id: Option<String>,
@@ -45,12 +44,11 @@ pub(crate) struct ShowArgs {
     turn_id: String,
 }
 
-pub(crate) fn run(command: &TurnCommand, config: &Config, backend: &Backend) -> Result<Answer, Failure> {
+pub(crate) fn run(command: TurnCommand, config: &Config, backend: &Backend) -> Result<Answer, Failure> {
     match command {
-        TurnCommand::List(args) => {
-            let session_id = session_id(args.session_id.as_deref(), config, backend)?;
-            let params = json!({ "session_id": session_id, "limit": args.limit, "before": args.before });
-            backend.answer::<ListTurns>(&params, None, |found| {
+        TurnCommand::List(mut args) => {
+            args.session_id = Some(session_id(args.session_id, config, backend)?);
+            backend.answer::<ListTurns>(&args, None, |found| {
                 let columns: [Column<Turn>; _] = [
                     (Whole("TURN"), |turn| turn.id.to_string()),
                     (Whole("STARTED"), |turn| when(turn.started_at)),
@@ -61,7 +59,7 @@ pub(crate) fn run(command: &TurnCommand, config: &Config, backend: &Backend) -> 
                 page_text(list_items(&found.turns, empty, line, columns), "--before", found.next_before)
             })
         }
-        TurnCommand::Show(args) => backend.answer::<ShowTurn>(args, None, describe),
+        TurnCommand::Show(args) => backend.answer::<ShowTurn>(&args, None, describe),
     }
 }
 

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use baton_app::observation::{ImportObservations, ImportedObservation, MAX_IMPORTED_OBSERVATIONS};
 use clap::Args;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::invalid::InvalidLines;
@@ -92,6 +93,14 @@ pub(super) fn parse(content: Option<&[u8]>) -> Result<Option<Value>, String> {
     serde_json::to_value(one).map(Some).map_err(|error| error.to_string())
 }
 
+/// Parameters of [`ImportObservations`], with observations as the other program wrote them.
+#[derive(Serialize)]
+struct Observations<'a> {
+    repo: &'a str,
+    venture: Option<&'a str>,
+    observations: Vec<Value>,
+}
+
 /// Observations that are sent together.
 pub(super) struct Batch {
     backend: Backend,
@@ -134,7 +143,7 @@ impl Batch {
         if observations.is_empty() {
             return Ok(());
         }
-        let params = json!({ "repo": self.repo, "venture": self.venture, "observations": observations });
+        let params = Observations { repo: &self.repo, venture: self.venture.as_deref(), observations };
         let (output, _) = self.backend.call::<ImportObservations>(&params, None)?;
         self.added += output.added;
         self.unchanged += output.unchanged;

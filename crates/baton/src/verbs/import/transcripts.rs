@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use baton_app::observation::{ImportTranscript, TranscriptProgress};
 use baton_core::Timestamp;
 use baton_observation::transcript::{Line, TranscriptFormat, TranscriptParser};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::invalid::InvalidLines;
@@ -219,17 +220,33 @@ impl Import {
         })
     }
 
-    fn params(&self, chat: &Chat, reports: Vec<Value>, progress: Option<&TranscriptProgress>) -> Value {
-        json!({
-            "client": self.format.client(), "agent": self.agent, "venture": self.venture,
-            "client_session_id": chat.session_id, "repo": chat.repo, "cwd": chat.cwd, "branch": chat.branch,
-            "started_at": chat.started_at, "reports": reports, "progress": progress,
-        })
+    fn params<'a>(
+        &'a self,
+        chat: &'a Chat,
+        reports: Vec<Value>,
+        progress: Option<&'a TranscriptProgress>,
+    ) -> Reports<'a> {
+        let (agent, venture) = (self.agent.as_deref(), self.venture.as_deref());
+        Reports { client: self.format.client(), agent, venture, chat, reports, progress }
     }
 }
 
+/// Parameters of [`ImportTranscript`].
+#[derive(Serialize)]
+struct Reports<'a> {
+    client: &'a str,
+    agent: Option<&'a str>,
+    venture: Option<&'a str>,
+    #[serde(flatten)]
+    chat: &'a Chat,
+    reports: Vec<Value>,
+    progress: Option<&'a TranscriptProgress>,
+}
+
 /// Identity of a chat.
+#[derive(Serialize)]
 struct Chat {
+    #[serde(rename = "client_session_id")]
     session_id: String,
     repo: Option<String>,
     cwd: String,

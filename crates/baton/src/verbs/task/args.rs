@@ -346,13 +346,15 @@ pub(crate) struct SweepArgs {
     pub(super) actor: ActorArgs,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct ListArgs {
     /// Include tasks that were completed in the last 30 days
     #[arg(long, conflicts_with = "everywhere")]
+    #[serde(skip)]
     pub(super) archived: bool,
     /// List the tasks of all checkouts in the store, most recently updated first
     #[arg(long)]
+    #[serde(skip)]
     pub(super) everywhere: bool,
     /// Filter by repository
     #[arg(long, value_name = "OWNER/NAME", requires = "everywhere")]
@@ -366,4 +368,6 @@ pub(crate) struct ListArgs {
     /// Number of tasks to skip
     #[arg(long, value_name = "N", requires = "everywhere", allow_negative_numbers = true)]
     pub(super) offset: Option<i64>,
+    #[arg(skip)]
+    pub(super) venture: Option<String>,
 }

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use baton_app::task::{ListTasks, ListTasksOutput, RecordTask};
 use baton_core::task::{TaskId, TaskRecord, TaskStatus};
-use baton_core::{ErrorCode, Fault, counted};
+use baton_core::{ErrorCode, Fault, Venture, counted};
 use baton_task::{AnyTaskOperation, OUTPUT_FOLDER, TaskEnvironment, task_state};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::args::ListArgs;
 use crate::backend::Backend;
@@ -32,24 +32,43 @@ pub(super) fn record(
     let backend = Backend::open_briefly(config)?;
     let repo = environment.repository_name();
     for id in changed {
-        let mut params = json!({ "task_id": id, "host": host(), "venture": config.chosen_venture(None),
-            "checkout": environment.root().to_string_lossy() });
         let state = task_state(environment, &id)?;
+        let checkout = environment.root().to_string_lossy().into_owned();
+        let removed = removal(id, host(), checkout, config.configured_venture().cloned());
         // An archive left after a purge is older than the indexed state, so the entry is deleted first.
         if state.is_none() || operation.name == "task.purge_context" {
-            backend.call::<RecordTask>(&params, None)?;
+            backend.call::<RecordTask>(&removed, None)?;
         }
         if let Some(state) = state {
-            params["repo"] = json!(repo);
-            params["title"] = json!(state.title);
-            params["status"] = json!(state.status);
-            params["holder"] = json!(state.holder);
-            params["open_drifts"] = json!(state.open_drifts);
-            params["updated_at"] = json!(state.updated_at);
-            backend.call::<RecordTask>(&params, None)?;
+            let recorded = RecordTask {
+                repo: repo.clone(),
+                title: state.title,
+                status: Some(state.status),
+                holder: state.holder,
+                open_drifts: state.open_drifts,
+                updated_at: Some(state.updated_at),
+                ..removed
+            };
+            backend.call::<RecordTask>(&recorded, None)?;
         }
     }
     Ok(())
+}
+
+/// Returns the parameters that remove a task from the index.
+fn removal(task_id: TaskId, host: String, checkout: String, venture: Option<Venture>) -> RecordTask {
+    RecordTask {
+        task_id,
+        host,
+        checkout,
+        venture,
+        repo: None,
+        title: String::new(),
+        status: None,
+        holder: None,
+        open_drifts: 0,
+        updated_at: None,
+    }
 }
 
 /// Returns the tasks that an operation changed: none for a read or a failure, except that a detected drift is recorded.
@@ -74,20 +93,18 @@ fn changed(operation: &AnyTaskOperation, params: &Value, result: &Result<Value, 
 }
 
 /// Lists the tasks of all checkouts. Entries of this machine whose files are gone are deleted.
-pub(super) fn everywhere(args: &ListArgs, config: &Config) -> Result<Answer, Failure> {
+pub(super) fn everywhere(mut args: ListArgs, config: &Config) -> Result<Answer, Failure> {
     let backend = Backend::open(config)?;
-    let params = json!({ "repo": args.repo, "status": args.status, "limit": args.limit, "offset": args.offset,
-        "venture": config.chosen_venture(None) });
-    let (mut output, _) = backend.call::<ListTasks>(&params, None)?;
+    args.venture = config.chosen_venture(None).map(str::to_owned);
+    let (mut output, _) = backend.call::<ListTasks>(&args, None)?;
     let host = host();
     let (gone, there): (Vec<TaskRecord>, Vec<TaskRecord>) =
         output.tasks.into_iter().partition(|task| task.host == host && is_gone(task));
     output.tasks = there;
     for task in gone {
-        let params = json!({ "task_id": task.task_id, "host": task.host, "checkout": task.checkout,
-            "venture": task.venture });
+        let removed = removal(task.task_id, task.host, task.checkout, Some(task.venture));
         // On failure the next listing tries again.
-        let _ = backend.call::<RecordTask>(&params, None);
+        let _ = backend.call::<RecordTask>(&removed, None);
     }
     let text = describe(&output);
     let data = serde_json::to_value(&output).unwrap_or_default();

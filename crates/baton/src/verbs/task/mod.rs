@@ -12,12 +12,12 @@ mod view;
 
 use std::io::Read;
 
-use baton_core::{ErrorCode, Operation, strip_control};
+use baton_core::{ErrorCode, Fault, Operation, strip_control};
 use baton_qa::QaStatus;
 use baton_task::{
-    AttachEvidence, CONTEXT_FILE, CompleteTask, GetContext, GetContextOutput, GetDiff, InitContext,
-    ListTasks, MarkBlocked, OUTPUT_FOLDER, OnCheckout, PurgeContext, RebuildContext, RecordQa, ResolveDrift,
-    RunQa, SnapshotWorktree, SweepContexts, UpdateAgent, VerifyWorktree, WriteNote, operation,
+    AttachEvidence, CONTEXT_FILE, CompleteTask, GetContext, GetDiff, InitContext, ListTasks, MarkBlocked,
+    OUTPUT_FOLDER, OnCheckout, PurgeContext, RebuildContext, RecordQa, ResolveDrift, RunQa, SnapshotWorktree,
+    SweepContexts, UpdateAgent, VerifyWorktree, WriteNote, operation,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -36,11 +36,10 @@ use crate::output::{Answer, Failure, warn};
 const MAX_INPUT_BYTES: u64 = 64 * 1024 * 1024;
 
 pub(crate) fn run(command: TaskCommand, config: &Config) -> Result<Answer, Failure> {
-    if let TaskCommand::List(args) = &command
-        && args.everywhere
-    {
-        return index::everywhere(args, config);
-    }
+    let command = match command {
+        TaskCommand::List(args) if args.everywhere => return index::everywhere(args, config),
+        other => other,
+    };
     let checkout = Checkout::open(config)?;
     let verb = Verb { checkout: &checkout, config };
     match command {
@@ -104,7 +103,7 @@ pub(crate) fn run(command: TaskCommand, config: &Config) -> Result<Answer, Failu
         }),
         TaskCommand::SweepContexts(args) => verb.answer::<SweepContexts>(&args, describe::swept),
         TaskCommand::List(args) => {
-            verb.answer::<ListTasks>(&json!({ "archived": args.archived }), describe::list)
+            verb.answer::<ListTasks>(&ListTasks { archived: args.archived }, describe::list)
         }
     }
 }
@@ -112,8 +111,8 @@ pub(crate) fn run(command: TaskCommand, config: &Config) -> Result<Answer, Failu
 /// Returns the context of a task in the current checkout as text.
 pub(crate) fn context_text(task: &str, config: &Config) -> Result<String, Failure> {
     let checkout = Checkout::open(config)?;
-    let data = operation::<GetContext>().call(&checkout.environment, json!({ "task_id": task }))?;
-    let output: GetContextOutput = serde_json::from_value(data).map_err(unreadable)?;
+    let task_id = task.parse().map_err(|error| Fault::invalid("task_id", error))?;
+    let output = baton_task::run(&checkout.environment, GetContext { task_id, role: None })?;
     Ok(describe::then(describe::context(&output), &output.next))
 }
 
