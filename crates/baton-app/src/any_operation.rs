@@ -30,10 +30,9 @@ impl Deref for AnyOperation {
     }
 }
 
-/// Returns an operation without its types.
-pub fn operation<O: Operation<OnStore>>() -> &'static AnyOperation {
-    const {
-        &AnyOperation {
+impl AnyOperation {
+    pub(crate) const fn of<O: Operation<OnStore>>() -> Self {
+        Self {
             description: OperationDescription::of::<OnStore, O>(),
             key: O::KEY,
             request: O::REQUEST,
@@ -43,4 +42,9 @@ pub fn operation<O: Operation<OnStore>>() -> &'static AnyOperation {
             submit: submit::<O>,
         }
     }
+}
+
+/// Returns an operation without its types.
+pub fn operation<O: Operation<OnStore>>() -> &'static AnyOperation {
+    O::erased()
 }

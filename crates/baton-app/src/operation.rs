@@ -4,6 +4,7 @@ use baton_core::Target;
 pub use baton_core::{Effect, KeyUse, Operation, Privacy, RequestFormat, RequestLogging};
 use baton_store::Tx;
 
+use crate::any_operation::AnyOperation;
 use crate::context::Context;
 
 /// Target of the operations that read and write the store, each in one transaction.
@@ -13,7 +14,19 @@ pub enum OnStore {}
 impl Target for OnStore {
     type Context<'a> = Context<'a>;
     type Access<'a> = &'a mut dyn Tx;
+    type Erased = AnyOperation;
 }
+
+/// Implements [`Operation::erased`].
+macro_rules! erased {
+    () => {
+        #[inline(never)]
+        fn erased() -> &'static $crate::any_operation::AnyOperation {
+            const { &$crate::any_operation::AnyOperation::of::<Self>() }
+        }
+    };
+}
+pub(crate) use erased;
 
 /// Declares that an operation runs on its parameters. If a function is given, it checks them first.
 macro_rules! params_as_input {
@@ -22,6 +35,7 @@ macro_rules! params_as_input {
     };
     ($check:expr) => {
         type Input = Self;
+        $crate::operation::erased!();
 
         fn prepare(_: &$crate::context::Context<'_>, params: Self) -> Result<Self::Input, baton_core::Fault> {
             let check: fn(&Self) -> Result<(), baton_core::Fault> = $check;
@@ -37,6 +51,7 @@ pub(crate) use params_as_input;
 macro_rules! params_and {
     ($value:ty, $check:expr) => {
         type Input = (Self, $value);
+        $crate::operation::erased!();
 
         fn prepare(_: &$crate::context::Context<'_>, params: Self) -> Result<Self::Input, baton_core::Fault> {
             let check: fn(&Self) -> Result<$value, baton_core::Fault> = $check;

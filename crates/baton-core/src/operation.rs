@@ -104,6 +104,8 @@ pub trait Target {
     type Context<'a>;
     /// What an operation reads and writes while it runs.
     type Access<'a>;
+    /// An operation without its types: what a route, a tool or a verb refers to.
+    type Erased: 'static;
 }
 
 /// One thing that Baton can do on a target. Its type has the parameters on the wire as fields.
@@ -129,6 +131,10 @@ pub trait Operation<T: Target>: DeserializeOwned + JsonSchema + Send + Sync + 's
     type Input: Send + Sync + 'static;
     /// Output on the wire.
     type Output: Serialize + DeserializeOwned + JsonSchema + Send + 'static;
+
+    /// Returns the operation without its types. Each operation implements this, so that it is compiled once, in its own
+    /// crate, and not in every crate that calls it.
+    fn erased() -> &'static T::Erased;
 
     /// Checks the parameters, and does what must not happen inside a transaction because it takes long.
     ///

@@ -19,12 +19,18 @@ pub enum OnCheckout {}
 impl Target for OnCheckout {
     type Context<'a> = ();
     type Access<'a> = &'a TaskEnvironment;
+    type Erased = AnyTaskOperation;
 }
 
-/// Declares that an operation runs on its parameters.
+/// Declares that an operation runs on its parameters. Compiles it in this crate.
 macro_rules! params_as_input {
     () => {
         type Input = Self;
+
+        #[inline(never)]
+        fn erased() -> &'static $crate::AnyTaskOperation {
+            const { &$crate::AnyTaskOperation::of::<Self>() }
+        }
 
         fn prepare((): &(), params: Self) -> Result<Self, Fault> {
             Ok(params)
@@ -40,6 +46,10 @@ pub struct AnyTaskOperation {
 }
 
 impl AnyTaskOperation {
+    pub(crate) const fn of<O: Operation<OnCheckout>>() -> Self {
+        Self { description: OperationDescription::of::<OnCheckout, O>(), call: call::<O> }
+    }
+
     /// Parses the parameters, runs the operation and serializes the output.
     ///
     /// # Errors
@@ -79,7 +89,7 @@ pub fn run<O: Operation<OnCheckout>>(environment: &TaskEnvironment, params: O) -
 
 /// Returns a type-erased operation.
 pub fn operation<O: Operation<OnCheckout>>() -> &'static AnyTaskOperation {
-    const { &AnyTaskOperation { description: OperationDescription::of::<OnCheckout, O>(), call: call::<O> } }
+    O::erased()
 }
 
 pub fn catalog() -> [&'static AnyTaskOperation; 17] {

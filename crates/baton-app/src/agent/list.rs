@@ -64,6 +64,7 @@ impl Operation<OnStore> for ListAgents {
     const REQUEST: RequestFormat = RequestFormat { is_slow: true, ..RequestFormat::STRICT };
     type Input = ListAgentsOutput;
     type Output = ListAgentsOutput;
+    erased!();
 
     fn prepare(context: &Context<'_>, params: Self) -> Result<Self::Input, Fault> {
         context.actor.require_every_venture()?;

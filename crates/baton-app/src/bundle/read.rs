@@ -66,6 +66,7 @@ impl Operation<OnStore> for ReadContext {
     const REQUEST: RequestFormat = RequestFormat { is_slow: true, ..RequestFormat::STRICT };
     type Input = (Self, BundleLimits);
     type Output = ReadContextOutput;
+    erased!();
 
     fn prepare(context: &Context<'_>, params: Self) -> Result<Self::Input, Fault> {
         let fits = params.prompt.as_ref().is_none_or(|prompt| prompt.len() <= MAX_PROMPT_BYTES);

@@ -41,6 +41,7 @@ impl Operation<OnStore> for ListCheckpoints {
     const AFTER_OUTBOX: bool = true;
     type Input = (Venture, WorkflowId, Window);
     type Output = ListCheckpointsOutput;
+    erased!();
 
     fn prepare(context: &Context<'_>, params: Self) -> Result<Self::Input, Fault> {
         let window = Window::of(params.limit, params.offset)?;

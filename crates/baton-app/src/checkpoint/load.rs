@@ -126,6 +126,7 @@ impl Operation<OnStore> for LoadCheckpoint {
     const AFTER_OUTBOX: bool = true;
     type Input = Load;
     type Output = LoadCheckpointOutput;
+    erased!();
 
     fn prepare(context: &Context<'_>, mut params: Self) -> Result<Self::Input, Fault> {
         let wanted = Wanted::of(params.checkpoint_id.take(), params.session_id.take());

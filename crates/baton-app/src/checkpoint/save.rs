@@ -164,6 +164,7 @@ impl Operation<OnStore> for SaveCheckpoint {
     const FREES_SPACE: bool = true;
     type Input = Save;
     type Output = SaveCheckpointOutput;
+    erased!();
 
     fn prepare(context: &Context<'_>, mut params: Self) -> Result<Self::Input, Fault> {
         params.metadata.as_ref().map_or(Ok(()), Labels::require_tag_limit)?;

@@ -30,6 +30,7 @@ impl Operation<OnStore> for FindIds {
     const EFFECT: Effect = Effect::Read;
     type Input = PartialId;
     type Output = FindIdsOutput;
+    erased!();
 
     fn prepare(_: &Context<'_>, params: Self) -> Result<Self::Input, Fault> {
         PartialId::parse(&params.prefix).ok_or_else(|| {

@@ -120,6 +120,7 @@ impl Operation<OnStore> for CreateNote {
     const AFTER_OUTBOX: bool = true;
     type Input = NewNote;
     type Output = CreateNoteOutput;
+    erased!();
 
     fn prepare(context: &Context<'_>, params: Self) -> Result<Self::Input, Fault> {
         let file = params.file.as_deref().map(note_file).transpose();

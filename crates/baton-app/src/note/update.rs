@@ -40,6 +40,7 @@ impl Operation<OnStore> for UpdateNote {
         RequestFormat { privacy: Privacy::Redact(make_private), ..RequestFormat::STRICT };
     type Input = Self;
     type Output = UpdateNoteOutput;
+    erased!();
 
     fn prepare(_: &Context<'_>, mut params: Self) -> Result<Self::Input, Fault> {
         let text = params.text.as_deref().map(note_text).transpose();

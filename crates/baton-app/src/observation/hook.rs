@@ -155,6 +155,7 @@ impl Operation<OnStore> for Hook {
     const REQUEST_LOGGING: RequestLogging = RequestLogging::OnFailure;
     type Input = (Self, HookWork);
     type Output = HookOutput;
+    erased!();
 
     fn prepare(context: &Context<'_>, mut params: Self) -> Result<Self::Input, Fault> {
         match params.event {

@@ -88,8 +88,8 @@ impl Intake {
     /// report.
     pub fn read(
         &self,
-        source: impl Read,
-        complete: impl FnOnce(&mut Map<String, Value>),
+        source: &mut dyn Read,
+        complete: &mut dyn FnMut(&mut Map<String, Value>),
     ) -> Result<Report, Fault> {
         let received = Cell::new(0);
         let limit = if self.replaces_unkept_output { usize::MAX } else { MAX_REPORT_BYTES };
@@ -104,9 +104,9 @@ impl Intake {
 
     fn read_counted(
         &self,
-        source: &mut impl Read,
+        source: &mut Counted<'_>,
         received: &Cell<usize>,
-        complete: impl FnOnce(&mut Map<String, Value>),
+        complete: &mut dyn FnMut(&mut Map<String, Value>),
     ) -> Result<Report, Fault> {
         let mut first = Vec::with_capacity(FIRST_BYTES);
         let unreadable = |error| fault(ReadError::Source(error));
@@ -163,13 +163,13 @@ impl Intake {
 }
 
 /// A reader that counts bytes and fails beyond a limit.
-struct Counted<'a, R> {
-    source: R,
+struct Counted<'a> {
+    source: &'a mut dyn Read,
     received: &'a Cell<usize>,
     limit: usize,
 }
 
-impl<R: Read> Read for Counted<'_, R> {
+impl Read for Counted<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.source.read(buffer)?;
         self.received.set(self.received.get().saturating_add(read));
@@ -267,9 +267,9 @@ mod tests {
                     "tool_response": text, "tool_name": "T", "tool_input": { "file_path": "/r/sub/x" },
                     "cwd": "/r/sub", "root": "/r",
                 });
-                let once = intake.read(whole.to_string().as_bytes(), |_| {}).unwrap();
+                let once = intake.read(&mut whole.to_string().as_bytes(), &mut |_| {}).unwrap();
                 assert_eq!(once.output.is_some(), bytes >= MAX_WHOLE_BYTES);
-                let again = intake.read(intake.document(&once).unwrap(), |_| {}).unwrap();
+                let again = intake.read(&mut intake.document(&once).unwrap(), &mut |_| {}).unwrap();
                 assert_eq!(once.fields, again.fields);
                 let seen = |report: &Report| {
                     let output = report.output.as_ref()?;

@@ -58,6 +58,7 @@ impl Operation<OnStore> for SummarizeSession {
     const REQUEST: RequestFormat = RequestFormat { is_slow: true, ..RequestFormat::STRICT };
     type Input = (Self, Option<PreparedSummary>);
     type Output = SummarizeSessionOutput;
+    erased!();
 
     fn prepare(context: &Context<'_>, params: Self) -> Result<Self::Input, Fault> {
         let id = params.session_id;

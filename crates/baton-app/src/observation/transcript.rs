@@ -103,6 +103,7 @@ impl Operation<OnStore> for ImportTranscript {
     const REQUEST_LOGGING: RequestLogging = RequestLogging::OnFailure;
     type Input = (Self, Vec<PreparedReport>);
     type Output = ImportTranscriptOutput;
+    erased!();
 
     fn prepare(context: &Context<'_>, mut params: Self) -> Result<Self::Input, Fault> {
         let reports = std::mem::take(&mut params.reports).into_iter();

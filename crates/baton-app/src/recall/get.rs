@@ -124,6 +124,7 @@ impl Operation<OnStore> for GetItems {
     const REQUEST: RequestFormat = RequestFormat { is_slow: true, ..RequestFormat::STRICT };
     type Input = GetItemsInput;
     type Output = GetItemsOutput;
+    erased!();
 
     fn prepare(context: &Context<'_>, params: Self) -> Result<Self::Input, Fault> {
         if params.ids.is_none() && (params.file.is_some() || params.command.is_some()) {

@@ -124,6 +124,7 @@ impl Operation<OnStore> for Search {
     const REQUEST: RequestFormat = RequestFormat { is_slow: true, ..RequestFormat::STRICT };
     type Input = SearchInput;
     type Output = SearchOutput;
+    erased!();
 
     fn prepare(context: &Context<'_>, params: Self) -> Result<Self::Input, Fault> {
         let started = Instant::now();

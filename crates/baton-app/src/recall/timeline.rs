@@ -67,6 +67,7 @@ impl Operation<OnStore> for Timeline {
     const REQUEST: RequestFormat = RequestFormat { is_slow: true, ..RequestFormat::STRICT };
     type Input = (Self, u32);
     type Output = TimelineOutput;
+    erased!();
 
     fn prepare(context: &Context<'_>, params: Self) -> Result<Self::Input, Fault> {
         index_before_reading(context);

@@ -77,6 +77,7 @@ impl Operation<OnStore> for ShowTask {
     const REQUEST: RequestFormat = RequestFormat { is_slow: true, ..RequestFormat::STRICT };
     type Input = TaskToShow;
     type Output = ShowTaskOutput;
+    erased!();
 
     fn prepare(context: &Context<'_>, params: Self) -> Result<Self::Input, Fault> {
         let (venture, host, checkout, task_id) = TaskRecord::parse_item_id(&params.id).ok_or_else(|| {

@@ -69,27 +69,16 @@ pub enum ReadError {
 
 /// Parses a whole document and passes its parts to `visit`.
 pub(crate) fn read_to(
-    source: impl Read,
-    visit: impl FnMut(Event<'_>) -> io::Result<()>,
+    mut source: impl Read,
+    mut visit: impl FnMut(Event<'_>) -> io::Result<()>,
 ) -> Result<(), ReadError> {
     let (buffer, text, piece) = (Vec::with_capacity(CHUNK_BYTES), Vec::new(), String::new());
-    let mut reader = Reader { source, visit, buffer, at: 0, passed: 0, text, piece };
-    if reader.ensure(BYTE_ORDER_MARK.len())?.starts_with(BYTE_ORDER_MARK) {
-        reader.at += BYTE_ORDER_MARK.len();
-    }
-    if reader.next_byte()?.is_none() {
-        return Err(LenientError::Empty.into());
-    }
-    reader.value(0)?;
-    match reader.next_byte()? {
-        None => Ok(()),
-        Some(_) => Err(reader.wrong("something follows the document")),
-    }
+    Reader { source: &mut source, visit: &mut visit, buffer, at: 0, passed: 0, text, piece }.document()
 }
 
-struct Reader<R, V> {
-    source: R,
-    visit: V,
+struct Reader<'a> {
+    source: &'a mut dyn Read,
+    visit: &'a mut dyn FnMut(Event<'_>) -> io::Result<()>,
     /// Part of the document; the part before `at` is parsed.
     buffer: Vec<u8>,
     at: usize,
@@ -101,14 +90,28 @@ struct Reader<R, V> {
     piece: String,
 }
 
-impl<R: Read, V: FnMut(Event<'_>) -> io::Result<()>> Reader<R, V> {
+impl Reader<'_> {
+    fn document(&mut self) -> Result<(), ReadError> {
+        if self.ensure(BYTE_ORDER_MARK.len())?.starts_with(BYTE_ORDER_MARK) {
+            self.at += BYTE_ORDER_MARK.len();
+        }
+        if self.next_byte()?.is_none() {
+            return Err(LenientError::Empty.into());
+        }
+        self.value(0)?;
+        match self.next_byte()? {
+            None => Ok(()),
+            Some(_) => Err(self.wrong("something follows the document")),
+        }
+    }
+
     /// Returns the rest of the document, at least `count` bytes of it unless it is shorter.
     fn ensure(&mut self, count: usize) -> Result<&[u8], ReadError> {
         if self.buffer.len() - self.at < count {
             self.buffer.drain(..self.at);
             self.passed += std::mem::take(&mut self.at);
             let room = (CHUNK_BYTES - self.buffer.len()) as u64;
-            self.source.by_ref().take(room).read_to_end(&mut self.buffer).map_err(ReadError::Source)?;
+            (&mut *self.source).take(room).read_to_end(&mut self.buffer).map_err(ReadError::Source)?;
         }
         Ok(self.buffer.get(self.at..).unwrap_or_default())
     }

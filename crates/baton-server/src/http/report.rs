@@ -33,13 +33,13 @@ pub(super) async fn receive_report(
     let Received { bytes: first, is_whole, reservation } =
         incoming.fill(budget, expected, MAX_WHOLE_BYTES).await?;
     if is_whole {
-        let report = intake.read(first.as_slice(), |_| {})?;
+        let report = intake.read(&mut first.as_slice(), &mut |_| {})?;
         return Ok(ReceivedReport { report, reservation });
     }
     let (sender, parts) = mpsc::channel(QUEUED_PARTS);
     let reading = tokio::task::spawn_blocking(move || {
-        let source = Cursor::new(first).chain(Parts { parts, part: Cursor::new(Bytes::new()) });
-        intake.read(source, |_| {})
+        let mut source = Cursor::new(first).chain(Parts { parts, part: Cursor::new(Bytes::new()) });
+        intake.read(&mut source, &mut |_| {})
     });
     let mut received = 0;
     // The rest of an oversized report is read up to a limit, so that the client can finish sending and read

@@ -77,7 +77,7 @@ impl ReportOutbox {
         intake: &Intake,
         mut store: impl FnMut(&Report, Option<&str>) -> Result<(), Failure>,
     ) -> Replay {
-        let replay = self.outbox.replay(limits, |entry, body| match read(entry, body, intake) {
+        let replay = self.outbox.replay(limits, |entry, mut body| match read(entry, &mut body, intake) {
             Ok(report) => match store(&report, entry.write.key.as_deref()) {
                 Ok(()) => ReplayResult::Stored,
                 Err(failure) => result_of(&failure),
@@ -91,11 +91,11 @@ impl ReportOutbox {
     }
 }
 
-fn read(entry: &OutboxEntry, body: impl Read, intake: &Intake) -> Result<Report, ReplayResult> {
+fn read(entry: &OutboxEntry, body: &mut dyn Read, intake: &Intake) -> Result<Report, ReplayResult> {
     if entry.write.operation != Hook::NAME {
         return Err(ReplayResult::Rejected(format!("it is for the operation {}", entry.write.operation)));
     }
-    let report = intake.clone().named(&entry.name).read(body, |fields| {
+    let report = intake.clone().named(&entry.name).read(body, &mut |fields| {
         fields.entry("reported_at").or_insert_with(|| entry.write.at.to_string().into());
     });
     report.map_err(|fault| match fault.code {

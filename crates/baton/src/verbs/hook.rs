@@ -289,8 +289,8 @@ impl HookRun {
 
     /// Reads and completes the report.
     fn read_report(&self) -> Result<&Report, Failure> {
-        let stdin = Timed { reader: std::io::stdin().lock(), run: self };
-        let report = self.intake.read(stdin, |report| self.complete(report))?;
+        let mut stdin = Timed { reader: std::io::stdin().lock(), run: self };
+        let report = self.intake.read(&mut stdin, &mut |report| self.complete(report))?;
         let event = &self.args.event;
         if self.origin.get().is_none_or(|origin| origin.event.is_none()) {
             let message = format!("unknown event `{event}`");
