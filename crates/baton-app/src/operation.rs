@@ -17,12 +17,17 @@ impl Target for OnStore {
     type Erased = AnyOperation;
 }
 
-/// Implements [`Operation::erased`].
+/// Implements [`Operation::erased`] and [`Operation::read_output`].
 macro_rules! erased {
     () => {
         #[inline(never)]
         fn erased() -> &'static $crate::any_operation::AnyOperation {
             const { &$crate::any_operation::AnyOperation::of::<Self>() }
+        }
+
+        #[inline(never)]
+        fn read_output(text: &str) -> serde_json::Result<Self::Output> {
+            serde_json::from_str(text)
         }
     };
 }

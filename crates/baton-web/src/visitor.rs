@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use baton_app::{App, Call, Face, OnStore, Operation, operation};
+use baton_app::{AnyOperation, App, Call, Face, OnStore, Operation, operation};
 use baton_core::{Access, Actor, CorrelationId, ErrorCode, Timestamp};
 use serde_json::Value;
 
@@ -29,6 +29,16 @@ impl Visitor {
 
     /// Calls an operation that reads.
     pub(crate) async fn ask<O: Operation<OnStore>>(&self, params: Value) -> Result<O::Output, Problem> {
+        let body = self.call(operation::<O>(), params).await?;
+        O::read_output(&body).map_err(|_| Problem {
+            code: ErrorCode::Internal,
+            message: "cannot read the response of an operation".to_owned(),
+            hint: None,
+        })
+    }
+
+    /// Calls an operation and returns the body of the response.
+    async fn call(&self, operation: &'static AnyOperation, params: Value) -> Result<String, Problem> {
         let call = Call {
             actor: self.actor.clone(),
             face: Face::Page,
@@ -36,15 +46,11 @@ impl Visitor {
             idempotency_key: None,
             attachment: None,
         };
-        let reply = self.app.call(operation::<O>(), call, params).await;
-        if let Some(code) = reply.error {
-            return Err(Problem::of_body(code, &reply.body));
+        let reply = self.app.call(operation, call, params).await;
+        match reply.error {
+            Some(code) => Err(Problem::of_body(code, &reply.body)),
+            None => Ok(reply.body),
         }
-        serde_json::from_str(&reply.body).map_err(|_| Problem {
-            code: ErrorCode::Internal,
-            message: "cannot read the response of an operation".to_owned(),
-            hint: None,
-        })
     }
 }
 

@@ -230,7 +230,7 @@ impl Backend {
         key: Option<&str>,
     ) -> Result<(O::Output, Value), Failure> {
         let body = self.request(operation::<O>(), to_value(params)?, None, key)?;
-        Ok((read_answer(&body)?, read_answer(&body)?))
+        Ok((O::read_output(&body).map_err(unreadable)?, read_answer(&body)?))
     }
 
     /// Calls an operation with its parameters and an optional context, and returns the body of the response.
@@ -305,8 +305,7 @@ impl Backend {
         describe: impl FnOnce(&O::Output) -> String,
     ) -> Result<Answer, Failure> {
         let body = self.request(operation::<O>(), to_value(params)?, context, key)?;
-        let output = read_answer(&body)?;
-        let text = describe(&output);
+        let text = describe(&O::read_output(&body).map_err(unreadable)?);
         let data = Data::Text(RawValue::from_string(body).map_err(unreadable)?);
         Ok(Answer { data, ..Answer::new(Value::Null, text) })
     }
@@ -325,7 +324,7 @@ fn to_value(params: &impl Serialize) -> Result<Value, Failure> {
     serde_json::to_value(params).map_err(unreadable)
 }
 
-fn read_answer<T: DeserializeOwned>(body: &str) -> Result<T, Failure> {
+fn read_answer(body: &str) -> Result<Value, Failure> {
     serde_json::from_str(body).map_err(unreadable)
 }
 

@@ -301,7 +301,7 @@ fn dispatch(cli: Cli) -> Result<Answer, Failure> {
         Command::Serve(args) => verbs::serve::run(&args, &config),
         Command::Open(args) => verbs::open::run(&args, &config),
         Command::Setup(args) => verbs::setup::run(&args, cli.global.format, &config),
-        Command::Mcp(args) => verbs::mcp::run(args, &config),
+        Command::Mcp(args) => verbs::mcp::run(&args, &config),
         Command::Demo(args) => verbs::demo::run(&args, cli.global.format),
         Command::Status => verbs::status::run(&config),
         Command::Doctor(args) => verbs::doctor::run(args, &config),

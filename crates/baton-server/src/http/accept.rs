@@ -21,6 +21,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, interval, sleep, timeout};
 use tower::Service;
 
+use crate::BoxFuture;
 use crate::http::body::waits_to_send;
 use crate::http::connections::{Connection, Connections};
 use crate::http::metrics::Metrics;
@@ -81,10 +82,9 @@ pub(super) struct Accepting<L> {
 
 impl<L: Listener> Accepting<L> {
     /// Serves until `stop` completes, then finishes the requests in progress.
-    pub(super) async fn serve(self, stop: impl Future<Output = ()>) {
+    pub(super) async fn serve(self, mut stop: BoxFuture<'_, ()>) {
         let Self { listener, router, connections, metrics, correlation_ids, drain_timeout } = self;
         let (stopping, stopped) = watch::channel(false);
-        let mut stop = pin!(stop);
         let mut idle_check = interval(IDLE_CHECK_INTERVAL);
         let mut logged_error: Option<Instant> = None;
         loop {

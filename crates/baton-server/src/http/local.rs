@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::fs::Permissions;
-use std::future::Future;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -13,6 +12,7 @@ use std::time::Duration;
 use baton_app::App;
 use tokio::net::{UnixListener, UnixSocket};
 
+use crate::BoxFuture;
 use crate::http::accept::Accepting;
 use crate::http::budget::BodyBudget;
 use crate::http::connections::Connections;
@@ -77,8 +77,8 @@ impl LocalServer {
     }
 
     /// Serves until `stop` completes, then finishes the requests in progress.
-    pub async fn run(self, stop: impl Future<Output = ()> + Send) {
-        self.accepting.serve(stop).await;
+    pub fn run(self, stop: BoxFuture<'_, ()>) -> BoxFuture<'_, ()> {
+        Box::pin(self.accepting.serve(stop))
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::future::Future;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -17,6 +16,7 @@ use baton_app::{App, Verb, routes};
 use baton_core::{ErrorCode, Fault};
 use tokio::net::{TcpListener, TcpSocket, lookup_host};
 
+use crate::BoxFuture;
 use crate::http::accept::Accepting;
 use crate::http::budget::BodyBudget;
 use crate::http::connections::Connections;
@@ -144,8 +144,8 @@ impl Server {
     }
 
     /// Serves until `stop` completes, then finishes the requests in progress.
-    pub async fn run(self, stop: impl Future<Output = ()> + Send) {
-        self.accepting.serve(stop).await;
+    pub fn run(self, stop: BoxFuture<'_, ()>) -> BoxFuture<'_, ()> {
+        Box::pin(self.accepting.serve(stop))
     }
 }
 

@@ -17,6 +17,7 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
+use crate::BoxFuture;
 use crate::mcp::local::LocalCheckout;
 use crate::mcp::message::{MAX_MESSAGE_BYTES, read_message};
 use crate::mcp::selection::ToolSelection;
@@ -32,14 +33,17 @@ pub struct McpError(String);
 
 /// Serves one client on standard input and output until it closes them. `checkout` is the checkout in which the client
 /// works, `selection` the tools that are listed.
-pub async fn serve_stdio(
+pub fn serve_stdio(
     app: App,
     version: &str,
     checkout: LocalCheckout,
-    selection: ToolSelection,
-) -> Result<(), McpError> {
+    selection: &ToolSelection,
+) -> BoxFuture<'static, Result<(), McpError>> {
+    Box::pin(serve(McpServer::for_one(app, Actor::local(), version, checkout, selection)))
+}
+
+async fn serve(server: McpServer) -> Result<(), McpError> {
     let (input, output) = rmcp::transport::io::stdio_pipes();
-    let server = McpServer::for_one(app, Actor::local(), version, checkout, &selection);
     let running = match server.serve(Lines::new(input, output)).await {
         Ok(running) => running,
         // A client may close the connection before its first request.

@@ -76,7 +76,7 @@ pub struct Page {
 
 /// Returns all pages, in the order of the navigation.
 pub fn pages() -> &'static [Page] {
-    const PAGES: &[Page] = &[
+    static PAGES: [Page; 16] = [
         page("/", "Now", "n", |visitor, query| Box::pin(now::render(visitor, query))),
         page("/ui/sessions", "Sessions", "s", |visitor, query| Box::pin(sessions::render(visitor, query))),
         below("/ui/sessions/{session_id}", |visitor, query| Box::pin(session::render(visitor, query))),
@@ -96,7 +96,7 @@ pub fn pages() -> &'static [Page] {
         page("/ui/activity", "Activity", "y", |visitor, query| Box::pin(activity::render(visitor, query))),
         page("/ui/agents", "Agents", "a", |visitor, query| Box::pin(agents::render(visitor, query))),
     ];
-    PAGES
+    &PAGES
 }
 
 type Render = for<'a> fn(&'a Visitor, &'a Query) -> Rendering<'a>;

@@ -28,7 +28,7 @@ pub(crate) struct McpArgs {
     tools: ToolSelection,
 }
 
-pub(crate) fn run(args: McpArgs, config: &Config) -> Result<Answer, Failure> {
+pub(crate) fn run(args: &McpArgs, config: &Config) -> Result<Answer, Failure> {
     raise_open_file_limit();
     if let Some(url) = &config.server {
         warn(&format!("baton mcp works on the local store; the server {url} is not used"));
@@ -40,7 +40,7 @@ pub(crate) fn run(args: McpArgs, config: &Config) -> Result<Answer, Failure> {
         .map_err(|error| Failure::internal(format!("cannot start the async runtime: {error}")))?;
     let served = runtime.block_on(async {
         tokio::spawn(clean_up_every_minute(app.clone(), FIRST_CLEANUP_AFTER));
-        baton_server::serve_stdio(app.clone(), VERSION, local_checkout(config), args.tools).await
+        baton_server::serve_stdio(app.clone(), VERSION, local_checkout(config), &args.tools).await
     });
     app.close_request_log();
     served.map_err(|error| Failure::new(Exit::Failure, "mcp_failed", error.to_string()))?;

@@ -99,7 +99,7 @@ pub(crate) fn run(args: &ServeArgs, config: &Config) -> Result<Answer, Failure> 
         note(&format!("dashboard: {} (valid once, for 15 minutes)", server.sign_in_link()?));
         let cleaner = tokio::spawn(clean_up_every_minute(app.clone(), Duration::ZERO));
         let replayer = tokio::spawn(replay_periodically(app.clone(), config.clone()));
-        server.run(stop.wait()).await;
+        server.run(Box::pin(stop.wait())).await;
         cleaner.abort();
         replayer.abort();
         Ok::<(), Failure>(())

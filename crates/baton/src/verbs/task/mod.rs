@@ -15,9 +15,9 @@ use std::io::Read;
 use baton_core::{ErrorCode, Fault, Operation, strip_control};
 use baton_qa::QaStatus;
 use baton_task::{
-    AttachEvidence, CONTEXT_FILE, CompleteTask, GetContext, GetDiff, InitContext, ListTasks, MarkBlocked,
-    OUTPUT_FOLDER, OnCheckout, PurgeContext, RebuildContext, RecordQa, ResolveDrift, RunQa, SnapshotWorktree,
-    SweepContexts, UpdateAgent, VerifyWorktree, WriteNote, operation,
+    AnyTaskOperation, AttachEvidence, CONTEXT_FILE, CompleteTask, GetContext, GetDiff, InitContext,
+    ListTasks, MarkBlocked, OUTPUT_FOLDER, OnCheckout, PurgeContext, RebuildContext, RecordQa, ResolveDrift,
+    RunQa, SnapshotWorktree, SweepContexts, UpdateAgent, VerifyWorktree, WriteNote, operation,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -146,19 +146,23 @@ impl Verb<'_> {
 
     /// Calls an operation and returns its output, typed and as JSON.
     fn call<O: Operation<OnCheckout>>(&self, params: &impl Serialize) -> Result<(O::Output, Value), Failure> {
-        let mut params = serde_json::to_value(params).map_err(unreadable)?;
+        let data = self.run(operation::<O>(), serde_json::to_value(params).map_err(unreadable)?)?;
+        Ok((O::read_output(&data.to_string()).map_err(unreadable)?, data))
+    }
+
+    /// Runs an operation, updates the index of tasks and prints the warnings.
+    fn run(&self, operation: &AnyTaskOperation, mut params: Value) -> Result<Value, Failure> {
         if let Value::Object(members) = &mut params {
             members.retain(|_, value| !value.is_null());
         }
-        let result = operation::<O>().call(&self.checkout.environment, params.clone());
-        let recorded =
-            index::record(self.config, &self.checkout.environment, operation::<O>(), &params, &result);
-        if let Err(failure) = recorded {
+        let environment = &self.checkout.environment;
+        let result = operation.call(environment, params.clone());
+        if let Err(failure) = index::record(self.config, environment, operation, &params, &result) {
             warn(&format!("cannot update the task index: {}", failure.message));
         }
         let data = result.map_err(|mut fault| {
             if fault.code == ErrorCode::InvalidRequest && fault.hint.is_none() {
-                let verb = O::NAME.trim_start_matches("task.").replace('_', "-");
+                let verb = operation.name.trim_start_matches("task.").replace('_', "-");
                 fault.hint = Some(format!("see baton task {verb} --help"));
             }
             fault
@@ -166,7 +170,7 @@ impl Verb<'_> {
         for warning in data["warnings"].as_array().into_iter().flatten().filter_map(Value::as_str) {
             warn(warning);
         }
-        Ok((serde_json::from_value(data.clone()).map_err(unreadable)?, data))
+        Ok(data)
     }
 }
 

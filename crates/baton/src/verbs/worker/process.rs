@@ -307,7 +307,7 @@ pub(super) fn run(config: &Config, detached: bool) -> Result<Answer, Failure> {
                 }
             }
         };
-        server.run(leave).await;
+        server.run(Box::pin(leave)).await;
         cleaner.abort();
         replayer.abort();
         Ok::<(), Failure>(())
