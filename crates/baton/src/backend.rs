@@ -14,7 +14,6 @@ use baton_checkpoint::SavedContext;
 use baton_core::{Actor, ErrorCode, HeartbeatPolicy, IdempotencyKey, Liveness};
 use baton_store::{LockTimeout, PostgresTimeouts, Store, StoreConfig, StoreError, Target, Threads};
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use ureq::{Agent, SendBody};
