@@ -2,10 +2,9 @@
 
 use std::ops::Deref;
 
-use baton_core::{Fault, OperationDescription};
-use serde_json::Value;
+use baton_core::OperationDescription;
 
-use crate::execution::{Execution, Submission, submit};
+use crate::input::{ReadInput, read_input};
 use crate::operation::{KeyUse, OnStore, Operation, RequestFormat, RequestLogging};
 
 /// An operation without its types. It dereferences to its description. See [`Operation`] for the meaning of each part.
@@ -18,8 +17,8 @@ pub struct AnyOperation {
     pub(crate) request_logging: RequestLogging,
     pub(crate) after_outbox: bool,
     pub(crate) frees_space: bool,
-    /// Checks the parameters of a call and makes it ready for the store.
-    pub(crate) submit: fn(Submission, Value) -> Result<Execution, Fault>,
+    /// Reads the parameters of a call.
+    pub(crate) read_input: ReadInput,
 }
 
 impl Deref for AnyOperation {
@@ -39,7 +38,7 @@ impl AnyOperation {
             request_logging: O::REQUEST_LOGGING,
             after_outbox: O::AFTER_OUTBOX,
             frees_space: O::FREES_SPACE,
-            submit: submit::<O>,
+            read_input: read_input::<O>,
         }
     }
 }

@@ -376,9 +376,9 @@ async fn submit(
 ) -> Result<Execution, Fault> {
     let submission = open.submission();
     if !operation.request.is_slow {
-        return (operation.submit)(submission, params);
+        return Execution::of(operation, submission, params);
     }
-    on_thread(move || (operation.submit)(submission, params))
+    on_thread(move || Execution::of(operation, submission, params))
         .await
         .unwrap_or_else(|| Err(Fault::new(ErrorCode::Internal, "internal error; nothing was stored")))
 }

@@ -6,13 +6,14 @@ use baton_core::{Fault, RequestRecord, Timestamp};
 use baton_store::{Durability, Pending, Store, Tx};
 use serde_json::Value;
 
+use crate::any_operation::AnyOperation;
 use crate::call::Call;
 use crate::call_record::add_session;
 use crate::context::{Attempt, Context, Environment};
 use crate::effects::CallEffects;
-use crate::operation::{OnStore, Operation, RequestLogging};
+use crate::operation::RequestLogging;
 use crate::prepare::{Prepared, prepare};
-use crate::transact::{Done, Stored, transact};
+use crate::transact::{Stored, transact};
 
 /// A call on its way to the store.
 pub(crate) struct Submission {
@@ -30,72 +31,46 @@ pub(crate) struct Submission {
 pub(crate) struct Execution {
     store: Store,
     is_write: bool,
-    work: Arc<dyn Work>,
+    call: Arc<CheckedCall>,
 }
 
 impl Execution {
+    /// Checks the parameters of a call.
+    pub(crate) fn of(operation: &AnyOperation, submission: Submission, params: Value) -> Result<Self, Fault> {
+        let Submission { store, environment, call, now, effects, record } = submission;
+        let context = Context { store: Some(&store), ..environment.context(&call, now, &effects) };
+        let prepared = prepare(operation, &call, &context, params)?;
+        let is_write = operation.effect.is_write();
+        let log = match record {
+            Some(_) if operation.request_logging == RequestLogging::OnFailure => Log::OnFailure,
+            Some(record) if is_write => Log::InTransaction(Box::new(record)),
+            _ => Log::AfterResponse,
+        };
+        let call = Arc::new(CheckedCall { environment, call, now, effects, prepared, log });
+        Ok(Self { store, is_write, call })
+    }
+
     /// Hands the call to the store.
     pub(crate) fn enqueue(&self, attempt: Attempt) -> Pending<Stored, Fault> {
-        let work = self.work.clone();
-        let run = move |tx: &mut dyn Tx| work.run(tx, attempt);
+        let call = self.call.clone();
+        let run = move |tx: &mut dyn Tx| call.run(tx, attempt);
         if self.is_write { self.store.write(Durability::Full, run) } else { self.store.read(run) }
     }
 
     /// Answers the call while the store is unavailable. Returns `None` if the operation cannot.
     pub(crate) fn without_store(&self) -> Option<Result<Stored, Fault>> {
-        self.work.without_store()
+        let done = self.call.prepared.input.without_store(&self.call.context(Attempt::First))?;
+        Some(done.map(|done| Stored::ok(done.body)))
     }
-}
-
-/// Checks the parameters of a call.
-pub(crate) fn submit<O: Operation<OnStore>>(
-    submission: Submission,
-    params: Value,
-) -> Result<Execution, Fault> {
-    let Submission { store, environment, call, now, effects, record } = submission;
-    let context = Context { store: Some(&store), ..environment.context(&call, now, &effects) };
-    let prepared = prepare::<O>(&call, &context, params)?;
-    let is_write = O::EFFECT.is_write();
-    let log = match record {
-        Some(_) if O::REQUEST_LOGGING == RequestLogging::OnFailure => Log::OnFailure,
-        Some(record) if is_write => Log::InTransaction(Box::new(record)),
-        _ => Log::AfterResponse,
-    };
-    let call = CheckedCall { environment, call, now, effects, log };
-    Ok(Execution { store, is_write, work: Arc::new(TypedCall::<O> { call, prepared }) })
 }
 
 /// The part of a call that runs in the store. It must not hold the store, which holds it while it is queued.
-trait Work: Send + Sync {
-    fn run(&self, tx: &mut dyn Tx, attempt: Attempt) -> Result<Stored, Fault>;
-    fn without_store(&self) -> Option<Result<Stored, Fault>>;
-}
-
-struct TypedCall<O: Operation<OnStore>> {
-    call: CheckedCall,
-    prepared: Prepared<O::Input>,
-}
-
-impl<O: Operation<OnStore>> Work for TypedCall<O> {
-    fn run(&self, tx: &mut dyn Tx, attempt: Attempt) -> Result<Stored, Fault> {
-        let context = self.call.context(attempt);
-        let run = |tx: &mut dyn Tx| Done::of::<O>(&O::run(&context, tx, &self.prepared.input)?);
-        let stored = transact(&context, self.prepared.key.as_ref(), tx, &run)?;
-        self.call.log(tx, stored)
-    }
-
-    fn without_store(&self) -> Option<Result<Stored, Fault>> {
-        let output = O::without_store(&self.call.context(Attempt::First), &self.prepared.input)?;
-        Some(output.and_then(|output| Ok(Stored::ok(Done::of::<O>(&output)?.body))))
-    }
-}
-
-/// A call without the types of its operation.
 struct CheckedCall {
     environment: Arc<Environment>,
     call: Call,
     now: Timestamp,
     effects: CallEffects,
+    prepared: Prepared,
     log: Log,
 }
 
@@ -107,6 +82,13 @@ enum Log {
 }
 
 impl CheckedCall {
+    fn run(&self, tx: &mut dyn Tx, attempt: Attempt) -> Result<Stored, Fault> {
+        let context = self.context(attempt);
+        let Prepared { input, key } = &self.prepared;
+        let stored = transact(&context, key.as_ref(), tx, &|tx| input.run(&context, tx))?;
+        self.log(tx, stored)
+    }
+
     fn context(&self, attempt: Attempt) -> Context<'_> {
         Context { attempt, ..self.environment.context(&self.call, self.now, &self.effects) }
     }

@@ -19,6 +19,7 @@ mod effects;
 mod execution;
 pub mod handoff;
 pub mod id;
+mod input;
 mod machine;
 pub mod maintenance;
 pub mod memory;

@@ -1,17 +1,16 @@
 //! First part of a call: all checks that need no transaction.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use baton_core::{
-    Access, Canonical, ErrorCode, Fault, KeyScope, Sha256Hash, Venture, read_params, require_no_nul,
-};
+use baton_core::{Access, Canonical, ErrorCode, Fault, KeyScope, Sha256Hash, Venture, require_no_nul};
 use serde_json::{Value, json};
 
-use crate::any_operation::{AnyOperation, operation};
+use crate::any_operation::AnyOperation;
 use crate::call::{Attachment, Call};
 use crate::context::Context;
-use crate::operation::{KeyUse, OnStore, Operation, Privacy, RequestFormat};
+use crate::input::Input;
+use crate::operation::{KeyUse, Privacy, RequestFormat};
 use crate::request_log::clip;
 
 /// Supported request schema versions.
@@ -21,23 +20,20 @@ const SCHEMA_VERSIONS: [&str; 1] = ["1.0"];
 const NAMED_FINDINGS: usize = 3;
 
 /// Checked input of an operation, and the scope and request hash of the call's idempotency key.
-pub(crate) struct Prepared<I> {
-    pub(crate) input: I,
+pub(crate) struct Prepared {
+    pub(crate) input: Arc<dyn Input>,
     pub(crate) key: Option<(KeyScope, Sha256Hash)>,
 }
 
 /// Checks a call before its transaction starts.
-pub(crate) fn prepare<O: Operation<OnStore>>(
+pub(crate) fn prepare(
+    operation: &AnyOperation,
     call: &Call,
     context: &Context<'_>,
     params: Value,
-) -> Result<Prepared<O::Input>, Fault> {
-    let Checked { params, text, key } = check(operation::<O>(), call, context, params)?;
-    let has_context = context.attachment.and_then(Attachment::context).is_some();
-    let attached = O::REQUEST.context_param.filter(|_| has_context);
-    let ((), params) = Fault::both(text, read_params(params, attached))?;
-    let input = O::prepare(context, params)?;
-    Ok(Prepared { input, key })
+) -> Result<Prepared, Fault> {
+    let Checked { params, text, key } = check(operation, call, context, params)?;
+    Ok(Prepared { input: (operation.read_input)(context, params, text)?, key })
 }
 
 /// Parameters that can be read into their type.

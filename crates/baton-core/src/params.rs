@@ -29,34 +29,48 @@ pub fn integral(number: f64) -> Option<i64> {
 }
 
 /// Reads parameters into their type. Integral floats are accepted where the type has an integer. The parameter `attached`
-/// is passed separately and is not reported as missing.
+/// is passed separately and is not reported as missing. The faults of `earlier` checks are reported with the others.
 ///
 /// # Errors
 ///
 /// `invalid_request` that names every field that is missing, unknown or of the wrong type. It then also names every other
 /// field that violates the schema.
 pub fn read_params<T: DeserializeOwned + JsonSchema>(
+    params: Value,
+    attached: Option<&str>,
+    earlier: Result<(), Fault>,
+) -> Result<T, Fault> {
+    let mut result = None;
+    let mut read = |params| {
+        let read = serde_path_to_error::deserialize(params).map_err(|error| Problem::of(&error))?;
+        result = Some(read);
+        Ok(())
+    };
+    Fault::all([earlier, read_all(params, attached, params_schema::<T>, &mut read)])?;
+    result.ok_or_else(|| Fault::new(ErrorCode::Internal, "the parameters were not read"))
+}
+
+/// The part of [`read_params`] that does not depend on the type, which is given by its schema and by a function that reads
+/// it.
+fn read_all(
     mut params: Value,
     attached: Option<&str>,
-) -> Result<T, Fault> {
+    schema: fn() -> Value,
+    read: &mut dyn FnMut(Value) -> Result<(), Problem>,
+) -> Result<(), Fault> {
     if has_integral_float(&params) {
-        normalize_integers(&params_schema::<T>(), &mut params);
+        normalize_integers(&schema(), &mut params);
     }
     let copied = copy_of(&params);
-    read_once(params).map_err(|first| {
+    read(params).map_err(|first| {
         fault_of(&match copied {
             Some(mut copied) => {
                 copied.omitted.extend(attached.map(str::to_owned));
-                let read = |params| read_once::<T>(params).map(drop);
-                all_problems(first, copied, &read, &params_schema::<T>())
+                all_problems(first, copied, read, &schema())
             }
             None => vec![first],
         })
     })
-}
-
-fn read_once<T: DeserializeOwned>(params: Value) -> Result<T, Problem> {
-    serde_path_to_error::deserialize(params).map_err(|error| Problem::of(&error))
 }
 
 fn has_integral_float(params: &Value) -> bool {
@@ -217,7 +231,7 @@ impl Problem {
 fn all_problems(
     first: Problem,
     copied: Copied,
-    read: &dyn Fn(Value) -> Result<(), Problem>,
+    read: &mut dyn FnMut(Value) -> Result<(), Problem>,
     schema: &Value,
 ) -> Vec<Problem> {
     let Copied { params: sent, omitted } = copied;
@@ -357,7 +371,7 @@ mod tests {
     }
 
     fn read(params: Value) -> Result<Params, Fault> {
-        read_params(params, None)
+        read_params(params, None, Ok(()))
     }
 
     fn fields(params: Value) -> Vec<String> {

@@ -3,7 +3,7 @@
 use jsonschema::error::ValidationErrorKind;
 use jsonschema::{ValidationError, Validator};
 use schemars::generate::SchemaSettings;
-use schemars::{JsonSchema, SchemaGenerator};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::Value;
 
 /// Implements `JsonSchema` for a type that is a text or number on the wire.
@@ -26,7 +26,8 @@ pub(crate) use inline_schema;
 
 /// Returns the schema of the parameters of an operation.
 pub fn params_schema<T: JsonSchema>() -> Value {
-    let mut schema = schema_of::<T>(SchemaSettings::draft2020_12().for_deserialize());
+    let mut schema =
+        schema_of(&T::schema_name(), T::json_schema, SchemaSettings::draft2020_12().for_deserialize());
     state_defaults(&mut schema);
     schema
 }
@@ -46,15 +47,23 @@ fn state_defaults(schema: &mut Value) {
 
 /// Returns the schema of the output of an operation.
 pub fn output_schema<T: JsonSchema>() -> Value {
-    schema_of::<T>(SchemaSettings::draft2020_12().for_serialize())
+    schema_of(&T::schema_name(), T::json_schema, SchemaSettings::draft2020_12().for_serialize())
 }
 
-fn schema_of<T: JsonSchema>(settings: SchemaSettings) -> Value {
+/// Returns the schema of a type, given by its name and the function that describes it.
+fn schema_of(name: &str, describe: fn(&mut SchemaGenerator) -> Schema, settings: SchemaSettings) -> Value {
     let settings = settings.with(|settings| {
         settings.meta_schema = None;
         settings.inline_subschemas = true;
     });
-    let mut schema = SchemaGenerator::new(settings).into_root_schema_for::<T>().to_value();
+    let mut generator = SchemaGenerator::new(settings);
+    let mut schema = describe(&mut generator);
+    schema.ensure_object().entry("title").or_insert_with(|| name.into());
+    let definitions = generator.take_definitions(true);
+    if !definitions.is_empty() {
+        schema.insert("$defs".to_owned(), definitions.into());
+    }
+    let mut schema = schema.to_value();
     drop_number_formats(&mut schema);
     schema
 }

@@ -78,7 +78,7 @@ fn call<O: Operation<OnCheckout>>(environment: &TaskEnvironment, params: Value) 
         Value::Object(members) => require_plain_text("", members)?,
         _ => return Err(Fault::invalid("params", "must be an object")),
     }
-    let output = run::<O>(environment, read_params(params, None)?)?;
+    let output = run::<O>(environment, read_params(params, None, Ok(()))?)?;
     serde_json::to_value(output)
         .map_err(|error| Fault::new(ErrorCode::Internal, "cannot serialize the response").caused_by(error))
 }
