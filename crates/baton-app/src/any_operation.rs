@@ -2,14 +2,13 @@
 
 use std::ops::Deref;
 
-use baton_core::OperationDescription;
+use baton_core::{KeyUse, OperationDescription, RequestFormat, RequestLogging};
 
-use crate::input::{ReadInput, read_input};
-use crate::operation::{KeyUse, OnStore, Operation, RequestFormat, RequestLogging};
+use crate::input::ReadInput;
 
-/// An operation without its types. It dereferences to its description. See [`Operation`] for the meaning of each part.
+/// An operation without its types. It dereferences to its description. See [`Operation`](baton_core::Operation) for the meaning of each part.
 pub struct AnyOperation {
-    description: OperationDescription,
+    pub(crate) description: OperationDescription,
     /// Use of the idempotency key.
     pub key: KeyUse,
     /// How a request is read.
@@ -27,23 +26,4 @@ impl Deref for AnyOperation {
     fn deref(&self) -> &OperationDescription {
         &self.description
     }
-}
-
-impl AnyOperation {
-    pub(crate) const fn of<O: Operation<OnStore>>() -> Self {
-        Self {
-            description: OperationDescription::of::<OnStore, O>(),
-            key: O::KEY,
-            request: O::REQUEST,
-            request_logging: O::REQUEST_LOGGING,
-            after_outbox: O::AFTER_OUTBOX,
-            frees_space: O::FREES_SPACE,
-            read_input: read_input::<O>,
-        }
-    }
-}
-
-/// Returns an operation without its types.
-pub fn operation<O: Operation<OnStore>>() -> &'static AnyOperation {
-    O::erased()
 }

@@ -11,7 +11,7 @@ use baton_store::{
 };
 use serde_json::Value;
 
-use crate::any_operation::{AnyOperation, operation};
+use crate::any_operation::AnyOperation;
 use crate::call::{Call, Face, Reply, SpooledCall};
 use crate::call_record::{PageRequest, blank_record};
 use crate::checkpoint::{SaveCheckpoint, spooled_save};
@@ -21,7 +21,7 @@ use crate::execution::Execution;
 use crate::note::{CreateNote, spooled_note};
 use crate::observation::Intake;
 use crate::open_call::OpenCall;
-use crate::operation::Operation;
+use crate::operation::{Operation, operation};
 use crate::request_log::{MAX_MESSAGE, RequestLog, clip};
 use crate::settings::Settings;
 use crate::shared::{Shared, WriteProbe};

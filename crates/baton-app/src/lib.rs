@@ -45,7 +45,7 @@ pub mod token;
 mod transact;
 pub mod turn;
 
-pub use any_operation::{AnyOperation, operation};
+pub use any_operation::AnyOperation;
 pub use app::{App, RefusedCall};
 pub use call::{Attachment, Call, Face, Reply, SpooledContext};
 pub use call_record::PageRequest;
@@ -53,7 +53,7 @@ pub use catalog::{find, registrations, routes, tools};
 pub use clock::{Clock, Entropy, SystemClock, SystemEntropy};
 pub use context::Context;
 pub use machine::Machine;
-pub use operation::{Effect, KeyUse, OnStore, Operation, Privacy, RequestFormat, RequestLogging};
+pub use operation::{Effect, KeyUse, OnStore, Operation, Privacy, RequestFormat, RequestLogging, operation};
 pub use page::Pagination;
 pub use registration::{Area, Filled, Registration, Route, ToolBinding, Verb};
 pub use request_log::RequestLog;

@@ -1,11 +1,17 @@
-//! Operations on the store, and what they have in common.
+//! Operations on the store: what they have in common, and how their types are erased.
 
-use baton_core::Target;
+use std::sync::Arc;
+
 pub use baton_core::{Effect, KeyUse, Operation, Privacy, RequestFormat, RequestLogging};
+use baton_core::{Fault, OperationDescription, Target, read_params};
 use baton_store::Tx;
+use serde_json::Value;
 
 use crate::any_operation::AnyOperation;
+use crate::call::Attachment;
 use crate::context::Context;
+use crate::input::Input;
+use crate::transact::Done;
 
 /// Target of the operations that read and write the store, each in one transaction.
 #[derive(Debug)]
@@ -17,12 +23,53 @@ impl Target for OnStore {
     type Erased = AnyOperation;
 }
 
+/// Returns an operation without its types.
+pub fn operation<O: Operation<OnStore>>() -> &'static AnyOperation {
+    O::erased()
+}
+
+/// Erases the types of an operation.
+pub(crate) const fn erase<O: Operation<OnStore>>() -> AnyOperation {
+    AnyOperation {
+        description: OperationDescription::of::<OnStore, O>(),
+        key: O::KEY,
+        request: O::REQUEST,
+        request_logging: O::REQUEST_LOGGING,
+        after_outbox: O::AFTER_OUTBOX,
+        frees_space: O::FREES_SPACE,
+        read_input: read_input::<O>,
+    }
+}
+
+fn read_input<O: Operation<OnStore>>(
+    context: &Context<'_>,
+    params: Value,
+    earlier: Result<(), Fault>,
+) -> Result<Arc<dyn Input>, Fault> {
+    let has_context = context.attachment.and_then(Attachment::context).is_some();
+    let attached = O::REQUEST.context_param.filter(|_| has_context);
+    let params = read_params(params, attached, earlier)?;
+    Ok(Arc::new(TypedInput::<O>(O::prepare(context, params)?)))
+}
+
+struct TypedInput<O: Operation<OnStore>>(O::Input);
+
+impl<O: Operation<OnStore>> Input for TypedInput<O> {
+    fn run(&self, context: &Context<'_>, tx: &mut dyn Tx) -> Result<Done, Fault> {
+        Done::of(&O::run(context, tx, &self.0)?, O::compact)
+    }
+
+    fn without_store(&self, context: &Context<'_>) -> Option<Result<Done, Fault>> {
+        Some(O::without_store(context, &self.0)?.and_then(|output| Done::of(&output, O::compact)))
+    }
+}
+
 /// Implements [`Operation::erased`] and [`Operation::read_output`].
 macro_rules! erased {
     () => {
         #[inline(never)]
         fn erased() -> &'static $crate::any_operation::AnyOperation {
-            const { &$crate::any_operation::AnyOperation::of::<Self>() }
+            const { &$crate::operation::erase::<Self>() }
         }
 
         #[inline(never)]

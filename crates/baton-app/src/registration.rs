@@ -1,7 +1,7 @@
 //! How an operation can be called: its routes over HTTP and its tool over MCP.
 
-use crate::any_operation::{AnyOperation, operation};
-use crate::operation::{OnStore, Operation};
+use crate::any_operation::AnyOperation;
+use crate::operation::{OnStore, Operation, operation};
 
 /// Method of a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,11 +2,11 @@
 
 use baton_core::{CorrelationId, ErrorCode, Fault, KeyClaim, KeyRecord, KeyScope, RequestRecord, Sha256Hash};
 use baton_store::{Outcome, Tx};
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::call::error_body;
 use crate::context::Context;
-use crate::operation::{OnStore, Operation};
 use crate::request_log::{MAX_MESSAGE, clip};
 
 /// The response to a call after its transaction.
@@ -30,11 +30,12 @@ pub(crate) struct Done {
 }
 
 impl Done {
-    pub(crate) fn of<O: Operation<OnStore>>(output: &O::Output) -> Result<Self, Fault> {
+    /// Serializes an output. `compact` returns the part that is stored if the whole is too large.
+    pub(crate) fn of<T: Serialize>(output: &T, compact: fn(&T) -> Value) -> Result<Self, Fault> {
         let body = serde_json::to_string(output).map_err(|error| {
             Fault::new(ErrorCode::Internal, "cannot serialize the response").caused_by(error)
         })?;
-        let compact = (body.len() > KeyRecord::MAX_BODY_BYTES).then(|| O::compact(output));
+        let compact = (body.len() > KeyRecord::MAX_BODY_BYTES).then(|| compact(output));
         Ok(Self { body, compact })
     }
 }

@@ -5,6 +5,7 @@
 //! line in [`resources`](crate::resources()).
 
 mod api_page;
+mod future;
 mod http;
 mod mcp;
 mod openapi;
@@ -12,15 +13,10 @@ mod params;
 #[cfg(test)]
 mod reference_tests;
 
-use std::future::Future;
-use std::pin::Pin;
-
+pub use future::BoxFuture;
 pub use http::{LocalServer, ServeError, Server, ServerConfig};
 pub use mcp::{
     FindRepo, LocalCall, LocalCheckout, LocalTool, McpError, PromptBinding, ResourceBinding, ToolSelection,
     UnknownToolSet, prompts, resources, serve_stdio,
 };
 pub use openapi::openapi;
-
-/// A future whose code is compiled in this crate, and not again in the crate that awaits it.
-pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -5,13 +5,13 @@
 //! commands it runs.
 
 use baton_app::session::{ListSessions, ListSessionsOutput, SessionView, session_of_client};
+use baton_core::Fault;
 use baton_observation::{CLIENTS, Client};
 
 use crate::backend::Backend;
 use crate::checkout::repository_here;
 use crate::config::Config;
 use crate::output::Failure;
-use crate::verbs::session::ListArgs;
 
 /// Returns the names of the variables by which programs are recognised.
 pub(crate) fn client_variables() -> impl Iterator<Item = &'static str> {
@@ -44,7 +44,8 @@ pub(crate) fn live_sessions(
     config: &Config,
     backend: &Backend,
 ) -> Result<ListSessionsOutput, Failure> {
-    let filter = ListArgs { repo: repo.map(str::to_owned), limit: Some(200), ..ListArgs::default() };
+    let repo = repo.map(str::parse).transpose().map_err(|error| Fault::invalid("repo", error))?;
+    let filter = ListSessions { repo, limit: Some(200), ..ListSessions::default() };
     backend.call::<ListSessions>(&config.with_venture(venture, &filter), None).map(|(found, _)| found)
 }
 

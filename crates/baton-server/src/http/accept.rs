@@ -21,7 +21,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, interval, sleep, timeout};
 use tower::Service;
 
-use crate::BoxFuture;
+use crate::future::BoxFuture;
 use crate::http::body::waits_to_send;
 use crate::http::connections::{Connection, Connections};
 use crate::http::metrics::Metrics;

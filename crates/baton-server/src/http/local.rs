@@ -12,7 +12,7 @@ use std::time::Duration;
 use baton_app::App;
 use tokio::net::{UnixListener, UnixSocket};
 
-use crate::BoxFuture;
+use crate::future::BoxFuture;
 use crate::http::accept::Accepting;
 use crate::http::budget::BodyBudget;
 use crate::http::connections::Connections;

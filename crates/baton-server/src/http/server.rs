@@ -16,7 +16,7 @@ use baton_app::{App, Verb, routes};
 use baton_core::{ErrorCode, Fault};
 use tokio::net::{TcpListener, TcpSocket, lookup_host};
 
-use crate::BoxFuture;
+use crate::future::BoxFuture;
 use crate::http::accept::Accepting;
 use crate::http::budget::BodyBudget;
 use crate::http::connections::Connections;

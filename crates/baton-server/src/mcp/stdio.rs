@@ -17,7 +17,7 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
-use crate::BoxFuture;
+use crate::future::BoxFuture;
 use crate::mcp::local::LocalCheckout;
 use crate::mcp::message::{MAX_MESSAGE_BYTES, read_message};
 use crate::mcp::selection::ToolSelection;

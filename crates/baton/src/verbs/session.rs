@@ -201,26 +201,26 @@ pub(crate) struct EndArgs {
     key: KeyArgs,
 }
 
-#[derive(Debug, Default, Args, Serialize)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct ListArgs {
     /// Filter by venture [default: session.venture, unless --repo or --agent is given]
     #[arg(long)]
-    pub(crate) venture: Option<String>,
+    venture: Option<String>,
     /// Filter by repository
     #[arg(long, value_name = "OWNER/NAME")]
-    pub(crate) repo: Option<String>,
+    repo: Option<String>,
     /// Number of a track, or none for sessions without a track
     #[arg(long, value_name = "TRACK", allow_negative_numbers = true)]
-    pub(crate) track: Option<TrackFilter>,
+    track: Option<TrackFilter>,
     /// Filter by agent
     #[arg(long)]
-    pub(crate) agent: Option<String>,
+    agent: Option<String>,
     /// Maximum number of sessions, 1 to 200 [default: 100]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    pub(crate) limit: Option<i64>,
+    limit: Option<i64>,
     /// Continue after the previous page
     #[arg(long)]
-    pub(crate) cursor: Option<String>,
+    cursor: Option<String>,
 }
 
 #[derive(Debug, Args, Serialize)]
