@@ -99,41 +99,42 @@ impl Totals {
 }
 
 /// Output of lines, plain or compressed.
-enum Lines<W: Write> {
-    Plain(W),
-    Compressed(zstd::stream::write::Encoder<'static, W>),
+enum Lines<'a> {
+    Plain(Box<dyn Write + 'a>),
+    Compressed(zstd::stream::write::Encoder<'static, Box<dyn Write + 'a>>),
 }
 
 /// Writes an archive as a stream.
-pub struct StreamWriter<W: Write> {
-    lines: Option<Lines<W>>,
+pub struct StreamWriter<'a> {
+    lines: Option<Lines<'a>>,
     hasher: Sha256,
     table: Option<ArchiveTable>,
     totals: Totals,
     line: Vec<u8>,
 }
 
-impl<W: Write> fmt::Debug for StreamWriter<W> {
+impl fmt::Debug for StreamWriter<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("StreamWriter")
     }
 }
 
-impl<W: Write> StreamWriter<W> {
+impl<'a> StreamWriter<'a> {
     /// Writes plain JSON lines.
-    pub fn plain(output: W) -> Self {
-        Self::to(Lines::Plain(output))
+    pub fn plain(output: impl Write + 'a) -> Self {
+        Self::to(Lines::Plain(Box::new(output)))
     }
 
     /// Writes compressed JSON lines.
-    pub fn compressed(output: W) -> Result<Self, ArchiveError> {
+    pub fn compressed(output: impl Write + 'a) -> Result<Self, ArchiveError> {
+        let output: Box<dyn Write + 'a> = Box::new(output);
         let mut encoder =
             zstd::stream::write::Encoder::new(output, ZSTD_LEVEL).map_err(ArchiveError::Write)?;
         encoder.include_checksum(true).map_err(ArchiveError::Write)?;
         Ok(Self::to(Lines::Compressed(encoder)))
     }
 
-    fn to(lines: Lines<W>) -> Self {
+    fn to(lines: Lines<'a>) -> Self {
         Self {
             lines: Some(lines),
             hasher: Sha256::new(),
@@ -163,7 +164,7 @@ impl<W: Write> StreamWriter<W> {
     }
 }
 
-impl<W: Write> ArchiveWriter for StreamWriter<W> {
+impl ArchiveWriter for StreamWriter<'_> {
     fn begin(&mut self, header: &Header) -> Result<(), ArchiveError> {
         self.put_value("header", header)
     }

@@ -321,6 +321,7 @@ fn newer_archives_are_rejected() {
         let mut writer = StreamWriter::plain(&mut bytes);
         writer.begin(&header).unwrap();
         writer.finish().unwrap();
+        drop(writer);
         assert!(matches!(StreamReader::new(bytes.as_slice()), Err(ArchiveError::Newer { .. })));
     }
 }
