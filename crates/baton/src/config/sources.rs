@@ -79,10 +79,14 @@ impl Flag {
 impl Sources {
     /// Reads the environment of the process.
     pub(crate) fn from_process(flags: Vec<Flag>) -> Self {
-        let environment = std::env::vars_os()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
-            .filter(|(name, _)| name.starts_with(ENV_PREFIX) || env_names().any(|known| known == name))
-            .collect();
+        let own = std::env::vars_os().filter_map(|(name, value)| {
+            let name = name.into_string().ok().filter(|name| name.starts_with(ENV_PREFIX))?;
+            Some((name, value))
+        });
+        let others = env_names()
+            .filter(|name| !name.starts_with(ENV_PREFIX))
+            .filter_map(|name| Some((name.to_owned(), std::env::var_os(name)?)));
+        let environment = own.chain(others).collect();
         let places = choose_base_strategy().ok().map(|base| Places {
             home: base.home_dir().to_owned(),
             config: base.config_dir().join("baton"),
