@@ -56,7 +56,10 @@ struct Global {
     log: Option<String>,
 }
 
+// `defer` builds the arguments only of the verb that is used. A doc comment of a struct of arguments would then replace
+// the help of its verb.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 enum Command {
     /// Start, update, end and list sessions
     #[command(subcommand, after_help = verbs::session::EXAMPLES)]

@@ -94,8 +94,8 @@ impl Config {
     }
 
     /// Returns the venture that the user chose: the value of a flag, or `session.venture` if it is set.
-    pub(crate) fn chosen_venture<'a>(&'a self, given: Option<&'a str>) -> Option<&'a str> {
-        given.or_else(|| self.configured_venture().map(Venture::as_str))
+    pub(crate) fn chosen_venture(&self, given: Option<&str>) -> Option<String> {
+        given.or_else(|| self.configured_venture().map(Venture::as_str)).map(str::to_owned)
     }
 
     /// Returns the venture, unless it is the default.

@@ -43,6 +43,7 @@ Examples:
   $ baton checkpoint load ckpt_01M7H6D3C2ZKCKBQ8TJM2W4FA2";
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum CheckpointCommand {
     /// Save a checkpoint of a context, read as JSON from standard input or a file
     #[command(after_help = SAVE_EXAMPLES)]
@@ -80,11 +81,11 @@ pub(crate) struct VentureArgs {
 impl VentureArgs {
     /// Sets the venture to the configured one, unless one was given.
     fn complete(&mut self, config: &Config) {
-        self.venture = config.chosen_venture(self.venture.as_deref()).map(str::to_owned);
+        self.venture = config.chosen_venture(self.venture.as_deref());
     }
 }
 
-/// Selects a checkpoint by its id, or the latest one of a workflow.
+// Selects a checkpoint by its id, or the latest one of a workflow.
 #[derive(Debug, Args, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct WantedArgs {

@@ -9,6 +9,7 @@ use crate::terminal::Header::{Text, Whole};
 use crate::terminal::{Column, list_items, wrap};
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum ConfigCommand {
     /// Show all settings with their values and sources
     #[command(after_help = "Example:\n  $ baton config show")]

@@ -44,7 +44,7 @@ pub(crate) struct ContextArgs {
 
 pub(crate) fn run(mut args: ContextArgs, config: &Config, backend: &Backend) -> Result<Answer, Failure> {
     let (repo, _) = repository_or_here(args.repo.as_deref(), "show the context")?;
-    args.venture = config.chosen_venture(args.venture.as_deref()).map(str::to_owned);
+    args.venture = config.chosen_venture(args.venture.as_deref());
     args.repo = Some(repo.clone());
     backend.answer::<ReadContext>(&args, None, |output| match output.context.as_str() {
         "" => format!("nothing is recorded for {repo}"),

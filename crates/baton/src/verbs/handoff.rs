@@ -36,6 +36,7 @@ Example:
       --next 'Wait for the migration'";
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum HandoffCommand {
     /// Show the latest handoff
     #[command(after_help = "Example:\n  $ baton handoff latest --repo acme/webshop")]
@@ -186,7 +187,7 @@ pub(crate) fn run(command: HandoffCommand, config: &Config, backend: &Backend) -
         }
         HandoffCommand::Leave(mut args) => {
             args.repo = Some(repository_or_here(args.repo.as_deref(), "leave a handoff")?.0);
-            args.venture = config.chosen_venture(args.venture.as_deref()).map(str::to_owned);
+            args.venture = config.chosen_venture(args.venture.as_deref());
             args.branch = args.handoff.branch().map(str::to_owned);
             args.handoff.read()?;
             backend.answer::<LeaveHandoff>(&args, args.key.get(), |output| {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::output::Failure;
 use crate::verbs::session::object;
 
-/// A handoff as parameters of an operation.
+// A handoff as parameters of an operation.
 #[derive(Debug, Args, Serialize)]
 pub(crate) struct HandoffArgs {
     #[command(flatten)]
@@ -20,7 +20,7 @@ pub(crate) struct HandoffArgs {
     handoff: Option<Map<String, Value>>,
 }
 
-/// Contents of a handoff. The fields have the names of the handoff.
+// Contents of a handoff. The fields have the names of the handoff.
 #[derive(Debug, Args, Serialize)]
 struct ContentArgs {
     /// What was done and what the next agent must know
@@ -67,7 +67,7 @@ struct ContentArgs {
     payload: Option<String>,
 }
 
-/// What a handoff refers to.
+// What a handoff refers to.
 #[derive(Debug, Args, Serialize)]
 struct ReferenceArgs {
     /// Workflow that the work belongs to [default: workflow that the session saved to last]

@@ -19,6 +19,7 @@ use crate::output::{Answer, Failure, note};
 use crate::terminal::wrap;
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum KeyCommand {
     /// Show the encryption mode, the keys and their source
     #[command(after_help = "Example:\n  $ baton key status")]

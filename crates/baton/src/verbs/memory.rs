@@ -29,6 +29,7 @@ Examples:
   $ baton memory forget --repo acme/webshop --before 90d --dry-run";
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum MemoryCommand {
     /// Reject an item that is wrong, so that it is not returned again
     #[command(after_help = "Example:\n  $ baton memory reject note_01M7F8891P42VRJQTDHZ1XZQEZ")]

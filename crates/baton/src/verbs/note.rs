@@ -31,6 +31,7 @@ pub(crate) struct NoteArgs {
 }
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 enum NoteCommand {
     /// List notes, newest first
     #[command(after_help = "Example:\n  $ baton note list --kind gotcha")]
@@ -165,7 +166,7 @@ fn create(mut args: CreateArgs, config: &Config, backend: &Backend) -> Result<An
             args.session_id = live.map(|live| live.id.to_string());
         }
     }
-    args.venture = config.chosen_venture(venture).map(str::to_owned);
+    args.venture = config.chosen_venture(venture);
     args.agent = config.agent.clone();
     backend.answer::<CreateNote>(&args, args.key.get(), |output| {
         let spooled =

@@ -22,6 +22,7 @@ Examples:
   $ baton observation list --file src/store.rs";
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum ObservationCommand {
     /// List observations, newest first
     #[command(after_help = "Example:\n  $ baton observation list --file src/store.rs")]

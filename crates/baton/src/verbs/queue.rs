@@ -19,6 +19,7 @@ Examples:
   $ baton queue retry";
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum QueueCommand {
     /// Show the number of items per status
     #[command(after_help = "Example:\n  $ baton queue stats")]

@@ -337,7 +337,7 @@ impl Relay<'_> {
     fn context(&self, unrecorded: Option<&SessionView>) -> Result<String, Failure> {
         let params = ContextArgs {
             repo: Some(self.checkout.repo.to_string()),
-            venture: self.config.chosen_venture(None).map(str::to_owned),
+            venture: self.config.chosen_venture(None),
             branch: self.checkout.branch.clone(),
             client: Some(self.to.id.to_owned()),
             unrecorded_session: unrecorded.map(|session| session.id),

@@ -40,7 +40,7 @@ pub(crate) struct RequestsArgs {
     json: bool,
 }
 
-/// Filters of the log.
+// Filters of the log.
 #[derive(Debug, Clone, Args, Serialize)]
 struct FilterArgs {
     /// Status code (404), class (4xx), or error for every status from 400

@@ -39,6 +39,7 @@ Examples:
   $ baton session end sess_01M7H6D3AHF4DP3YJEERGQ2KGT   # without a handoff";
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum SessionCommand {
     /// Start or resume a session and print the latest handoff
     #[command(after_help = START_EXAMPLES)]
@@ -117,7 +118,7 @@ pub(crate) struct StartArgs {
     key: KeyArgs,
 }
 
-/// Idempotency key of a request.
+// Idempotency key of a request.
 #[derive(Debug, Args)]
 pub(crate) struct KeyArgs {
     /// Execute the request at most once for this key
@@ -306,7 +307,7 @@ fn start(mut args: StartArgs, config: &Config, backend: &Backend) -> Result<Answ
         return Err(Failure::usage("cannot start a session: no agent given")
             .hint("add --agent NAME, or set session.agent in the configuration (BATON_AGENT)"));
     }
-    args.venture = config.chosen_venture(args.venture.as_deref()).map(str::to_owned);
+    args.venture = config.chosen_venture(args.venture.as_deref());
     args.client = args.client.or_else(|| client_here().map(str::to_owned));
     args.meta = args.meta_text.as_deref().map(|text| object("--meta", text)).transpose()?;
     (args.repo, args.checkout_repo) = (Some(repo), here);

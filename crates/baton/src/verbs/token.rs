@@ -18,6 +18,7 @@ Examples:
   $ baton token list";
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum TokenCommand {
     /// Create a token and print its secret once
     #[command(

@@ -17,6 +17,7 @@ use crate::terminal::{Column, list_items, page_text, when};
 const LINE_CHARS: usize = 160;
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum TurnCommand {
     /// List the turns of a session, newest first
     #[command(after_help = "Example:\n  $ baton turn list sess_01M7H6D3AHF4DP3YJEERGQ2KGT")]

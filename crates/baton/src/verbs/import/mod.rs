@@ -32,6 +32,7 @@ Examples:
   $ baton import all baton.backup";
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum ImportCommand {
     /// Import all records of a backup or export
     #[command(after_help = "Example:\n  $ baton import all baton.backup")]

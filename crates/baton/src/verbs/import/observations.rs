@@ -122,7 +122,7 @@ impl Batch {
         Ok(Self {
             backend: Backend::open(config)?,
             repo,
-            venture: config.chosen_venture(venture).map(str::to_owned),
+            venture: config.chosen_venture(venture),
             observations: Vec::new(),
             bytes: 0,
             added: 0,

@@ -55,7 +55,7 @@ pub(super) fn import(
         backend: Backend::open(config)?,
         repo: args.repo.clone(),
         agent: args.agent.clone().or_else(|| config.agent.as_ref().map(ToString::to_string)),
-        venture: config.chosen_venture(args.venture.as_deref()).map(str::to_owned),
+        venture: config.chosen_venture(args.venture.as_deref()),
         places: Places::default(),
         progress: Progress::new("importing", Amount::BytesOf(total)),
     };

@@ -47,6 +47,7 @@ Examples:
   $ baton task verify-worktree TASK-0824 --expected-agent implementer --full";
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum TaskCommand {
     /// Create the context of a task: description, standards, QA commands and scope
     #[command(after_help = INIT_EXAMPLES)]
@@ -112,7 +113,7 @@ pub(crate) enum TaskCommand {
     SweepContexts(SweepArgs),
 }
 
-/// Actor of a call.
+// Actor of a call.
 #[derive(Debug, Args, Serialize)]
 pub(crate) struct ActorArgs {
     /// Actor to record [default: session.agent, else the user name]
@@ -120,7 +121,7 @@ pub(crate) struct ActorArgs {
     pub(super) actor: Option<String>,
 }
 
-/// Arguments of a verb for one task.
+// Arguments of a verb for one task.
 #[derive(Debug, Args, Serialize)]
 pub(crate) struct ForTask<V: Args> {
     /// Task id, for example TASK-0824
@@ -131,7 +132,7 @@ pub(crate) struct ForTask<V: Args> {
     pub(super) verb: V,
 }
 
-/// Arguments of a verb that stores text of a task, with an override of the secret scan.
+// Arguments of a verb that stores text of a task, with an override of the secret scan.
 #[derive(Debug, Args, Serialize)]
 pub(crate) struct Recording<V: Args> {
     /// Task id, for example TASK-0824

@@ -95,7 +95,7 @@ fn changed(operation: &AnyTaskOperation, params: &Value, result: &Result<Value, 
 /// Lists the tasks of all checkouts. Entries of this machine whose files are gone are deleted.
 pub(super) fn everywhere(mut args: ListArgs, config: &Config) -> Result<Answer, Failure> {
     let backend = Backend::open(config)?;
-    args.venture = config.chosen_venture(None).map(str::to_owned);
+    args.venture = config.chosen_venture(None);
     let (mut output, _) = backend.call::<ListTasks>(&args, None)?;
     let host = host();
     let (gone, there): (Vec<TaskRecord>, Vec<TaskRecord>) =

@@ -26,6 +26,7 @@ Examples:
   $ baton worker start";
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum WorkerCommand {
     /// Start the worker in the background, unless it is running
     #[command(after_help = "Example:\n  $ baton worker start")]
