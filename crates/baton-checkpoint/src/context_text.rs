@@ -7,7 +7,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::saved::CONTEXT_SIZE;
+/// Size of the context when it was loaded; never stored.
+pub(super) const CONTEXT_SIZE: &str = "_contextSize";
 
 /// A context as JSON text. It is passed as text, because a tree of it would take many times the memory.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -13,12 +13,10 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-use super::context_text::ContextText;
+use super::context_text::{CONTEXT_SIZE, ContextText};
 
 /// Position of a running loop; never stored.
 const CURRENT_LOOP: &str = "_currentLoop";
-/// Size of the context when it was loaded; never stored.
-pub(super) const CONTEXT_SIZE: &str = "_contextSize";
 /// Keys that name the workflow, in order of precedence.
 const NAME_KEYS: [&str; 2] = ["workflowId", "workflow_id"];
 

@@ -9,8 +9,8 @@ use baton_observation::is_reading;
 use baton_store::{ObservationFiles, ObservationFilter, Page, RecallFilter, TurnStarts, Tx};
 
 use super::file_scores::{FileScores, MatchKind, RecentUse};
-use super::gather::{BundleRequest, BundleScope};
 use super::layout::{BundleLine, BundleParts, Section};
+use super::request::{BundleRequest, BundleScope};
 use crate::recall::{Find, Loader, RankedDocument, rank_documents};
 
 /// Number of latest observations that are searched for files.

@@ -6,13 +6,14 @@ use baton_core::observation::{TurnStatus, is_interruption, user_request};
 use baton_core::recall::{ItemKind, MarkKind, Nearby};
 use baton_core::task::TaskStatus;
 use baton_core::{
-    Agent, Fault, Handoff, HandoffAuthor, HandoffFields, NoteKind, Repo, Session, SessionId, Track, Venture,
-    estimate_tokens, one_line,
+    Fault, Handoff, HandoffAuthor, HandoffFields, NoteKind, Repo, Session, SessionId, estimate_tokens,
+    one_line,
 };
 use baton_store::{MarkFilter, NoteFilter, Page, TaskFilter, Tx, WorkflowFilter};
 
 use super::files;
-use super::layout::{Bundle, BundleLimits, BundleLine, BundleParts, Section, lay_out};
+use super::layout::{Bundle, BundleLine, BundleParts, Section, lay_out};
+use super::request::{BundleRequest, BundleScope};
 use crate::context::Context;
 use crate::memory::hidden_items;
 use crate::observation::{automatic_content, workflow_of};
@@ -35,31 +36,6 @@ const MAX_PINNED: u32 = 20;
 const MAX_TASKS: u32 = 3;
 /// Number of characters by which a request is recognized in another line.
 const MAX_KNOWN_CHARS: usize = 100;
-
-/// What a bundle is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum BundleScope {
-    /// The repository, for a new chat.
-    Repository,
-    /// The chat itself, after its context was compacted.
-    Chat,
-}
-
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct BundleRequest<'a> {
-    pub(crate) venture: &'a Venture,
-    pub(crate) repo: &'a Repo,
-    pub(crate) track: Option<Track>,
-    /// Session that receives the bundle.
-    pub(crate) session: Option<&'a Session>,
-    /// Live session whose work is included as if it had been handed over.
-    pub(crate) unrecorded: Option<&'a Session>,
-    pub(crate) agent: Option<&'a Agent>,
-    pub(crate) branch: Option<&'a str>,
-    pub(crate) prompt: Option<&'a str>,
-    pub(crate) scope: BundleScope,
-    pub(crate) limits: BundleLimits,
-}
 
 /// Builds a bundle. The text is empty if nothing is recorded.
 pub(crate) fn build(

@@ -5,7 +5,9 @@ mod files;
 mod gather;
 mod layout;
 mod read;
+mod request;
 
-pub(crate) use gather::{BundleRequest, BundleScope, build};
+pub(crate) use gather::build;
 pub(crate) use layout::{Bundle, BundleLimits};
 pub use read::{ReadContext, ReadContextOutput};
+pub(crate) use request::{BundleRequest, BundleScope};

@@ -2,8 +2,9 @@
 
 use baton_core::{Agent, Label, Repo, SessionId, Track, Venture, one_line};
 
-use super::gather::{BundleRequest, BundleScope, build};
+use super::gather::build;
 use super::layout::{BundleLimits, BundleLine, DEFAULT_BUNDLE_TOKENS, MAX_BUNDLE_TOKENS, MIN_BUNDLE_TOKENS};
+use super::request::{BundleRequest, BundleScope};
 use crate::page::number_within;
 use crate::prelude::*;
 use crate::recall::index_before_reading;

@@ -6,7 +6,7 @@ use baton_store::{FileOf, NewQueueItem, RawOutput, Tx, pack_raw, place_raw};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::hook::Hook;
+use super::hook_params::Hook;
 use crate::context::Context;
 
 /// Maximum length of a tool name and of a tool use id in characters.

@@ -8,7 +8,7 @@ use baton_core::{ErrorCode, Fault, Session, Sha256Hash};
 use baton_store::{ObservationFilter, Page, Tx};
 use serde_json::{Map, Value, json};
 
-use super::hook::Hook;
+use super::hook_params::Hook;
 use super::material::read_summary_input;
 use crate::checkpoint::SaveCheckpoint;
 use crate::context::Context;

@@ -5,7 +5,7 @@ use baton_store::Tx;
 use serde_json::Value;
 
 use super::automatic::{add_automatic_content, automatic_content};
-use super::hook::Hook;
+use super::hook_params::Hook;
 use crate::context::Context;
 use crate::session::new_handoff;
 

@@ -9,6 +9,7 @@ mod end;
 mod finishing;
 mod health;
 mod hook;
+mod hook_params;
 mod import;
 mod imported;
 mod intake;
@@ -32,7 +33,7 @@ pub use closing::{Period, ReadClosing};
 pub(crate) use compact::workflow_of;
 pub use finishing::Finished;
 pub use health::{DayCost, HourCount, ModelCost, SessionCost, WorkerHealth, WorkerHealthOutput};
-pub use hook::{Hook, HookOutput, HookSpecificOutput};
+pub use hook_params::{Hook, HookOutput, HookSpecificOutput};
 pub use import::{
     ImportObservations, ImportObservationsOutput, ImportedObservation, MAX_IMPORTED_OBSERVATIONS,
 };

@@ -7,7 +7,7 @@ use baton_core::{Fault, NoteKind, Repo, Session, Venture};
 use baton_observation::{HookEvent, files_of};
 use baton_store::{RecallFilter, Tx};
 
-use super::hook::{Hook, HookOutput};
+use super::hook_params::{Hook, HookOutput};
 use crate::context::Context;
 use crate::recall::{
     FileHistory, Find, HistoryScope, Loader, RankedDocument, changed_files, file_history, rank_documents,

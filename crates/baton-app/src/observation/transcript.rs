@@ -13,7 +13,8 @@ use baton_observation::{HookEvent, ToolUse, files_of, redact_observation};
 use serde_json::{Map, Value, json};
 
 use super::capture::clean_name;
-use super::hook::{Hook, agent_named, prompt_text, repo_of};
+use super::hook::{agent_named, prompt_text, repo_of};
+use super::hook_params::Hook;
 use super::imported::{self, NewSession, Period, redact_items};
 use super::raw::error_response;
 use super::repair::repair;

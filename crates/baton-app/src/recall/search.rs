@@ -8,13 +8,9 @@ use baton_store::RecallFilter;
 
 use super::embedding::embed_query;
 use super::find::{Find, Found, find};
-use super::get::ventures;
+use super::get::{checked_limit, ventures};
 use super::indexing::index_before_reading;
-use crate::page::number_within;
 use crate::prelude::*;
-
-const DEFAULT_LIMIT: u32 = 10;
-const MAX_LIMIT: u32 = 100;
 
 /// The query and its filters.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
@@ -158,8 +154,4 @@ impl Operation<OnStore> for Search {
         let warning = input.similar_to.as_ref().err().map(ToString::to_string);
         Ok(SearchOutput { results, took_ms: (took * 100.0).round() / 100.0, warning })
     }
-}
-
-pub(super) fn checked_limit(limit: Option<i64>) -> Result<usize, Fault> {
-    number_within("limit", limit, DEFAULT_LIMIT, 1..=MAX_LIMIT).map(|limit| limit as usize)
 }
