@@ -52,9 +52,9 @@ pub enum KeyUse {
 /// How secrets in the parameters of a write are handled.
 #[derive(Debug, Clone, Copy)]
 pub enum Privacy {
-    /// The call is rejected, because its caller can remove them.
+    /// The call is rejected, because the caller can remove the secrets.
     Refuse,
-    /// They are removed by this function, because the caller forwards text that it did not write.
+    /// This function removes the secrets, because the caller forwards text that it did not write.
     Redact(fn(&mut Value)),
 }
 

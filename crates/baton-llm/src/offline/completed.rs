@@ -50,7 +50,7 @@ fn looks(title: &str) -> bool {
     title.split_whitespace().next().is_some_and(|first| is_any(first, WORDS))
 }
 
-/// Whether a step only looks at something or stages files.
+/// Returns true if a step only reads something or stages files.
 fn changes_nothing(step: &Step) -> bool {
     let is_view = step.program() == "gh"
         && matches!(step.arguments().nth(1), Some("view" | "list" | "diff" | "checks" | "status"));

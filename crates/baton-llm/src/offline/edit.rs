@@ -482,7 +482,7 @@ pub(super) fn fill_changed(patch: &FilePatch<'_>, detail: &mut Detail) {
     detail.top_names("Names", &names(&lines.join("\n")));
 }
 
-/// Returns the lines of one side that fit into `room`, in their order: those that say most.
+/// Returns the lines of one side that fit into `room`, in their order: the most informative ones.
 fn choose(lines: &[String], side: &[usize], room: usize) -> Vec<usize> {
     let texts = side.iter().filter_map(|index| lines.get(*index)).map(String::as_str);
     let ranked: Vec<(Worth, &str)> =

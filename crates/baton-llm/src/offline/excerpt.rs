@@ -15,7 +15,7 @@ const GAP_BYTES: usize = GAP.len() + 1;
 /// A text that is larger than this many times the room shows the first sentence of each comment only.
 const COLLAPSED_FROM: usize = 3;
 
-/// How much a line of code says without the lines around it, most first.
+/// How informative a line of code is without the lines around it, most informative first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Worth {
     /// A definition or a case.
@@ -151,7 +151,7 @@ fn ranked(lines: &[(usize, &str)], is_collapsed: bool) -> Vec<(Worth, String)> {
             }
             let goes_on = lines.get(at + 1).is_some_and(|(_, next)| is_comment(next));
             shown = if goes_on { String::new() } else { first_sentence(&std::mem::take(&mut comment), 160) };
-            // What a definition is for says more than its cases, and these more than a comment inside it.
+            // The purpose of a definition is more informative than its cases, and these more than a comment inside it.
             found = match worth(&shown) {
                 _ if goes_on => Worth::Filler,
                 Worth::Explanation if indent == 0 => Worth::Definition,

@@ -60,7 +60,7 @@ pub(super) fn failure_line(text: &str) -> Option<&str> {
     })
 }
 
-/// How many lines after an error its place may be.
+/// Maximum number of lines between an error and its location.
 const MAX_FRAMES: usize = 6;
 
 /// Returns the location in `--> src/a.rs:3:5` below a Rust error, or in `at load (/app/src/a.js:3:5)` below a

@@ -14,7 +14,7 @@ const MAX_PARAGRAPH: usize = 600;
 const MIN_PARAGRAPH: usize = 160;
 /// A sentence that is shorter, in characters, often needs the next one: "All of it is done."
 const SHORT_SENTENCE: usize = 50;
-/// How many blocks of a text are read.
+/// Maximum number of blocks of a text that are read.
 const MAX_BLOCKS: usize = 2_000;
 
 /// Words of headings and labels of what a text concludes.
@@ -174,7 +174,7 @@ fn announces(text: &str) -> bool {
     starts_with_any(&start, OPENINGS)
 }
 
-/// Whether a block is below a heading with one of these words, or begins with such a label: `**Goal:**`, `Verdict:`.
+/// Returns true if a block is below a heading with one of these words, or begins with such a label: `**Goal:**`, `Verdict:`.
 fn concludes(blocks: &[Block], block: &Block, words: &str) -> bool {
     let nearest = block.section.and_then(|at| blocks.get(at));
     // A line in bold is a part of the section that it is in.

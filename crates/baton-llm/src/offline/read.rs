@@ -21,7 +21,7 @@ use super::{patch, prose, shell, structure};
 
 const PATHS: &[&str] = &["file_path", "filePath", "path", "notebook_path", "absolute_path", "target_file"];
 
-/// How many lines Claude Code shows if the agent sets no limit.
+/// Number of lines that Claude Code shows if the agent sets no limit.
 const DEFAULT_LIMIT: usize = 2_000;
 
 /// Describes the use of a tool that shows a file.
@@ -94,7 +94,7 @@ impl View<'_> {
     }
 }
 
-/// An image or a document: told by type and size.
+/// Describes an image or a document by type and size.
 fn not_text(call: &Call<'_>, path: &str, kind: &str, file: &Value) -> Draft {
     let path = call.path(path);
     let number = |name: &str| file[name].as_u64();
@@ -253,7 +253,7 @@ fn text_detail(call: &Call<'_>, view: &View<'_>, headings: &[&str], detail: &mut
     excerpt(view.content, detail);
 }
 
-/// Tells whether a file holds text for people.
+/// Returns true if a file contains text for people.
 pub(super) fn is_prose(path: &str) -> bool {
     let ending = path.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
     matches!(ending.as_str(), "md" | "mdx" | "markdown" | "rst" | "adoc")

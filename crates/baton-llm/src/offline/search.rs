@@ -236,7 +236,7 @@ fn fill_hits(files: Vec<FileHits<'_>>, detail: &mut Detail) {
         let what = if is_summarized { "places" } else { "hits" };
         detail.line(&format!("[{} of {count} {what} left out]", count - shown));
     } else if let ([file], 1, false) = (files.as_slice(), count, is_complete) {
-        // What follows the hit says more than what is far before it.
+        // The lines after the hit are more informative than lines far before it.
         let around: Vec<String> = file.context_after(1).chain(file.context_after(0)).collect();
         detail.counted_lines(&around);
     } else if context > 0 && !is_complete {

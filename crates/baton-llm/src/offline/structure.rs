@@ -12,20 +12,20 @@ use super::text::{counted, join_within, one_line, shorten};
 
 /// Maximum size of JSON that is parsed.
 const MAX_BYTES: usize = 1_000_000;
-/// How deep it is looked into.
+/// Maximum depth that is read.
 const MAX_DEPTH: usize = 16;
-/// How many entries of an array are looked at.
+/// Maximum number of entries of an array that are read.
 const MAX_ENTRIES: usize = 200;
 /// A text with at least this many words counts as written by a person.
 const WRITTEN_WORDS: usize = 4;
 /// JSON with this many bytes of such texts is kept like prose.
 const WRITTEN_BYTES: usize = 400;
-/// How many short members of an entry are told.
+/// Maximum number of short members of an entry that are listed.
 const MAX_SCALARS: usize = 8;
 
 /// Members that name an entry, the most informative first.
 const NAMES: &[&str] = &["identifier", "number", "key", "id", "title", "name", "path", "file", "subject"];
-/// Members that tell how it stands.
+/// Members that contain the state of an entry.
 const STATES: &[&str] = &["state", "status", "conclusion", "type", "level"];
 /// Members that are quotations of code.
 const QUOTED: &[&str] = &["diff_hunk", "patch", "diff", "original_content"];

@@ -12,7 +12,7 @@ use super::title::title;
 /// Detail size of an answer from the web.
 const PAGE_BYTES: usize = 3_000;
 
-/// Reads the use of a tool that looks at the web.
+/// Reads the use of a tool that searches or fetches web pages.
 pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
     match call.tool.to_ascii_lowercase().as_str() {
         "webfetch" | "web_fetch" | "fetch" | "browser_navigate" | "read_url" => Some(fetch(call)),

@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout};
 use crate::http::budget::{BodyBudget, Reservation, SMALL_BODY_BYTES};
 use crate::http::wire::HasTwoLengths;
 
-/// How much of a rejected body is read, so that the client can finish sending and read the response.
+/// Maximum number of bytes of a rejected body that are read, so that the client can finish sending and read the response.
 pub(super) const MAX_DISCARDED_BYTES: usize = 96 * 1024 * 1024;
 /// Total time to wait for the parts of a body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);

@@ -98,7 +98,7 @@ pub struct QueueClaim {
 pub struct QueueRelease {
     /// Earliest time of the next attempt.
     pub run_at: Timestamp,
-    /// Whether this attempt counts.
+    /// True if this attempt counts towards the maximum.
     pub counts: bool,
     /// Time of the failure; `None` if the item did not fail, for example at a shutdown.
     pub failed_at: Option<Timestamp>,
