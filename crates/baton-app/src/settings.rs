@@ -1,6 +1,7 @@
 //! Settings of operations.
 
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use baton_store::Outbox;
 
 use crate::checkpoint::Vault;
 use crate::machine::Machine;
-use crate::observation::{ModelTroubles, ReadClosing, WorkerActivity};
+use crate::observation::{ModelTroubles, WorkerActivity};
 
 /// Settings of operations. The binary reads them from files, environment and flags.
 #[derive(Debug, Clone)]
@@ -43,6 +44,18 @@ pub struct ChatRecall {
     pub on_prompt: bool,
     /// A line about a file before it is edited.
     pub before_edit: bool,
+}
+
+/// Reads the last text of the agent in a period of a transcript. Returns why the transcript was not read.
+pub type ReadClosing = Arc<dyn Fn(&Path, Period) -> Result<Option<String>, String> + Send + Sync>;
+
+/// Time of a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Period {
+    /// Start of the turn.
+    pub from: Timestamp,
+    /// Start of the next turn.
+    pub until: Option<Timestamp>,
 }
 
 #[derive(Clone)]

@@ -1,7 +1,7 @@
 //! `black`, with and without `--check`.
 
-use super::clean::Section;
 use super::report::{QaFailure, QaRun, count_of};
+use super::section::Section;
 
 pub(super) fn read(text: &str) -> Option<QaRun> {
     let mut run = QaRun::of("black");

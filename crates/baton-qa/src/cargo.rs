@@ -2,8 +2,8 @@
 
 use baton_core::{starts_with_any, strip_any};
 
-use super::clean::{Section, is_harmless};
 use super::report::{QaFailure, QaRun, count, place};
+use super::section::{Section, is_harmless};
 use super::{clippy, nextest};
 
 pub(super) fn read(text: &str) -> Option<QaRun> {

@@ -1,27 +1,11 @@
 //! Decides whether every line of a log belongs to the output of a passing run.
 
-use baton_core::contains_any;
-
 use super::report::shorten_line;
+use super::section::Section;
 use super::{
     black, cargo, clippy, eslint, go, jest, mocha, mypy, nextest, npm, prettier, pytest, ruff, tap, tsc,
     unittest,
 };
-
-/// A complete output of a passing run at the start of some lines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Section {
-    /// Number of lines.
-    pub(super) lines: usize,
-    /// Word by which a command line names the tool.
-    pub(super) tool: &'static str,
-}
-
-impl Section {
-    pub(super) fn new(tool: &'static str, lines: usize) -> Option<Self> {
-        (lines > 0).then_some(Self { lines, tool })
-    }
-}
 
 type Matcher = fn(&[&str]) -> Option<Section>;
 
@@ -47,15 +31,6 @@ const MATCHERS: [Matcher; 19] = [
     mypy::clean,
     mocha::clean,
 ];
-
-/// Words that do not appear in harmless output. A line with one of them is never skipped as free text.
-const ALARMS: &str = "error|fail|panic|not found|exception|traceback|fatal|abort|killed|cannot|denied|no such|\
-    segmentation|exit code|exit status|timed out|timeout|unrecogni|usage:|not ok|would reformat|warn|✖|✕";
-
-/// Returns true if output of a test may contain this line without casting doubt on the result.
-pub(super) fn is_harmless(line: &str) -> bool {
-    !contains_any(&line.to_lowercase(), ALARMS)
-}
 
 /// Finds the first line that is not part of the output of a passing run; none if the whole log is.
 pub(super) fn first_unexplained(text: &str) -> Option<String> {

@@ -3,8 +3,8 @@
 use baton_core::starts_with_any;
 use serde_json::Value;
 
-use super::clean::Section;
 use super::report::{QaFailure, QaRun};
+use super::section::Section;
 
 /// Returns true if clippy ran. Compiler warnings of `cargo test` do not count as clippy's.
 pub(super) fn ran(text: &str) -> bool {

@@ -1,7 +1,7 @@
 //! `eslint`, in its usual form.
 
-use super::clean::Section;
 use super::report::{QaFailure, QaRun, count, count_of};
+use super::section::Section;
 
 pub(super) fn read(text: &str) -> Option<QaRun> {
     let mut run = QaRun::of("eslint");

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use baton_core::{contains_any, starts_with_any, strip_any};
 use serde_json::Value;
 
-use super::clean::{Section, is_harmless};
 use super::report::{QaFailure, QaRun, place};
+use super::section::{Section, is_harmless};
 
 pub(super) fn read(text: &str) -> Option<QaRun> {
     let mut reader = Reader { run: QaRun::of("go-test"), ..Reader::default() };

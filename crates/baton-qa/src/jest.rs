@@ -3,8 +3,8 @@
 use baton_core::starts_with_any;
 use serde_json::Value;
 
-use super::clean::{Section, is_harmless};
 use super::report::{QaFailure, QaRun, count, count_of};
+use super::section::{Section, is_harmless};
 
 /// `Tests:       2 failed, 1 skipped, 10 passed, 13 total`
 pub(super) fn jest(text: &str) -> Option<QaRun> {

@@ -21,6 +21,7 @@ mod prettier;
 mod pytest;
 mod report;
 mod ruff;
+mod section;
 mod shell;
 mod tap;
 mod tsc;

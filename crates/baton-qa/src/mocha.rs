@@ -1,7 +1,7 @@
 //! `mocha` with its usual reporter.
 
-use super::clean::Section;
 use super::report::{QaFailure, QaRun};
+use super::section::Section;
 
 pub(super) fn read(text: &str) -> Option<QaRun> {
     let mut run = QaRun::of("mocha");

@@ -3,8 +3,8 @@
 use baton_core::starts_with_any;
 
 use super::cargo::add_panics;
-use super::clean::{Section, is_harmless};
 use super::report::{QaFailure, QaRun, count};
+use super::section::{Section, is_harmless};
 
 pub(super) fn read(text: &str) -> Option<QaRun> {
     let mut run = QaRun::of("cargo-nextest");

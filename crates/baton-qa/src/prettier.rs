@@ -1,7 +1,7 @@
 //! `prettier --check`.
 
-use super::clean::Section;
 use super::report::{QaFailure, QaRun};
+use super::section::Section;
 
 const START: &str = "Checking formatting...";
 const CLEAN: &str = "All matched files use Prettier code style!";

@@ -2,8 +2,8 @@
 
 use baton_core::{ends_with_any, starts_with_any, strip_any};
 
-use super::clean::{Section, is_harmless};
 use super::report::{QaFailure, QaRun, count};
+use super::section::{Section, is_harmless};
 
 pub(super) fn read(text: &str) -> Option<QaRun> {
     let mut run = QaRun::of("pytest");

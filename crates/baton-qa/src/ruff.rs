@@ -2,8 +2,8 @@
 
 use baton_core::{ends_with_any, strip_any};
 
-use super::clean::Section;
 use super::report::{QaFailure, QaRun, count, count_of, place};
+use super::section::Section;
 
 pub(super) fn read(text: &str) -> Option<QaRun> {
     let mut run = QaRun::of("ruff");

@@ -2,8 +2,8 @@
 
 use baton_core::{contains_any, starts_with_any};
 
-use super::clean::Section;
 use super::report::{QaFailure, QaRun};
+use super::section::Section;
 
 pub(super) fn read(text: &str) -> Option<QaRun> {
     let mut run = QaRun::of("tap");

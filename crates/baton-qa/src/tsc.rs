@@ -1,7 +1,7 @@
 //! `tsc`, plain and pretty.
 
-use super::clean::Section;
 use super::report::{QaFailure, QaRun, place};
+use super::section::Section;
 
 pub(super) fn read(text: &str) -> Option<QaRun> {
     let mut run = QaRun::of("tsc");

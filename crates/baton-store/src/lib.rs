@@ -12,6 +12,7 @@
 mod archive;
 mod blobs;
 mod column;
+mod engine;
 mod error;
 mod fallback_folder;
 mod fault;
@@ -40,6 +41,7 @@ pub use archive::{
     export, import, replace, verify,
 };
 pub use blobs::{BlobFolder, BlobUsage};
+pub use engine::{Durability, Health, Inspection, LockTimeout, PostgresTimeouts, StoreConfig, Threads};
 pub use error::StoreError;
 pub use fallback_folder::FallbackFolder;
 pub use files::{DurableFile, lock_within, make_folder, sync_folder, write_durably};
@@ -60,9 +62,7 @@ pub use seal::{
     is_sealed, random_nonce, sealed_with,
 };
 pub use sqlite::{ForeignDatabase, ForeignError, ReleasedReserve};
-pub use store::{
-    Durability, Health, Inspection, LockTimeout, Pending, PostgresTimeouts, Store, StoreConfig, Threads,
-};
+pub use store::{Pending, Store};
 pub use target::Target;
 pub use tx::{Outcome, Tx};
 pub use watch::QueueWatch;

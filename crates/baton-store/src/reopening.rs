@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
+use crate::engine::{Durability, Engine, OpenMode, StoreConfig, Work};
 use crate::error::StoreError;
 use crate::sqlite::ReleasedReserve;
-use crate::store::{Durability, Engine, OpenMode, StoreConfig, Work, open_engine};
+use crate::store::open_engine;
 
 /// Pause between two attempts to open the database.
 const RETRY_INTERVAL: Duration = Duration::from_secs(2);

@@ -4,8 +4,8 @@ use std::thread::{Builder, JoinHandle};
 
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 
+use crate::engine::Work;
 use crate::error::StoreError;
-use crate::store::Work;
 
 /// Capacity of a queue. More work is rejected instead of being kept in memory.
 const QUEUE_CAPACITY: usize = 8_192;

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use crate::engine::StoreConfig;
 use crate::error::StoreError;
-use crate::store::StoreConfig;
 use crate::threads::spawn;
 
 /// Minimum time between two calls of the callback: a busy store changes thousands of times a second.

@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use baton_app::observation::Period;
+use baton_app::Period;
 use baton_core::Timestamp;
 use baton_observation::transcript::{TranscriptFormat, TranscriptParser};
 use serde_json::Value;

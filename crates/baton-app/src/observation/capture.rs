@@ -2,23 +2,16 @@
 
 use baton_core::{ErrorCode, Fault, Session, one_line};
 use baton_observation::files_of;
-use baton_store::{FileOf, NewQueueItem, RawOutput, Tx, pack_raw, place_raw};
+use baton_store::{FileOf, NewQueueItem, Tx, pack_raw, place_raw};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::hook_params::Hook;
+use super::packed::{Packed, blob_name};
 use crate::context::Context;
 
 /// Maximum length of a tool name and of a tool use id in characters.
 const MAX_NAME_CHARS: usize = 200;
-
-/// Compressed tool input and output, ready to be stored.
-#[derive(Debug, Clone)]
-pub(crate) struct Packed {
-    pub(crate) raw: RawOutput,
-    pub(crate) raw_bytes: u64,
-    pub(crate) files: Vec<String>,
-}
 
 /// Serializes and compresses the input and output of a tool. The time depends on the size of the output, so this runs
 /// before the transaction.
@@ -50,11 +43,6 @@ pub(super) fn pack(context: &Context<'_>, params: &Hook) -> Result<Packed, Fault
     let name = blob_name(&format!("{:032x}", context.random_bits()?));
     let raw = place_raw(packed, blobs, &name)?;
     Ok(Packed { raw, raw_bytes: (response_bytes + error.len()) as u64, files: files_of(input, folder) })
-}
-
-/// Returns the blob name of a raw output.
-pub(super) fn blob_name(name: &str) -> String {
-    format!("raw-{name}")
 }
 
 fn append(text: &mut Vec<u8>, value: &impl Serialize) -> Result<(), Fault> {

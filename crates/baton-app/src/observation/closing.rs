@@ -1,29 +1,17 @@
 //! Closing messages that the host did not send: the worker reads them from the transcript of the chat.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use baton_core::observation::{Turn, closing_message};
-use baton_core::{Fault, SessionId, Timestamp};
+use baton_core::{Fault, SessionId};
 use baton_observation::make_private;
 use serde_json::Value;
 
 use super::work::WorkQueue;
+use crate::settings::Period;
 
 /// Maximum number of turns per session that are completed at once.
 const MAX_TURNS: u32 = 5;
-
-/// Reads the last text of the agent in a period of a transcript. Returns why the transcript was not read.
-pub type ReadClosing = Arc<dyn Fn(&Path, Period) -> Result<Option<String>, String> + Send + Sync>;
-
-/// Time of a turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Period {
-    /// Start of the turn.
-    pub from: Timestamp,
-    /// Start of the next turn.
-    pub until: Option<Timestamp>,
-}
 
 impl WorkQueue {
     /// Reads the closing messages that are missing in a session.

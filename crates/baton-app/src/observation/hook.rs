@@ -14,9 +14,9 @@ use baton_core::{
 use baton_observation::{HookEvent, make_private};
 use baton_store::Acknowledgement;
 
-use super::capture::Packed;
 use super::hook_params::{Hook, HookOutput};
 use super::intake::MAX_REPORT_BYTES;
+use super::packed::Packed;
 use super::repair::repair;
 use super::{capture, compact, end, recall};
 use crate::bundle::BundleScope;

@@ -7,12 +7,12 @@ use std::cell::Cell;
 use std::io::{self, BufWriter, Cursor, Read, Write};
 use std::sync::Arc;
 
-use baton_core::{ErrorCode, Fault, Sha256Hash};
+use baton_core::{ErrorCode, Fault};
 use baton_observation::{LenientError, ReadError, files_of, make_private, read_large, read_lenient};
 use baton_store::{BlobFolder, MAX_RAW_BYTES, RawPacker, RawReader, StoreError};
 use serde_json::{Map, Value, json};
 
-use super::capture::{Packed, blob_name};
+use super::packed::{LargeOutput, Packed, blob_name};
 use crate::clock::{Entropy, SystemEntropy};
 
 /// Room for the fields of a report other than the tool output.
@@ -33,22 +33,6 @@ pub struct Report {
     pub fields: Map<String, Value>,
     /// Tool input and output of a large report.
     pub output: Option<LargeOutput>,
-}
-
-/// Redacted and compressed tool input and output of a large report. Clones share it.
-#[derive(Debug, Clone)]
-pub struct LargeOutput {
-    pub(crate) packed: Arc<Packed>,
-    /// Size of the content before compression.
-    unpacked_bytes: u64,
-}
-
-impl LargeOutput {
-    /// Returns the hash of the uncompressed content.
-    pub(crate) fn hash(&self, blobs: Option<&BlobFolder>) -> Result<Sha256Hash, Fault> {
-        let raw = RawReader::open(self.packed.raw.clone(), blobs)?;
-        Sha256Hash::of_all(raw).map_err(damaged)
-    }
 }
 
 /// Reads reports.
@@ -223,10 +207,6 @@ fn without_output(
         fields.insert("tool_response".into(), text.into());
     }
     Report { fields, output: None }
-}
-
-fn damaged(error: io::Error) -> Fault {
-    Fault::from(StoreError::corrupt("pending_queue", error))
 }
 
 fn fault(error: ReadError) -> Fault {

@@ -15,6 +15,7 @@ mod imported;
 mod intake;
 mod list;
 mod material;
+mod packed;
 mod queue;
 mod raw;
 mod recall;
@@ -29,7 +30,6 @@ mod work;
 
 pub use activity::{RunningWorker, WorkerActivity};
 pub(crate) use automatic::{add_automatic_content, automatic_content};
-pub use closing::{Period, ReadClosing};
 pub(crate) use compact::workflow_of;
 pub use finishing::Finished;
 pub use health::{DayCost, HourCount, ModelCost, SessionCost, WorkerHealth, WorkerHealthOutput};
@@ -37,8 +37,9 @@ pub use hook_params::{Hook, HookOutput, HookSpecificOutput};
 pub use import::{
     ImportObservations, ImportObservationsOutput, ImportedObservation, MAX_IMPORTED_OBSERVATIONS,
 };
-pub use intake::{Intake, LargeOutput, MAX_REPORT_BYTES, MAX_WHOLE_BYTES, Report};
+pub use intake::{Intake, MAX_REPORT_BYTES, MAX_WHOLE_BYTES, Report};
 pub use list::{ListObservations, ListObservationsOutput};
+pub use packed::LargeOutput;
 pub use queue::{
     ListQueue, ListQueueOutput, PurgeQueue, PurgeQueueOutput, QueueItemView, ReadQueueStats, RetryQueue,
     RetryQueueOutput,

@@ -6,6 +6,7 @@ mod heartbeat;
 mod history;
 mod list;
 mod overview;
+mod repository;
 mod show;
 mod start;
 mod update;
@@ -21,10 +22,9 @@ pub(crate) use overview::changed_files;
 pub use overview::{
     Attention, AttentionKind, LiveSession, SessionOverview, SessionOverviewOutput, SharedFile,
 };
+pub(crate) use repository::{latest_handoffs, other_sessions};
 pub use show::{ShowSession, ShowSessionOutput};
 pub use start::{StartSession, StartSessionOutput, StartStatus};
-pub(crate) use start::{
-    find_or_create, latest_handoffs, lock_active_sessions, other_sessions, start_bundle, tuple_of,
-};
+pub(crate) use start::{find_or_create, lock_active_sessions, start_bundle, tuple_of};
 pub use update::{UpdateSession, UpdateSessionOutput};
 pub use view::{ActiveSession, SessionView, session_of_client};

@@ -1,15 +1,13 @@
 //! The offline compressor: chooses the reader for a tool, and enforces the limits of all observations.
 
-use baton_core::observation::{
-    CompressedObservation, FunctionChange, MAX_SUMMARY_CHARS, MAX_TITLE_CHARS, SessionMaterial,
-};
+use baton_core::observation::{CompressedObservation, MAX_SUMMARY_CHARS, MAX_TITLE_CHARS, SessionMaterial};
 use baton_observation::ToolUse;
 
 use super::call::{Call, Refusal};
-use super::facts::Detail;
+use super::draft::Draft;
 use super::text::{clean, first_line, one_line, shorten, unique};
 use super::title::{complete, title};
-use super::{delegate, edit, mcp, other, plan, prose, read, search, shell, summary, web};
+use super::{delegate, edit, mcp, other, plan, read, search, shell, summary, web};
 use crate::compressor::{CompressError, Compression, Compressor, Summarization, TokenUsage};
 
 /// Which rules made an observation.
@@ -39,48 +37,6 @@ impl Compressor for Offline {
     fn summarize(&self, material: &SessionMaterial) -> Result<Summarization, CompressError> {
         let summary = summary::summarize(material);
         Ok(Summarization { summary, usage: TokenUsage::default(), prompt_version: VERSION })
-    }
-}
-
-/// Output of a reader.
-#[derive(Debug, Default)]
-pub(super) struct Draft {
-    pub(super) title: String,
-    pub(super) summary: String,
-    pub(super) detail: Option<String>,
-    pub(super) files: Vec<String>,
-    pub(super) functions: Vec<FunctionChange>,
-}
-
-impl Draft {
-    /// Creates a draft, and an empty detail with its size limit.
-    pub(super) fn begin(call: &Call<'_>, title: String, summary: String) -> (Self, Detail) {
-        let detail = Detail::new(call.detail_bytes(&title, &summary), &title, &summary);
-        (Self { title, summary, ..Self::default() }, detail)
-    }
-
-    /// Creates a draft with a detail that `fill` writes.
-    pub(super) fn filled(
-        call: &Call<'_>,
-        title: String,
-        summary: String,
-        fill: impl FnOnce(&mut Detail),
-    ) -> Self {
-        let (draft, mut detail) = Self::begin(call, title, summary);
-        fill(&mut detail);
-        draft.with_detail(detail)
-    }
-
-    /// A draft that is mainly a written text, which is kept as far as `bytes` allow.
-    pub(super) fn written(call: &Call<'_>, title: String, summary: String, text: &str, bytes: usize) -> Self {
-        let mut detail = Detail::new(bytes, &title, &summary);
-        prose::fill(text, call.cwd, &mut detail);
-        Self { title, summary, ..Self::default() }.with_detail(detail)
-    }
-
-    pub(super) fn with_detail(mut self, detail: Detail) -> Self {
-        self.detail = detail.finish();
-        self
     }
 }
 

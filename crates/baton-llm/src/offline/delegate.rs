@@ -4,7 +4,7 @@ use baton_observation::SUBAGENT;
 use serde_json::Value;
 
 use super::call::Call;
-use super::compressor::Draft;
+use super::draft::Draft;
 use super::prose::{self, PROSE_BYTES};
 use super::text::{clean, counted, first_sentence, one_line};
 use super::title::title;

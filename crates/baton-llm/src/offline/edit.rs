@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::call::Call;
 use super::code::{self, Change};
-use super::compressor::Draft;
+use super::draft::Draft;
 use super::excerpt::{Worth, is_comment, select, worth};
 use super::facts::{Detail, is_name, names};
 use super::language::Kind;

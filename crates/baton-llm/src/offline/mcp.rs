@@ -4,7 +4,7 @@ use baton_core::{ends_with_any, starts_with_any};
 use serde_json::Value;
 
 use super::call::Call;
-use super::compressor::Draft;
+use super::draft::Draft;
 use super::lines::informative_lines;
 use super::prose::{self, PROSE_BYTES};
 use super::structure;

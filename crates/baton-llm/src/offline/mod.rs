@@ -13,6 +13,7 @@ mod command;
 mod completed;
 mod compressor;
 mod delegate;
+mod draft;
 mod edit;
 mod excerpt;
 mod facts;

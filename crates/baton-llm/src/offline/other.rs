@@ -1,7 +1,7 @@
 //! Unknown tools, described by their name, their input and the structure of their answer.
 
 use super::call::Call;
-use super::compressor::Draft;
+use super::draft::Draft;
 use super::mcp::describe;
 use super::text::{clean, one_line};
 

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::call::{Call, Refusal};
-use super::compressor::Draft;
+use super::draft::Draft;
 use super::facts::Detail;
 use super::prose::{self, PROSE_BYTES};
 use super::text::{clean, join_within, one_line};

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::call::{Call, LARGE_BYTES};
 use super::code::{self, Symbol};
-use super::compressor::Draft;
+use super::draft::Draft;
 use super::excerpt::{excerpt, excerpt_without};
 use super::facts::{Detail, names};
 use super::language::{Kind, Language};

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::Value;
 
 use super::call::Call;
-use super::compressor::Draft;
+use super::draft::Draft;
 use super::excerpt::{Worth, worth};
 use super::facts::Detail;
 use super::text::{counted, join_within, one_line, relative};

@@ -4,7 +4,7 @@ use baton_core::{is_any, starts_with_any};
 
 use super::call::{Call, LARGE_BYTES};
 use super::command::{CommandLine, Purpose, Step};
-use super::compressor::Draft;
+use super::draft::Draft;
 use super::edit;
 use super::facts::Detail;
 use super::git::{self, StepResult};

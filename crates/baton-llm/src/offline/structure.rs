@@ -5,7 +5,7 @@ use baton_core::ends_with_any;
 use serde_json::{Map, Value};
 
 use super::call::{Call, encoded_data};
-use super::compressor::Draft;
+use super::draft::Draft;
 use super::facts::Detail;
 use super::prose::{self, PROSE_BYTES};
 use super::text::{counted, join_within, one_line, shorten};

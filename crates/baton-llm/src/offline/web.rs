@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::call::Call;
-use super::compressor::Draft;
+use super::draft::Draft;
 use super::facts::Detail;
 use super::prose;
 use super::text::{counted, first_sentence, one_line};

@@ -9,7 +9,7 @@ use super::{
     ArchiveError, ArchiveTable, ArchiveWriter, Header, Record, Row, SEQUENCES, Schema, Table, Totals, Value,
 };
 use crate::blobs::BlobFolder;
-use crate::store::StoreConfig;
+use crate::engine::StoreConfig;
 
 /// Result of an export.
 #[derive(Debug, Clone, PartialEq, Eq)]

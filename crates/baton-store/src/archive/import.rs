@@ -8,9 +8,9 @@ use serde::Serialize;
 
 use super::{ArchiveError, ArchivePart, ArchiveReader, Record, SEQUENCES, Table, Value};
 use crate::blobs::BlobFolder;
+use crate::engine::StoreConfig;
 use crate::error::StoreError;
 use crate::migration::LATEST_VERSION;
-use crate::store::StoreConfig;
 
 /// Records are inserted in batches of this many records or bytes.
 const BATCH_RECORDS: usize = 200;

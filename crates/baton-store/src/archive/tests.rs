@@ -11,8 +11,8 @@ use super::arbitrary::{Records, records};
 use super::schema::{Field, Kind};
 use super::*;
 use crate::blobs::BlobFolder;
+use crate::engine::{PostgresTimeouts, StoreConfig, Threads};
 use crate::migration::LATEST_VERSION;
-use crate::store::{PostgresTimeouts, StoreConfig, Threads};
 
 const AT: Timestamp = Timestamp::from_millis(1_768_644_000_000);
 

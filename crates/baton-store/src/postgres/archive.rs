@@ -14,9 +14,9 @@ use super::sql::store_error;
 use crate::archive::{
     ArchiveError, BUILD_INDEX_AGAIN, INDEX_TABLES, Record, Replace, Row, Schema, Source, Table, Target, Value,
 };
+use crate::engine::{OlderSchema, PostgresTimeouts};
 use crate::error::StoreError;
 use crate::migration::LATEST_VERSION;
-use crate::store::{OlderSchema, PostgresTimeouts};
 
 /// Timeout of one statement while an archive is read or written.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(3_600);

@@ -5,11 +5,11 @@ use std::thread::JoinHandle;
 
 use crossbeam_channel::Receiver;
 
+use crate::engine::{Durability, Engine, OlderSchema, PostgresTimeouts, Threads, Work};
 use crate::error::StoreError;
 use crate::postgres::availability::Availability;
 use crate::postgres::open::{Address, connect, parse};
 use crate::postgres::writer::{Mode, Runner};
-use crate::store::{Durability, Engine, OlderSchema, PostgresTimeouts, Threads, Work};
 use crate::threads::{WorkQueue, join, spawn};
 
 /// A store on a PostgreSQL server.

@@ -1,10 +1,10 @@
 //! Inspection of a database without changing it.
 
+use crate::engine::{Health, PostgresTimeouts};
 use crate::error::StoreError;
 use crate::postgres::migrate::check_version;
 use crate::postgres::open::{connect, parse};
 use crate::postgres::sql::store_error;
-use crate::store::{Health, PostgresTimeouts};
 
 /// Returns the versions of the server and of the schema.
 pub(crate) fn inspect(url: &str, timeouts: PostgresTimeouts) -> Result<Health, StoreError> {

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use tokio_postgres::Row;
 
+use crate::engine::OlderSchema;
 use crate::error::StoreError;
 use crate::migration::{LATEST_VERSION, Migration};
 use crate::postgres::client::Client;
 use crate::postgres::open::{Scope, limit_statements};
 use crate::postgres::sql::store_error;
-use crate::store::OlderSchema;
 
 /// Timeout of one statement of a migration.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(3_600);

@@ -11,9 +11,9 @@ use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres::{Config, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
+use crate::engine::PostgresTimeouts;
 use crate::error::StoreError;
 use crate::postgres::client::{Client, ClientError};
-use crate::store::PostgresTimeouts;
 
 /// Additional time that the client waits after the server's `statement_timeout`: a healthy server cancels the
 /// statement and reports it, which leaves the connection usable.

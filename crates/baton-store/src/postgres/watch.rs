@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::open::{connect, parse};
 use super::sql::{QUEUE_CHANNEL, store_error};
-use crate::store::PostgresTimeouts;
+use crate::engine::PostgresTimeouts;
 use crate::watch::{MIN_NOTIFY_INTERVAL, STOP_CHECK_INTERVAL};
 
 /// Pause before reconnecting to a server that failed.

@@ -4,12 +4,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::engine::{Durability, Work};
 use crate::error::StoreError;
 use crate::postgres::availability::{Admission, Availability, PROBE_TIMEOUT};
 use crate::postgres::client::{Client, ClientError};
 use crate::postgres::open::{Address, cannot_connect, try_connect};
 use crate::postgres::sql::{Connection, PostgresTx, is_transient, store_error};
-use crate::store::{Durability, Work};
 use crate::tx::Outcome;
 
 /// Kind of transaction.

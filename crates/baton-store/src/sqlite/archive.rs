@@ -14,10 +14,10 @@ use crate::archive::{
     ArchiveError, BUILD_INDEX_AGAIN, Record, Replace, Row, Schema, Source, Table, Target, Value,
 };
 use crate::blobs::BlobFolder;
+use crate::engine::{LockTimeout, OlderSchema};
 use crate::error::StoreError;
 use crate::files::{file_error, make_folder, sync_folder};
 use crate::migration::LATEST_VERSION;
-use crate::store::{LockTimeout, OlderSchema};
 
 /// Prefix of the folder that keeps a replaced store.
 const KEPT_PREFIX: &str = "replaced-";

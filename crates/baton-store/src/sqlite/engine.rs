@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use rusqlite::Connection;
 
+use crate::engine::{Durability, Engine, OpenMode, Threads, Work};
 use crate::error::StoreError;
 use crate::migration::LATEST_VERSION;
 use crate::sqlite::migrate::check_version;
@@ -17,7 +18,6 @@ use crate::sqlite::open::{
 use crate::sqlite::reserve::{RefillOnDrop, ReleasedReserve, Reserve};
 use crate::sqlite::sql::SqliteTx;
 use crate::sqlite::writer::{Finished, Write, Writer};
-use crate::store::{Durability, Engine, OpenMode, Threads, Work};
 use crate::threads::{WorkQueue, join, spawn};
 
 /// Maximum number of writes that share a commit.

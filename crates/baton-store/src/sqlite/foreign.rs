@@ -11,7 +11,7 @@ use rusqlite::{Connection, OpenFlags, params_from_iter};
 use serde_json::{Map, Value};
 
 use super::open::{READ_ONLY, busy_handler, is_log_empty, uri_path};
-use crate::store::LockTimeout;
+use crate::engine::LockTimeout;
 
 /// Start of every SQLite file.
 const MAGIC: &[u8] = b"SQLite format 3\0";

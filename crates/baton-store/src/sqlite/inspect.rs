@@ -4,11 +4,11 @@ use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags};
 
+use crate::engine::{Health, Inspection};
 use crate::error::StoreError;
 use crate::sqlite::migrate::check_version;
 use crate::sqlite::open::{is_read_only, open_read_only};
 use crate::sqlite::sql::store_error;
-use crate::store::{Health, Inspection};
 
 /// Reads the schema version and, for a full inspection, checks every page.
 pub(crate) fn inspect(path: &Path, inspection: Inspection) -> Result<Health, StoreError> {

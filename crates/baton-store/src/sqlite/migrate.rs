@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
+use crate::engine::{LockTimeout, OlderSchema};
 use crate::error::StoreError;
 use crate::files::{file_error, folder_of, lock_within};
 use crate::migration::{LATEST_VERSION, Migration};
 use crate::sqlite::sql::store_error;
-use crate::store::{LockTimeout, OlderSchema};
 
 /// How long to wait for another process that upgrades the same file. A backup of several gigabytes takes minutes.
 const UPGRADE_TIMEOUT: Duration = Duration::from_secs(600);

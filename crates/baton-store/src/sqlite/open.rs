@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
+use crate::engine::LockTimeout;
 use crate::error::StoreError;
 use crate::files::{file_error, folder_of, make_folder};
 use crate::sqlite::migrate::check_version;
 use crate::sqlite::sql::store_error;
-use crate::store::LockTimeout;
 
 const STATEMENT_CACHE: usize = 128;
 

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, ErrorCode};
 
+use crate::engine::{Durability, Work};
 use crate::error::StoreError;
 use crate::sqlite::sql::{SqliteTx, store_error};
 use crate::sqlite::watch::{notification_file, notify};
-use crate::store::{Durability, Work};
 use crate::tx::Outcome;
 
 /// A piece of work and its durability.

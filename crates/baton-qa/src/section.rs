@@ -1,0 +1,27 @@
+//! The part of a log that one passing run wrote.
+
+use baton_core::contains_any;
+
+/// A complete output of a passing run at the start of some lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Section {
+    /// Number of lines.
+    pub(super) lines: usize,
+    /// Word by which a command line names the tool.
+    pub(super) tool: &'static str,
+}
+
+impl Section {
+    pub(super) fn new(tool: &'static str, lines: usize) -> Option<Self> {
+        (lines > 0).then_some(Self { lines, tool })
+    }
+}
+
+/// Words that do not appear in harmless output. A line with one of them is never skipped as free text.
+const ALARMS: &str = "error|fail|panic|not found|exception|traceback|fatal|abort|killed|cannot|denied|no such|\
+    segmentation|exit code|exit status|timed out|timeout|unrecogni|usage:|not ok|would reformat|warn|✖|✕";
+
+/// Returns true if output of a test may contain this line without casting doubt on the result.
+pub(super) fn is_harmless(line: &str) -> bool {
+    !contains_any(&line.to_lowercase(), ALARMS)
+}
