@@ -6,7 +6,8 @@ use baton_core::{KeyUse, OperationDescription, RequestFormat, RequestLogging};
 
 use crate::input::ReadInput;
 
-/// An operation without its types. It dereferences to its description. See [`Operation`](baton_core::Operation) for the meaning of each part.
+/// An operation without its types. It dereferences to its description. See [`Operation`](baton_core::Operation) for the
+/// meaning of each part.
 pub struct AnyOperation {
     pub(crate) description: OperationDescription,
     /// Use of the idempotency key.

@@ -11,14 +11,11 @@ use super::history::{
 };
 use super::indexing::index_before_reading;
 use super::item::Loader;
-use crate::page::number_within;
+use super::scope::{checked_limit, ventures};
 use crate::prelude::*;
 
 /// Maximum number of items per call.
 const MAX_IDS: usize = 50;
-/// Default and maximum number of results of a search or of a history.
-const DEFAULT_LIMIT: u32 = 10;
-const MAX_LIMIT: u32 = 100;
 
 /// What to read: items, or what is recorded about a file or a command.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
@@ -223,23 +220,6 @@ fn history(
         output.command = Some(command_history(tx, command.trim(), &scope, context.now)?);
     }
     Ok(output)
-}
-
-/// Returns the number of results to return.
-pub(super) fn checked_limit(limit: Option<i64>) -> Result<usize, Fault> {
-    number_within("limit", limit, DEFAULT_LIMIT, 1..=MAX_LIMIT).map(|limit| limit as usize)
-}
-
-/// Returns the requested venture, or all that the caller may read.
-pub(super) fn ventures(
-    context: &Context<'_>,
-    tx: &mut dyn Tx,
-    requested: Option<&Venture>,
-) -> Result<Vec<Venture>, Fault> {
-    match context.readable_ventures(requested)? {
-        Some(ventures) => Ok(ventures),
-        None => Ok(tx.indexed_ventures()?),
-    }
 }
 
 /// Fault for an item that does not exist or that the caller may not read.

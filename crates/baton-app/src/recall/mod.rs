@@ -8,6 +8,7 @@ mod get;
 mod history;
 mod indexing;
 mod item;
+mod scope;
 mod search;
 mod timeline;
 

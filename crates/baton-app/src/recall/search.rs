@@ -8,8 +8,8 @@ use baton_store::RecallFilter;
 
 use super::embedding::embed_query;
 use super::find::{Find, Found, find};
-use super::get::{checked_limit, ventures};
 use super::indexing::index_before_reading;
+use super::scope::{checked_limit, ventures};
 use crate::prelude::*;
 
 /// The query and its filters.

@@ -4,9 +4,10 @@ use baton_core::recall::{Candidate, ItemKind};
 use baton_core::{ErrorCode, SessionId, Timestamp, Venture, estimate_tokens};
 use baton_store::{RecallFilter, TimelinePosition};
 
-use super::get::{kind_of, no_item, ventures};
+use super::get::{kind_of, no_item};
 use super::indexing::index_before_reading;
 use super::item::Loader;
+use super::scope::ventures;
 use crate::page::limit_of;
 use crate::prelude::*;
 
