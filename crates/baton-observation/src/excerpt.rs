@@ -11,62 +11,39 @@ const EXCERPT: Budget = Budget { total: 2 * 1024 * 1024, middle: 128 * 1024, cou
 #[derive(Debug)]
 pub(super) struct Excerpt {
     text: String,
-    extent: Extent,
-    /// Size in bytes from which on the text is truncated, or complete if only its beginning is kept.
+    budget: Budget,
+    /// Size in bytes from which on the text is truncated.
     enough: usize,
 }
 
-/// The part of a text that is kept.
-#[derive(Debug, Clone, Copy)]
-enum Extent {
-    /// Head, tail and selected lines.
-    Excerpt(Budget),
-    /// The first bytes.
-    Beginning(usize),
-}
-
 impl Excerpt {
-    /// Keeps head, tail and selected lines.
-    pub(super) const fn bounded() -> Self {
+    pub(super) const fn new() -> Self {
         Self::within(EXCERPT)
     }
 
     const fn within(budget: Budget) -> Self {
-        Self { text: String::new(), extent: Extent::Excerpt(budget), enough: 2 * budget.total }
-    }
-
-    /// Keeps only the beginning.
-    pub(super) const fn beginning(bytes: usize) -> Self {
-        Self { text: String::new(), extent: Extent::Beginning(bytes), enough: bytes }
+        Self { text: String::new(), budget, enough: 2 * budget.total }
     }
 
     pub(super) fn push(&mut self, piece: &str) {
-        if self.text.len() < self.enough {
-            self.text.push_str(piece);
-        }
-        if let Extent::Excerpt(budget) = self.extent
-            && self.text.len() >= self.enough
-        {
-            if let Cow::Owned(excerpt) = cut(&self.text, budget) {
-                self.text = excerpt;
-            }
-            self.enough = 2 * budget.total.max(self.text.len());
+        self.text.push_str(piece);
+        if self.text.len() >= self.enough {
+            self.truncate();
+            self.enough = 2 * self.budget.total.max(self.text.len());
         }
     }
 
     /// Returns the excerpt with truncation markers and resets the builder.
     pub(super) fn finish(&mut self) -> String {
-        let mut text = std::mem::take(&mut self.text);
-        match self.extent {
-            Extent::Excerpt(budget) => {
-                self.enough = 2 * budget.total;
-                if let Cow::Owned(excerpt) = cut(&text, budget) {
-                    text = excerpt;
-                }
-            }
-            Extent::Beginning(bytes) => text.truncate(text.floor_char_boundary(bytes)),
+        self.truncate();
+        self.enough = 2 * self.budget.total;
+        std::mem::take(&mut self.text)
+    }
+
+    fn truncate(&mut self) {
+        if let Cow::Owned(excerpt) = cut(&self.text, self.budget) {
+            self.text = excerpt;
         }
-        text
     }
 }
 
@@ -95,12 +72,9 @@ mod tests {
             assert_eq!(excerpt(&text, 200, 0, 7), text);
         }
         let long = "line\n".repeat(100_000);
-        let mut whole = Excerpt::bounded();
+        let mut whole = Excerpt::new();
         whole.push(&long);
         assert!(whole.finish() == long && whole.finish().is_empty());
-        let mut beginning = Excerpt::beginning(4);
-        ["abc", "éd", "e"].iter().for_each(|piece| beginning.push(piece));
-        assert_eq!((beginning.finish().as_str(), beginning.finish().as_str()), ("abc", ""));
     }
 
     #[test]

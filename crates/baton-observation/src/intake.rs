@@ -7,7 +7,7 @@ use std::io::{self, Read, Write};
 
 use serde_json::{Map, Value};
 
-use super::lenient::{BoundedWriter, Container, Event, JsonWriter, LenientError, ReadError, read_to};
+use super::lenient::{Container, Event, JsonWriter, LenientError, ReadError, VALUE_COST, read_to};
 use super::privacy::{Cleaner, make_private};
 
 /// Maximum size of the fields that are kept in memory in bytes; a field that does not fit is omitted.
@@ -45,24 +45,26 @@ pub fn read_large<W: Write>(source: impl Read, sink: W) -> Result<LargeReport<W>
     let mut intake = Intake {
         sink: JsonWriter::new(sink),
         output_bytes: 0,
-        fields: BoundedWriter::fields(MAX_FIELDS_BYTES, MAX_TEXT_BYTES),
+        fields: Fields::default(),
+        is_object: false,
         depth: 0,
         part: Part::Field,
     };
     intake.sink.write(Event::Begin(Container::Object))?;
     read_to(source, |event| intake.visit(cleaner.clean(event)))?;
-    let Intake { sink, output_bytes, fields, .. } = intake;
-    let Value::Object(mut fields) = fields.into_value()? else {
+    if !intake.is_object {
         return Err(LenientError::NotAnObject.into());
-    };
+    }
+    let mut fields = intake.fields.complete;
     let tool_input = fields.remove("tool_input").unwrap_or_default();
-    Ok(LargeReport { fields, tool_input, output_bytes, sink })
+    Ok(LargeReport { fields, tool_input, output_bytes: intake.output_bytes, sink: intake.sink })
 }
 
 struct Intake<W> {
     sink: JsonWriter<W>,
     output_bytes: u64,
-    fields: BoundedWriter,
+    fields: Fields,
+    is_object: bool,
     /// Number of open containers.
     depth: usize,
     part: Part,
@@ -82,12 +84,22 @@ enum Part {
 impl<W: Write> Intake<W> {
     fn visit(&mut self, event: Event<'_>) -> io::Result<()> {
         self.depth -= usize::from(matches!(event, Event::End(_)));
-        match (self.depth, event) {
-            (0, _) => self.part = Part::Field,
-            (1, Event::Name("tool_response" | "error")) => self.part = Part::Output,
-            (1, Event::Name("tool_input")) => self.part = Part::Input,
-            (1, Event::Name(_)) => self.part = Part::Field,
-            _ => {}
+        if self.depth > 0 {
+            self.visit_member(event)?;
+        } else {
+            self.is_object |= matches!(event, Event::Begin(Container::Object));
+        }
+        self.depth += usize::from(matches!(event, Event::Begin(_)));
+        Ok(())
+    }
+
+    fn visit_member(&mut self, event: Event<'_>) -> io::Result<()> {
+        if let (1, Event::Name(name)) = (self.depth, event) {
+            self.part = match name {
+                "tool_response" | "error" => Part::Output,
+                "tool_input" => Part::Input,
+                _ => Part::Field,
+            };
         }
         if self.part != Part::Field {
             let bytes = match (self.depth, event, self.sink.write(event)?) {
@@ -99,10 +111,52 @@ impl<W: Write> Intake<W> {
             self.output_bytes += if self.part == Part::Output { bytes as u64 } else { 0 };
         }
         if self.part != Part::Output {
-            self.fields.write(event)?;
+            self.fields.write(self.depth, event)?;
         }
-        self.depth += usize::from(matches!(event, Event::Begin(_)));
         Ok(())
+    }
+}
+
+/// The fields of a report that are kept in memory.
+#[derive(Default)]
+struct Fields {
+    complete: Map<String, Value>,
+    complete_bytes: usize,
+    /// Name, JSON and size of the current field.
+    name: String,
+    json: JsonWriter<Vec<u8>>,
+    bytes: usize,
+    /// Size of the current text in bytes.
+    text_bytes: usize,
+}
+
+impl Fields {
+    /// Adds the next part of a field. `depth` is 1 for the name and the value of a field.
+    fn write(&mut self, depth: usize, event: Event<'_>) -> io::Result<()> {
+        if let (1, Event::Name(name)) = (depth, event) {
+            name.clone_into(&mut self.name);
+            return Ok(());
+        }
+        let event = self.truncate(event);
+        if self.complete_bytes + self.bytes < MAX_FIELDS_BYTES {
+            self.bytes += self.json.write(event)? + VALUE_COST;
+        }
+        if depth == 1 && event.ends_value() {
+            let (json, bytes) = (std::mem::take(&mut self.json), std::mem::take(&mut self.bytes));
+            if self.complete_bytes + bytes < MAX_FIELDS_BYTES {
+                self.complete_bytes += bytes;
+                self.complete.insert(std::mem::take(&mut self.name), serde_json::from_slice(&json.sink)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Truncates long texts.
+    fn truncate<'a>(&mut self, event: Event<'a>) -> Event<'a> {
+        let Event::Text { piece, is_last } = event else { return event };
+        let room = MAX_TEXT_BYTES.saturating_sub(self.text_bytes);
+        self.text_bytes = if is_last { 0 } else { self.text_bytes + piece.len() };
+        Event::Text { piece: piece.get(..piece.floor_char_boundary(room)).unwrap_or_default(), is_last }
     }
 }
 

@@ -22,13 +22,7 @@ const LINE_MAX: usize = 256;
 
 /// Replaces the values of assignments to secret names. Borrows the text if there are none.
 pub(super) fn redact_assigned(text: &str) -> Cow<'_, str> {
-    let found = scan_assigned(text, 0);
-    if found.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(redact_findings(text, &found)) }
-}
-
-/// Finds the values of such assignments whose name or separator is at `from` or later.
-pub(super) fn scan_assigned(text: &str, from: usize) -> Vec<Finding> {
-    find(text.as_bytes(), from)
+    let found: Vec<Finding> = find(text.as_bytes())
         .into_iter()
         .map(|Range { start, end }| Finding {
             rule: Rule::AssignedSecret,
@@ -36,7 +30,8 @@ pub(super) fn scan_assigned(text: &str, from: usize) -> Vec<Finding> {
             // The maximum length may end within a character.
             end: text.ceil_char_boundary(end),
         })
-        .collect()
+        .collect();
+    if found.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(redact_findings(text, &found)) }
 }
 
 /// Returns true if the text of an object entry is a secret because of the name of the entry.
@@ -58,9 +53,9 @@ enum Style {
     Bare,
 }
 
-fn find(text: &[u8], from: usize) -> Vec<Range<usize>> {
+fn find(text: &[u8]) -> Vec<Range<usize>> {
     let mut found = Vec::new();
-    let mut at = from;
+    let mut at = 0;
     while let Some(offset) = text
         .get(at..)
         .and_then(|rest| rest.iter().position(|byte| matches!(byte, b'=' | b':' | b'-' | b',' | b'>')))

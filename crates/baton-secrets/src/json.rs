@@ -191,9 +191,13 @@ fn redact_value(value: &mut Value, name: Option<&str>) {
 
 /// Replaces the secrets in a text with a name, including secrets that are recognized only by a name.
 pub(super) fn redact_named<'a>(text: &'a str, name: Option<&str>) -> Cow<'a, str> {
-    let findings = findings_of(text, name);
+    redact_found(text, &findings_of(text, name), name)
+}
+
+/// Replaces the `findings` of a text, and secrets that are recognized only by a name.
+pub(super) fn redact_found<'a>(text: &'a str, findings: &[Finding], name: Option<&str>) -> Cow<'a, str> {
     let shaped =
-        if findings.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(redact_findings(text, &findings)) };
+        if findings.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(redact_findings(text, findings)) };
     if name.is_some_and(|name| is_assigned(name, &shaped)) {
         return Cow::Owned(marker(Rule::AssignedSecret));
     }

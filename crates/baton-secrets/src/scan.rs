@@ -32,13 +32,6 @@ pub fn scan_bytes(bytes: &[u8]) -> Vec<Finding> {
     scanner.findings
 }
 
-/// Finds the secrets whose identifying text is at `from` or later.
-pub(super) fn scan_from(text: &str, from: usize) -> Vec<Finding> {
-    let mut scanner = Scanner::new(text.as_bytes(), usize::MAX);
-    scanner.sweep(from, text.len());
-    scanner.findings
-}
-
 /// Returns true if `text` contains a secret. Stops at the first one.
 #[must_use]
 pub fn contains_secret(text: &str) -> bool {

@@ -1,29 +1,34 @@
 //! Redacts secrets in texts that arrive in pieces and are too long to be kept in memory.
 //!
-//! A text is scanned in a window. The window advances only past text whose continuation was scanned, so a
-//! secret that spans two pieces is found. The window grows for a secret that is larger than the window.
+//! A long text is redacted in blocks of lines, because no secret except a private key spans lines. A block ends before a
+//! private key that may continue after it.
 
-use super::assignment::{is_assigned, scan_assigned};
+use super::assignment::is_assigned;
 use super::context;
-use super::json::redact_named;
+use super::json::{redact_found, redact_named};
 use super::redact::marker;
 use super::rules::Rule;
-use super::scan::{Finding, scan_from};
+use super::scan::{Finding, scan};
 use super::shapes::{KEY_MAX, key_end, unclosed_key};
 
-/// Size of the window in bytes.
-const WINDOW: usize = 512 * 1024;
-/// Minimum number of bytes after a position before the window advances past it; more than any rule inspects.
+/// Number of bytes of a text that are collected before a block is redacted.
+const BLOCK: usize = 512 * 1024;
+/// Minimum number of bytes after a block; more than any rule inspects.
 const AHEAD: usize = KEY_MAX + 8 * 1024;
-/// Number of bytes kept before a position; twice as many as any rule inspects.
-const BEHIND: usize = 16 * 1024;
+/// Maximum number of positions at which the division of a line is tried.
+const DIVISIONS: usize = 4;
 
-/// Redacts the texts of a document one after the other, each in one or more pieces. A text that fits into the
-/// window is redacted like a text in memory.
+/// Redacts the texts of a document one after the other, each in one or more pieces. The result is the same as for texts
+/// in memory.
 #[derive(Debug)]
 pub struct Redactor {
-    shaped: Window,
-    assigned: Window,
+    /// The part of the current text that was not redacted yet.
+    held: String,
+    block: usize,
+    /// Number of held bytes from which on a block is redacted.
+    enough: usize,
+    /// True if a block of the current text was redacted.
+    is_divided: bool,
     /// True if the rest of the current text is dropped, because all of it is one secret.
     drops_rest: bool,
     is_in_list: bool,
@@ -35,15 +40,17 @@ pub struct Redactor {
 
 impl Default for Redactor {
     fn default() -> Self {
-        Self::with_window(WINDOW)
+        Self::with_block(BLOCK)
     }
 }
 
 impl Redactor {
-    fn with_window(size: usize) -> Self {
+    const fn with_block(block: usize) -> Self {
         Self {
-            shaped: Window::new(scan_from, size),
-            assigned: Window::new(scan_assigned, size),
+            held: String::new(),
+            block,
+            enough: block,
+            is_divided: false,
             drops_rest: false,
             is_in_list: false,
             key_room: 0,
@@ -63,46 +70,46 @@ impl Redactor {
     pub fn push(&mut self, name: Option<&str>, piece: &str, is_last: bool, clean: &mut String) {
         let piece = self.without_open_key(piece, is_last, clean);
         if !self.drops_rest {
-            self.shaped.text.push_str(piece);
+            self.held.push_str(piece);
         }
-        if !is_last {
-            if self.shaped.is_full() && !self.drops_rest {
-                self.advance(name, clean);
-            }
-            return;
+        if is_last {
+            self.finish(name, clean);
+        } else if self.held.len() >= self.enough {
+            self.redact_block(name, clean);
         }
-        let unclosed = if self.is_in_list { unclosed_key(self.shaped.rest()) } else { None };
-        if let Some(start) = unclosed {
-            self.shaped.text.truncate(self.shaped.done + start);
-        }
-        if self.shaped.is_fresh() && !self.drops_rest {
-            clean.push_str(&redact_named(&self.shaped.text, name));
-        } else {
-            self.shaped.finish(&mut self.assigned.text);
-            self.assigned.finish(clean);
-        }
+    }
+
+    fn finish(&mut self, name: Option<&str>, clean: &mut String) {
+        let unclosed = if self.is_in_list { unclosed_key(&self.held) } else { None };
+        self.held.truncate(unclosed.unwrap_or(self.held.len()));
+        clean.push_str(&redact_named(&self.held, name.filter(|_| !self.is_divided)));
         if unclosed.is_some() {
             clean.push_str(&marker(Rule::PrivateKey));
             self.key_room = KEY_MAX;
         }
-        self.shaped.clear();
-        self.assigned.clear();
-        (self.drops_rest, self.is_marked) = (false, false);
+        self.held.clear();
+        self.enough = self.block;
+        (self.is_divided, self.drops_rest, self.is_marked) = (false, false, false);
     }
 
-    fn advance(&mut self, name: Option<&str>, clean: &mut String) {
-        if self.shaped.is_fresh()
-            && let Some(rule) = name.and_then(|name| secret_by_name(name, &self.shaped.text))
+    fn redact_block(&mut self, name: Option<&str>, clean: &mut String) {
+        if !self.is_divided
+            && let Some(rule) = name.and_then(|name| secret_by_name(name, &self.held))
         {
             clean.push_str(&marker(rule));
-            self.shaped.clear();
+            self.held.clear();
             self.drops_rest = true;
             return;
         }
-        self.shaped.advance(&mut self.assigned.text);
-        if self.assigned.is_full() {
-            self.assigned.advance(clean);
-        }
+        let findings = scan(&self.held);
+        let Some(end) = block_end(&self.held, &findings) else {
+            self.enough = 2 * self.held.len();
+            return;
+        };
+        clean.push_str(&redacted_until(end, &self.held, &findings));
+        self.held.drain(..end);
+        self.enough = self.block;
+        self.is_divided = true;
     }
 
     /// Removes the part that belongs to a private key of an earlier text of the list, and returns the rest.
@@ -136,86 +143,31 @@ fn secret_by_name(name: &str, text: &str) -> Option<Rule> {
     shaped.or_else(|| is_assigned(name, text).then_some(Rule::AssignedSecret))
 }
 
-/// A window that moves over a text.
-#[derive(Debug)]
-struct Window {
-    find: fn(&str, usize) -> Vec<Finding>,
-    text: String,
-    /// End of the written part of `text`.
-    done: usize,
-    size: usize,
-    /// Number of bytes in the window before it advances.
-    enough: usize,
+/// Returns a position at which a text can be divided into parts that are redacted like the whole: the end of a line, or
+/// a position in a line that is longer than a block. Returns `None` if one secret is longer than a block.
+fn block_end(text: &str, findings: &[Finding]) -> Option<usize> {
+    let last = text.floor_char_boundary(text.len().saturating_sub(AHEAD));
+    let mut until = last;
+    while let Some(end) = text.get(..until)?.rfind('\n').filter(|end| *end > 0) {
+        match findings.iter().find(|found| found.start < end && end < found.end) {
+            Some(key) => until = key.start,
+            None => return Some(end),
+        }
+    }
+    let whole = redacted_until(text.len(), text, findings);
+    let is_same = |at: usize| {
+        let rest = whole.strip_prefix(&redacted_until(at, text, findings));
+        text.get(at..).is_some_and(|later| rest == Some(&redact_named(later, None)))
+    };
+    let marks = text.get(..last)?.rmatch_indices([' ', ',', ';']).map(|(at, _)| at);
+    marks.take(DIVISIONS).chain([last]).find(|at| *at > 0 && is_same(*at))
 }
 
-impl Window {
-    const fn new(find: fn(&str, usize) -> Vec<Finding>, size: usize) -> Self {
-        Self { find, text: String::new(), done: 0, size, enough: size }
-    }
-
-    const fn is_full(&self) -> bool {
-        self.text.len() >= self.enough
-    }
-
-    /// True if nothing of the text was written yet.
-    const fn is_fresh(&self) -> bool {
-        self.done == 0
-    }
-
-    fn rest(&self) -> &str {
-        self.text.get(self.done..).unwrap_or_default()
-    }
-
-    fn clear(&mut self) {
-        self.text.clear();
-        self.done = 0;
-        self.enough = self.size;
-    }
-
-    /// Writes the part that is final, and advances.
-    fn advance(&mut self, clean: &mut String) {
-        let sure = self.text.floor_char_boundary(self.text.len().saturating_sub(AHEAD));
-        let at = self.write(sure, clean);
-        if at == self.done {
-            // A secret fills the window.
-            self.enough = self.text.len() * 2;
-            return;
-        }
-        let kept = self.text.floor_char_boundary(at.saturating_sub(BEHIND));
-        self.text.drain(..kept);
-        self.done = at - kept;
-        self.enough = self.size.max(self.done + AHEAD * 2);
-    }
-
-    /// Writes the rest.
-    fn finish(&mut self, clean: &mut String) {
-        self.write(self.text.len(), clean);
-    }
-
-    /// Writes up to `until`, or up to a secret that continues after it. Returns the end of the written part.
-    fn write(&self, until: usize, clean: &mut String) -> usize {
-        let part = |from: usize, to: usize| self.text.get(from..to).unwrap_or_default();
-        let (mut at, mut until) = (self.done, until);
-        let from = self.text.floor_char_boundary(self.done.saturating_sub(BEHIND / 2));
-        for found in (self.find)(&self.text, from) {
-            if found.end <= at {
-                continue;
-            }
-            if found.start >= until {
-                break;
-            }
-            let start = found.start.max(at);
-            if found.end > until {
-                until = start;
-                break;
-            }
-            clean.push_str(part(at, start));
-            clean.push_str(&marker(found.rule));
-            at = found.end;
-        }
-        clean.push_str(part(at, until));
-        at.max(until)
-    }
+/// Redacts a text up to `end`.
+fn redacted_until(end: usize, text: &str, findings: &[Finding]) -> String {
+    let within = findings.partition_point(|found| found.end <= end);
+    let within = findings.get(..within).unwrap_or_default();
+    redact_found(text.get(..end).unwrap_or_default(), within, None).into_owned()
 }
 
 #[cfg(test)]
@@ -224,7 +176,7 @@ mod tests {
     use crate::{redact, scan};
     use proptest::prelude::*;
 
-    const SMALL: usize = AHEAD + BEHIND + 40 * 1024;
+    const SMALL: usize = AHEAD + 56 * 1024;
 
     fn stream(redactor: &mut Redactor, name: Option<&str>, text: &str, piece: usize) -> String {
         let mut clean = String::new();
@@ -244,11 +196,15 @@ mod tests {
     }
 
     fn filler(bytes: usize) -> String {
-        "2026-11-15 INFO request é handled in 12 ms, id=7\n".chars().cycle().take(bytes).collect()
+        repeat("2026-11-15 INFO request é handled in 12 ms, id=7\n", bytes)
+    }
+
+    fn repeat(text: &str, characters: usize) -> String {
+        text.chars().cycle().take(characters).collect()
     }
 
     #[test]
-    fn a_secret_is_found_wherever_a_window_ends() {
+    fn a_secret_is_found_wherever_a_block_ends() {
         let (key, body) = ("RSA PRIVATE KEY", "MIIEowIBAAKCAQEAn6Zl1bH9f3".repeat(120));
         let secrets = [
             token(),
@@ -257,11 +213,14 @@ mod tests {
             "postgres://app:s3cr3tpa55@db/x".to_owned(),
             format!("-----BEGIN {key}-----\n1: {body}\n2: -----END {key}-----"),
         ];
-        let mut redactor = Redactor::with_window(SMALL);
-        for secret in &secrets {
-            for shift in (0..6_000).step_by(293) {
-                let before = filler(SMALL - AHEAD - 3_000 + shift);
-                let text = format!("{before} {secret}\n{}", filler(SMALL));
+        let mut redactor = Redactor::with_block(SMALL);
+        // Lines, a long line of words, and a long word.
+        for filler in ["INFO request é handled in 12 ms, id=7\n", "é handled;", "iVBORw0KGgo+/"] {
+            for (secret, shift) in
+                secrets.iter().flat_map(|secret| (0..6_000).step_by(293).map(move |at| (secret, at)))
+            {
+                let before = repeat(filler, SMALL - AHEAD - 3_000 + shift);
+                let text = format!("{before} {secret}\n{}", repeat(filler, 2 * SMALL));
                 let expected = redact_named(&text, None);
                 let found = stream(&mut redactor, None, &text, 40_000);
                 assert!(found == expected && found != text, "{secret} at {}", before.len());
@@ -270,8 +229,8 @@ mod tests {
     }
 
     #[test]
-    fn window_grows_for_a_secret_that_fills_it() {
-        let mut redactor = Redactor::with_window(SMALL);
+    fn block_grows_for_a_secret_that_is_longer() {
+        let mut redactor = Redactor::with_block(SMALL);
         let text = format!("{}\n{}{}\nafter", filler(50_000), token(), "x1".repeat(SMALL));
         let expected = redact(&text);
         assert!(stream(&mut redactor, None, &text, 30_000) == expected);
@@ -279,19 +238,19 @@ mod tests {
     }
 
     #[test]
-    fn window_is_bounded_if_a_long_line_consists_of_secrets() {
+    fn held_text_is_bounded_if_a_long_line_consists_of_secrets() {
         for secret in ["password=abcdEFGH1234ijkl ", "{\"password\":\"abcdEFGH1234ijkl\"},"] {
-            let mut redactor = Redactor::with_window(SMALL);
+            let mut redactor = Redactor::with_block(SMALL);
             let text = secret.repeat(100_000);
             assert!(stream(&mut redactor, None, &text, 20_000) == redact_named(&text, None));
-            let held = redactor.shaped.text.capacity() + redactor.assigned.text.capacity();
+            let held = redactor.held.capacity();
             assert!(held < 8 * SMALL, "{held} of {}", text.len());
         }
     }
 
     #[test]
     fn long_text_of_a_secret_name_is_redacted_completely() {
-        let mut redactor = Redactor::with_window(SMALL);
+        let mut redactor = Redactor::with_block(SMALL);
         for name in ["authorization", "client_secret"] {
             let text = "a1B2c3".repeat(SMALL);
             let clean = stream(&mut redactor, Some(name), &text, 50_000);
@@ -312,7 +271,7 @@ mod tests {
             "-----END PRIVATE KEY----- b",
             "c",
         ];
-        let mut redactor = Redactor::with_window(SMALL);
+        let mut redactor = Redactor::with_block(SMALL);
         redactor.set_in_list(true);
         let clean = lines.map(|line| stream(&mut redactor, None, line, 100));
         assert_eq!(
@@ -362,7 +321,7 @@ mod tests {
                 text.push_str(&filler(gap));
             }
             text.push_str(&parts.concat());
-            let clean = stream(&mut Redactor::with_window(SMALL), None, &text, piece);
+            let clean = stream(&mut Redactor::with_block(SMALL), None, &text, piece);
             prop_assert_eq!(scan(&clean), []);
             prop_assert_eq!(&clean, &redact_named(&text, None));
         }

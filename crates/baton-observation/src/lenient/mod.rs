@@ -13,7 +13,8 @@ use serde_json::Value;
 use self::reader::MAX_DEPTH;
 pub use self::reader::ReadError;
 pub(crate) use self::reader::{Container, Event, read_to};
-pub(crate) use self::writer::{BoundedWriter, JsonWriter};
+use self::writer::ExcerptWriter;
+pub(crate) use self::writer::{JsonWriter, VALUE_COST};
 
 /// Error of the lenient parser.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -52,7 +53,7 @@ pub fn read_lenient(bytes: &[u8]) -> Result<serde_json::Map<String, Value>, Leni
 /// Parses a document as a stream and returns an excerpt: head, tail, and error and summary lines of long texts, and the
 /// first items of long lists.
 pub fn read_excerpt(source: impl Read) -> Result<Value, ReadError> {
-    let mut excerpt = BoundedWriter::excerpt();
+    let mut excerpt = ExcerptWriter::new();
     read_to(source, |event| excerpt.write(event))?;
     excerpt.into_value()
 }

@@ -11,10 +11,10 @@ use crate::excerpt::Excerpt;
 /// Maximum size of each member of an excerpt in bytes.
 const MEMBER_ROOM: usize = 4 * 1024 * 1024;
 /// Size of a value in bytes without its text.
-const VALUE_COST: usize = 64;
+pub(crate) const VALUE_COST: usize = 64;
 
 /// Writes compact JSON.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct JsonWriter<W> {
     pub(crate) sink: W,
     needs_comma: bool,
@@ -58,58 +58,33 @@ impl<W: Write> JsonWriter<W> {
     }
 }
 
-/// Writes a document within limits.
+/// Writes an excerpt of a document: excerpts of long texts, and the first parts of a member that is too large.
 #[derive(Debug)]
-pub(crate) struct BoundedWriter {
+pub(super) struct ExcerptWriter {
     json: JsonWriter<Vec<u8>>,
     text: Excerpt,
-    excess: Excess,
-    /// Remaining bytes.
+    /// Remaining bytes of the current member of the document.
     room: usize,
-    /// Size of the JSON, and remaining bytes, before the current member of the document.
-    before: (usize, usize),
     /// Number of omitted values of each open container.
     omitted: Vec<usize>,
     /// Number of open containers that are omitted.
     omitted_depth: usize,
 }
 
-/// What is done with a member of the document that is too large.
-#[derive(Debug, PartialEq, Eq)]
-enum Excess {
-    /// Its first parts are kept.
-    Truncate,
-    /// It is omitted.
-    Omit,
-}
-
-impl BoundedWriter {
-    /// Keeps excerpts of long texts, and the first parts of a member that is too large.
-    pub(super) const fn excerpt() -> Self {
-        Self::new(Excerpt::bounded(), Excess::Truncate, MEMBER_ROOM)
-    }
-
-    /// Keeps the beginnings of long texts, and omits members that do not fit into `room`.
-    pub(crate) fn fields(room: usize, text_bytes: usize) -> Self {
-        Self::new(Excerpt::beginning(text_bytes), Excess::Omit, room)
-    }
-
-    const fn new(text: Excerpt, excess: Excess, room: usize) -> Self {
+impl ExcerptWriter {
+    pub(super) const fn new() -> Self {
         let json = JsonWriter::new(Vec::new());
-        Self { json, text, excess, room, before: (0, room), omitted: Vec::new(), omitted_depth: 0 }
+        Self { json, text: Excerpt::new(), room: MEMBER_ROOM, omitted: Vec::new(), omitted_depth: 0 }
     }
 
     /// Returns the document.
-    pub(crate) fn into_value(self) -> Result<Value, ReadError> {
+    pub(super) fn into_value(self) -> Result<Value, ReadError> {
         parsed(&self.json.sink)
     }
 
-    pub(crate) fn write(&mut self, event: Event<'_>) -> io::Result<()> {
-        if self.omitted.len() == 1
-            && self.omitted_depth == 0
-            && matches!(event, Event::Name(_) | Event::End(_))
-        {
-            self.end_member();
+    pub(super) fn write(&mut self, event: Event<'_>) -> io::Result<()> {
+        if self.omitted.len() == 1 && self.omitted_depth == 0 && matches!(event, Event::Name(_)) {
+            self.room = MEMBER_ROOM;
         }
         match event {
             Event::End(container) if self.omitted_depth == 0 => {
@@ -142,20 +117,6 @@ impl BoundedWriter {
             }
         }
         Ok(())
-    }
-
-    /// Ends a member of the document, if there was one, and starts the next.
-    fn end_member(&mut self) {
-        if self.excess == Excess::Truncate {
-            self.room = MEMBER_ROOM;
-            return;
-        }
-        if self.room == 0 {
-            self.json.sink.truncate(self.before.0);
-            self.json.needs_comma = self.before.0 > 1;
-            self.room = self.before.1;
-        }
-        self.before = (self.json.sink.len(), self.room);
     }
 
     fn omit(&mut self, event: Event<'_>) {

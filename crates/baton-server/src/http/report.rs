@@ -1,18 +1,16 @@
 //! Hook reports: a small report is read at once, a large one is streamed to a blocking thread while it arrives.
 
-use std::io::{self, Cursor, Read};
+use std::io::{Cursor, Read};
 
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use axum::http::HeaderMap;
 use baton_app::observation::{Intake, MAX_WHOLE_BYTES, Report};
 use baton_core::{ErrorCode, Fault};
-use tokio::sync::mpsc;
+use futures_util::stream::try_unfold;
+use tokio_util::io::{StreamReader, SyncIoBridge};
 
 use crate::http::body::{Incoming, MAX_DISCARDED_BYTES, Received, announced};
 use crate::http::budget::{BodyBudget, Reservation, SMALL_BODY_BYTES};
-
-/// Maximum number of received parts that wait to be read.
-const QUEUED_PARTS: usize = 16;
 
 /// A report and the memory reserved for it.
 pub(super) struct ReceivedReport {
@@ -36,45 +34,15 @@ pub(super) async fn receive_report(
         let report = intake.read(&mut first.as_slice(), &mut |_| {})?;
         return Ok(ReceivedReport { report, reservation });
     }
-    let (sender, parts) = mpsc::channel(QUEUED_PARTS);
-    let reading = tokio::task::spawn_blocking(move || {
-        let mut source = Cursor::new(first).chain(Parts { parts, part: Cursor::new(Bytes::new()) });
-        intake.read(&mut source, &mut |_| {})
+    let parts = try_unfold(incoming, async |mut incoming| {
+        let part = incoming.next().await;
+        part.map(|part| part.map(|part| (part, incoming)))
     });
-    let mut received = 0;
-    // The rest of an oversized report is read up to a limit, so that the client can finish sending and read
-    // the response.
-    while received < MAX_DISCARDED_BYTES
-        && let Some(part) = incoming.next().await.transpose()
-    {
-        received += part.as_ref().map_or(MAX_DISCARDED_BYTES, Bytes::len);
-        if sender.send(part).await.is_err() {
-            break;
-        }
-    }
-    drop(sender);
+    // An oversized report is read up to a limit, so that the client can finish sending and read the response.
+    let rest = SyncIoBridge::new(StreamReader::new(Box::pin(parts))).take(MAX_DISCARDED_BYTES as u64);
+    let reading =
+        tokio::task::spawn_blocking(move || intake.read(&mut Cursor::new(first).chain(rest), &mut |_| {}));
     let failed = |_| Fault::new(ErrorCode::Internal, "internal error; nothing was stored");
     let report = reading.await.map_err(failed)??;
     Ok(ReceivedReport { report, reservation })
-}
-
-/// A blocking reader of parts that arrive asynchronously.
-struct Parts {
-    parts: mpsc::Receiver<io::Result<Bytes>>,
-    part: Cursor<Bytes>,
-}
-
-impl Read for Parts {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        loop {
-            let read = self.part.read(buffer)?;
-            if read > 0 || buffer.is_empty() {
-                return Ok(read);
-            }
-            match self.parts.blocking_recv() {
-                Some(part) => self.part = Cursor::new(part?),
-                None => return Ok(0),
-            }
-        }
-    }
 }
