@@ -218,8 +218,9 @@ fn operations(served: &Served) -> Vec<(String, String, Value)> {
 fn a_token_cannot_read_or_change_another_venture_on_any_route() {
     for served in Served::each() {
         let (outsider, _) = token(&served.home, &["--name", "outsider", "--venture", "a"]);
+        let (insider, _) = token(&served.home, &["--name", "insider", "--venture", "a", "--venture", "b"]);
+        let mut records = fill_venture_b(&served);
         for (path, method, operation) in operations(&served) {
-            let records = fill_venture_b(&served);
             let look = || {
                 [
                     format!("/sessions/{}", records.session_id),
@@ -252,9 +253,10 @@ fn a_token_cannot_read_or_change_another_venture_on_any_route() {
                 }
                 assert_eq!(look(), before, "{method} {path} changed something");
                 // The same request succeeds with access to both ventures.
-                let (insider, _) =
-                    token(&served.home, &["--name", "insider", "--venture", "a", "--venture", "b"]);
                 expect(&by(&served, &insider, method, &path, body.as_ref()), 200);
+            }
+            if method != "get" {
+                records = fill_venture_b(&served);
             }
         }
     }
@@ -264,8 +266,8 @@ fn a_token_cannot_read_or_change_another_venture_on_any_route() {
 fn a_read_only_token_cannot_write_on_any_route() {
     for served in Served::each() {
         let (reader, _) = token(&served.home, &["--name", "reader", "--access", "read"]);
+        let records = fill_venture_b(&served);
         for (path, method, operation) in operations(&served) {
-            let records = fill_venture_b(&served);
             let look = || {
                 [
                     format!("/sessions/{}", records.session_id),
@@ -285,7 +287,7 @@ fn a_read_only_token_cannot_write_on_any_route() {
             }
         }
         let held = served.found("/handoffs?venture=b&limit=200")["handoffs"].as_array().unwrap().len();
-        assert_eq!(held, operations(&served).len(), "only handoffs of the relay key may exist");
+        assert_eq!(held, 1, "only handoffs of the relay key may exist");
     }
 }
 
