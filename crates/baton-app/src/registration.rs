@@ -77,7 +77,7 @@ pub enum Filled {
 pub struct ToolBinding {
     pub name: &'static str,
     pub operation: &'static AnyOperation,
-    /// Area of the tool, for `--tools`.
+    /// Group of the tool in `baton mcp --tools`.
     pub area: Area,
     /// Whether the tool is part of the default set.
     pub in_default_set: bool,

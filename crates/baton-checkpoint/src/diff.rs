@@ -47,7 +47,7 @@ pub enum ChangeKind {
 pub struct Change {
     /// Path of the value. Array indexes refer to the later context, or to the earlier one for removed items.
     pub path: String,
-    /// Kind of change.
+    /// `added`, `removed` or `changed`.
     pub kind: ChangeKind,
     /// Earlier value, shortened; null if it was added.
     pub old: Option<Value>,

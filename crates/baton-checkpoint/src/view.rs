@@ -112,7 +112,7 @@ pub struct Omission {
     pub path: String,
     /// Layer of the value.
     pub layer: Layer,
-    /// Kind of omission.
+    /// `condensed` if a part of the value is left, `left_out` if nothing is.
     pub kind: OmissionKind,
     /// Size in the checkpoint, in bytes.
     pub original_bytes: usize,
@@ -136,7 +136,7 @@ pub enum OmissionKind {
 #[serde(rename_all = "camelCase")]
 #[schemars(inline)]
 pub struct Overflow {
-    /// Budget in bytes.
+    /// Maximum size of the view in bytes that the caller asked for.
     pub budget_bytes: usize,
     /// Size of the critical values in bytes.
     pub critical_bytes: usize,

@@ -52,7 +52,7 @@ pub struct Handoff {
     /// Session that wrote the handoff.
     pub session_id: SessionId,
     pub venture: Venture,
-    /// Repository.
+    /// Repository as owner/name, for example acme/webshop.
     pub repo: Repo,
     pub track: Option<Track>,
     pub issue_number: Option<i64>,

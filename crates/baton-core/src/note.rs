@@ -49,7 +49,7 @@ pub struct Note {
     /// Session in which the note was recorded; none if there was no live session.
     pub session_id: Option<SessionId>,
     pub venture: Venture,
-    /// Repository.
+    /// Repository as owner/name, for example acme/webshop.
     pub repo: Repo,
     /// Agent that recorded the note.
     pub agent: Option<Agent>,

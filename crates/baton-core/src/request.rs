@@ -19,7 +19,6 @@ use crate::wire::wire_text;
 pub struct LoggedRequest {
     /// Id of the record. Later records have higher ids.
     pub id: i64,
-    /// The record.
     #[serde(flatten)]
     pub record: RequestRecord,
 }
@@ -58,7 +57,7 @@ pub struct RequestRecord {
     pub duration_ms: i64,
     /// Error code and message of the response.
     pub error_message: Option<String>,
-    /// Idempotency key of the request.
+    /// Idempotency key that the client sent, or null.
     pub idempotency_key: Option<String>,
     /// True if the response was the stored response to an earlier request with the same idempotency key.
     pub idempotency_hit: bool,

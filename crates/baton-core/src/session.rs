@@ -57,7 +57,7 @@ pub struct SessionTuple {
     /// Agent name.
     pub agent: Agent,
     pub venture: Venture,
-    /// Repository.
+    /// Repository as owner/name, for example acme/webshop.
     pub repo: Repo,
     /// Track. Sessions without a track are separate from all numbered tracks.
     pub track: Option<Track>,

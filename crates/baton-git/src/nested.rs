@@ -13,7 +13,6 @@ use crate::program::Git;
 /// A repository inside the checkout.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NestedRepository {
-    /// Path of the repository.
     pub path: RepoPath,
     /// Whether the outer repository tracks it (a submodule) or not (embedded).
     pub tracked: bool,

@@ -35,16 +35,10 @@ pub enum EndpointError {
     #[error(
         "the base URL of the {compressor} endpoint must be http:// or https:// and a host, without a user"
     )]
-    BaseUrl {
-        /// Compressor of the endpoint.
-        compressor: &'static str,
-    },
+    BaseUrl { compressor: &'static str },
     /// The key contains characters that are invalid in a header.
     #[error("the key of the {compressor} endpoint contains characters that cannot be sent")]
-    Key {
-        /// Compressor of the endpoint.
-        compressor: &'static str,
-    },
+    Key { compressor: &'static str },
     /// The certificate file is invalid.
     #[error("cannot use the certificates in {}: {problem}", path.display())]
     Certificates {

@@ -46,7 +46,6 @@ impl Delimiter {
 /// A prompt and the version of its template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Prompt {
-    /// The prompt.
     pub(crate) text: String,
     /// Version of the template, for example `compress-v2`.
     pub(crate) version: &'static str,

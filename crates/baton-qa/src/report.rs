@@ -147,7 +147,7 @@ impl QaFailure {
 /// Result of a whole log.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct QaReport {
-    /// Result.
+    /// Result of the log: `passed`, `failed` or `unknown`.
     pub status: QaStatus,
     /// Results of each tool.
     pub runs: Vec<QaRun>,

@@ -13,7 +13,6 @@ use crate::rules::TaskContext;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskState {
-    /// Title of the task.
     pub title: String,
     pub status: TaskStatus,
     /// Role that currently holds the task.

@@ -11,7 +11,6 @@ pub struct Asset {
     pub name: &'static str,
     /// Content type.
     pub kind: &'static str,
-    /// Content.
     pub body: &'static [u8],
 }
 

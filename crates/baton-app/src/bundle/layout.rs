@@ -98,7 +98,6 @@ impl Section {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct BundleLine {
-    /// Section of the line.
     pub(crate) section: Section,
     /// Id of the record behind the line.
     pub(crate) id: String,

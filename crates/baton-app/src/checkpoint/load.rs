@@ -48,7 +48,7 @@ pub struct LoadCheckpointOutput {
     pub session_id: WorkflowId,
     /// The context, shortened if a budget was given.
     pub context: ContextText,
-    /// Metadata of the checkpoint.
+    /// Name, tags, status, sizes and origin of the checkpoint.
     pub metadata: CheckpointMetadata,
     /// Notes that were recorded in the session that saved the checkpoint, newest first, at most 50. `note_list` returns all.
     #[serde(default)]

@@ -17,7 +17,7 @@ pub struct CheckpointView {
     pub created_at: Timestamp,
     /// Size of the context in bytes.
     pub size_bytes: u64,
-    /// Metadata of the checkpoint.
+    /// Name, tags, status, sizes and origin of the checkpoint.
     pub metadata: CheckpointMetadata,
 }
 
@@ -30,7 +30,7 @@ pub struct CheckpointMetadata {
     pub name: Option<Label>,
     /// Tags of the checkpoint, for example `milestone`.
     pub tags: Vec<Label>,
-    /// Status of the checkpoint.
+    /// `active`, `archived` or `corrupt`.
     pub status: CheckpointStatus,
     /// Time when the checkpoint was saved.
     pub created_at: Timestamp,

@@ -31,7 +31,7 @@ pub struct ListWorkflows {
 pub struct WorkflowView {
     /// Workflow id for saving and loading.
     pub session_id: WorkflowId,
-    /// Name of the workflow.
+    /// Name that the caller gave the workflow, for example `release 2.1`.
     pub name: Option<String>,
     /// Venture, for example `acme`.
     pub venture: Venture,

@@ -33,7 +33,7 @@ pub struct ListHandoffs {
 /// One page of handoffs, newest first.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ListHandoffsOutput {
-    /// Handoffs.
+    /// Handoffs that match, newest first.
     pub handoffs: Vec<HandoffView>,
     /// Cursor of the next page.
     pub pagination: Pagination,

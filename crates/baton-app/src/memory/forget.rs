@@ -53,7 +53,7 @@ pub struct Forget {
 pub struct ForgetOutput {
     /// True if nothing was deleted.
     pub dry_run: bool,
-    /// Numbers of items.
+    /// Number of deleted items of each kind; with `dry_run`, of items that would be deleted.
     pub forgotten: ForgottenItems,
     /// True if more items match. Call again to delete them.
     pub more: bool,

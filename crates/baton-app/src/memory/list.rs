@@ -25,16 +25,16 @@ pub struct ListMarks {
 /// Marked items, last marked first.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ListMarksOutput {
-    /// Items.
+    /// Marked items, newest mark first.
     pub items: Vec<MarkedItem>,
 }
 
 /// A marked item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MarkedItem {
-    /// Item id.
+    /// Id of the item, for example `obs_01J…` or `note_01J…`.
     pub id: String,
-    /// Kind of the item.
+    /// For example `observation`, `handoff` or `note`.
     pub kind: ItemKind,
     /// Repository, or null.
     pub repo: Option<Repo>,

@@ -19,9 +19,9 @@ pub struct SupersedeItem {
 /// The item and its mark.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MarkOutput {
-    /// Item id.
+    /// Id of the item, for example `obs_01J…` or `note_01J…`.
     pub id: String,
-    /// Kind of the item.
+    /// For example `observation`, `handoff` or `note`.
     pub kind: ItemKind,
     /// Title of the item.
     pub title: String,

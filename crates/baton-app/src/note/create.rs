@@ -37,7 +37,7 @@ pub struct CreateNote {
 /// The recorded note.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct CreateNoteOutput {
-    /// The note.
+    /// The note as it is stored.
     pub note: NoteView,
     /// True if the database was unavailable and the note was saved to the outbox. It is stored in the
     /// database later.

@@ -28,7 +28,7 @@ pub struct ListNotes {
 /// One page of notes, newest first.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ListNotesOutput {
-    /// Notes.
+    /// Notes that match, newest first.
     pub notes: Vec<NoteView>,
     /// Cursor of the next page.
     pub pagination: Pagination,

@@ -16,7 +16,7 @@ pub struct ShowNote {
 /// A note.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ShowNoteOutput {
-    /// The note.
+    /// The note as it is stored.
     pub note: NoteView,
 }
 

@@ -27,7 +27,7 @@ pub struct UpdateNote {
 /// The corrected note.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct UpdateNoteOutput {
-    /// The note.
+    /// The note as it is stored.
     pub note: NoteView,
 }
 

@@ -19,7 +19,7 @@ pub struct NoteView {
     pub agent: Option<String>,
     /// Kind: `decision`, `rejected`, `gotcha`, `todo` or `fact`.
     pub kind: NoteKind,
-    /// Text of the note.
+    /// What the note says, for example `Dates are stored in UTC.`
     pub text: String,
     /// File that the note is about.
     pub file: Option<String>,

@@ -30,7 +30,7 @@ pub struct ListObservations {
 /// One page of observations, newest first.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ListObservationsOutput {
-    /// Observations.
+    /// Observations that match, newest first.
     pub observations: Vec<ObservationView>,
     /// Cursor of the next page.
     pub pagination: Pagination,

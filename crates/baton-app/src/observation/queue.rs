@@ -29,7 +29,7 @@ pub struct ListQueue {
 /// One page of queue items, newest first.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ListQueueOutput {
-    /// Queue items.
+    /// Items that match, newest first.
     pub items: Vec<QueueItemView>,
     /// Value of `before` for the next page, or null on the last page.
     pub next_before: Option<i64>,
@@ -38,7 +38,7 @@ pub struct ListQueueOutput {
 /// A queue item. Absent values are `null`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct QueueItemView {
-    /// Item id.
+    /// Id of the item, a number such as `42`.
     pub id: i64,
     /// Session of the tool use.
     pub session_id: SessionId,
@@ -48,7 +48,7 @@ pub struct QueueItemView {
     pub tool_name: String,
     /// Files named in the tool input.
     pub files_touched: Vec<String>,
-    /// Status of the item.
+    /// `raw` (waiting), `processing`, `done` or `error`.
     pub status: QueueStatus,
     /// Number of attempts.
     pub attempts: i64,

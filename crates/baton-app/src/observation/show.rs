@@ -20,7 +20,7 @@ pub struct ShowObservation {
 /// An observation, with the raw tool use if requested.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ShowObservationOutput {
-    /// The observation.
+    /// The observation, with its detail.
     pub observation: ObservationView,
     /// Raw tool input; null if not requested or no longer stored.
     pub tool_input: Option<Value>,

@@ -31,7 +31,7 @@ pub struct ObservationView {
     pub files: Vec<String>,
     /// Changed files.
     pub files_touched: Vec<String>,
-    /// Changed functions.
+    /// Functions that the tool changed, with their files.
     pub functions_changed: Vec<FunctionChange>,
     /// Compressor that created the observation.
     pub provenance: Provenance,

@@ -65,9 +65,9 @@ pub struct GetItemsOutput {
 /// A full item.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ItemView {
-    /// Item id.
+    /// Id of the item, for example `obs_01J…` or `note_01J…`.
     pub id: String,
-    /// Kind of the item.
+    /// For example `observation`, `handoff` or `note`.
     pub kind: ItemKind,
     /// Id of the item in the system that it was imported from, or null.
     pub external_id: Option<String>,

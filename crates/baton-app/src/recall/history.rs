@@ -60,7 +60,7 @@ pub struct FileSession {
     pub agent: Option<String>,
     /// Git branch, for example `feature/login`, or null.
     pub branch: Option<String>,
-    /// Path of the file in this session.
+    /// Path that the file had in this session; it may have been renamed later.
     pub path: String,
     /// Time of the last use.
     pub last_used_at: Timestamp,
@@ -95,7 +95,7 @@ pub struct CommandHistory {
 pub struct CommandRun {
     /// Id of the observation. Pass it to `get`.
     pub id: String,
-    /// Repository.
+    /// Repository as owner/name, for example acme/webshop.
     pub repo: Repo,
     /// Session id (`sess_…`).
     pub session_id: SessionId,

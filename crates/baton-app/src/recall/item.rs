@@ -25,12 +25,12 @@ const TITLE_CHARS: usize = 160;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Item {
     pub kind: ItemKind,
-    /// Item id.
+    /// Id of the item, for example `obs_01J…` or `note_01J…`.
     pub id: String,
     /// Id in the system that the item comes from.
     pub external_id: Option<String>,
     pub venture: Venture,
-    /// Repository.
+    /// Repository as owner/name, for example acme/webshop.
     pub repo: Option<Repo>,
     /// Session that the item belongs to.
     pub session_id: Option<SessionId>,

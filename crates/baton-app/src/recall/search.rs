@@ -63,7 +63,7 @@ pub struct SearchOutput {
 pub struct SearchResult {
     /// Item id. Pass it to `get` or `timeline`.
     pub id: String,
-    /// Kind of the item.
+    /// For example `observation`, `handoff` or `note`.
     pub kind: ItemKind,
     /// Id of the item in the system that it was imported from, for example the id of the tool use, or null.
     pub external_id: Option<String>,

@@ -41,9 +41,9 @@ pub struct TimelineOutput {
 /// One item of a timeline. Read the full item with `get`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TimelineEntry {
-    /// Item id.
+    /// Id of the item, for example `obs_01J…` or `note_01J…`.
     pub id: String,
-    /// Kind of the item.
+    /// For example `observation`, `handoff` or `note`.
     pub kind: ItemKind,
     /// Title of the item, for example "Run cargo test: 14 passed".
     pub title: String,

@@ -29,7 +29,7 @@ pub struct SessionHistory {
 /// One page of sessions, newest first.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct SessionHistoryOutput {
-    /// Sessions.
+    /// Sessions that match, newest first.
     pub sessions: Vec<SessionView>,
     /// Cursor of the next page.
     pub pagination: Pagination,

@@ -81,7 +81,7 @@ pub struct SharedFile {
     pub repo: String,
     /// Path of the file.
     pub file: String,
-    /// The sessions.
+    /// Sessions that changed the file.
     pub session_ids: Vec<SessionId>,
 }
 

@@ -33,7 +33,7 @@ pub struct SessionView {
     pub branch: Option<String>,
     /// Git commit, for example `9f3c2d1`.
     pub commit_sha: Option<String>,
-    /// Status of the session.
+    /// `active`, `ended` or `abandoned`.
     pub status: SessionStatus,
     /// Time when the session was created.
     pub created_at: Timestamp,

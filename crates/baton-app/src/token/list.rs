@@ -10,7 +10,7 @@ pub struct ListTokens {}
 /// All tokens, newest first.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ListTokensOutput {
-    /// Tokens.
+    /// All tokens, revoked ones included, newest first.
     pub tokens: Vec<TokenView>,
 }
 

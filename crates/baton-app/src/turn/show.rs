@@ -21,11 +21,11 @@ pub struct ShowTurn {
 /// A turn and what the agent did in it.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ShowTurnOutput {
-    /// The turn.
+    /// The request of the user and its outcome.
     pub turn: Turn,
     /// Tools used, most used first.
     pub tools: Vec<ToolCount>,
-    /// Changed files.
+    /// Paths of the files that were changed during the turn.
     pub files_changed: Vec<String>,
     /// Files that were read or mentioned and not changed.
     pub files_read: Vec<String>,

@@ -62,13 +62,13 @@ impl Default for Shares {
 #[serde(rename_all = "UPPERCASE")]
 #[schemars(inline)]
 pub struct LayerBytes {
-    /// Bytes in CRITICAL.
+    /// Size of the CRITICAL values in bytes.
     pub critical: usize,
-    /// Bytes in IMPORTANT.
+    /// Size of the IMPORTANT values in bytes.
     pub important: usize,
-    /// Bytes in USEFUL.
+    /// Size of the USEFUL values in bytes.
     pub useful: usize,
-    /// Bytes in EPHEMERAL.
+    /// Size of the EPHEMERAL values in bytes.
     pub ephemeral: usize,
 }
 

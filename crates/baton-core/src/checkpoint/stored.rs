@@ -15,11 +15,9 @@ use crate::wire::wire_names;
 /// A named series of checkpoints. It can span several chats.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Workflow {
-    /// Venture of the workflow.
     pub venture: Venture,
     /// Workflow id, unique within the venture.
     pub id: WorkflowId,
-    /// Name of the workflow.
     pub name: Option<String>,
     /// Repository of the workflow.
     pub repo: Option<Repo>,
@@ -43,7 +41,6 @@ pub struct Workflow {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkpoint {
     pub id: CheckpointId,
-    /// Venture of the workflow.
     pub venture: Venture,
     pub workflow_id: WorkflowId,
     /// Position in the workflow.

@@ -11,7 +11,7 @@ pub struct HandoffFields {
     pub goal: Option<String>,
     /// What works and which checks fail.
     pub state: Option<String>,
-    /// Completed work.
+    /// What was finished, one item each.
     pub work_completed: Vec<String>,
     /// Decisions with their reasons.
     pub decisions: Vec<String>,

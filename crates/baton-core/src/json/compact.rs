@@ -31,7 +31,6 @@ pub struct JsonMember<'t> {
     pub start: usize,
     /// The key with its quotes and escapes.
     pub key: JsonText<'t>,
-    /// The value.
     pub value: JsonText<'t>,
 }
 

@@ -26,9 +26,9 @@ pub struct CompressedObservation {
 /// A changed function.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct FunctionChange {
-    /// File of the function.
+    /// Path of the file that contains the function.
     pub file: String,
-    /// Name of the function.
+    /// Name of the function as in the source, for example `parse_header`.
     pub name: String,
     /// Kind of change.
     pub action: FunctionAction,

@@ -19,7 +19,7 @@ pub struct Observation {
     /// Session of the tool use.
     pub session_id: SessionId,
     pub venture: Venture,
-    /// Repository.
+    /// Repository as owner/name, for example acme/webshop.
     pub repo: Repo,
     /// Tool name, for example `Bash` or `Edit`.
     pub tool_name: String,

@@ -83,7 +83,7 @@ wire_names!(TurnStatus);
 pub struct Turn {
     /// Turn id, for example `turn_42`.
     pub id: TurnId,
-    /// Session of the turn.
+    /// Session in which the user made the request.
     pub session_id: SessionId,
     /// Request of the user; empty if it was not reported.
     pub prompt: String,

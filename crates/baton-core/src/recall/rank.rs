@@ -45,7 +45,6 @@ pub struct Nearby {
 /// A branch that is not merged into the main branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnmergedBranch {
-    /// Repository.
     pub repo: Repo,
     pub branch: String,
 }

@@ -13,9 +13,7 @@ use crate::mcp::server::Caller;
 /// A prompt that is generated from stored data.
 #[derive(Clone, Copy)]
 pub struct PromptBinding {
-    /// Name of the prompt.
     pub name: &'static str,
-    /// Description of the prompt.
     pub description: &'static str,
     /// Names and descriptions of the arguments. All are optional.
     pub arguments: &'static [(&'static str, &'static str)],

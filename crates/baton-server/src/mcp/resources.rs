@@ -19,7 +19,6 @@ pub struct ResourceBinding {
     /// URI template (RFC 6570): `{name}` in the path and `{?a,b}` at the end are parameters of the operation. Those at
     /// the end are optional.
     pub uri: &'static str,
-    /// Name of the resource.
     pub name: &'static str,
     /// The operation, which must be read-only.
     pub operation: &'static AnyOperation,

@@ -11,7 +11,6 @@ use crate::tx::Tx;
 #[derive(Debug, Clone, Copy)]
 pub struct FileOf<'a> {
     pub venture: &'a Venture,
-    /// Repository.
     pub repo: &'a Repo,
     /// Path, relative to the root of the checkout.
     pub path: &'a str,

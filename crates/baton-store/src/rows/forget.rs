@@ -16,7 +16,6 @@ use crate::tx::Tx;
 pub struct ForgetFilter {
     /// Ventures, any of these.
     pub ventures: Option<Vec<Venture>>,
-    /// Repository.
     pub repo: Option<Repo>,
     pub session_id: Option<SessionId>,
     /// Latest time, exclusive.

@@ -13,13 +13,11 @@ use crate::tx::Tx;
 /// Filter for handoffs that were not withdrawn, rejected or superseded. Absent conditions match every handoff.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HandoffFilter {
-    /// Venture of the handoff.
     pub venture: Venture,
     /// Repository of the handoff.
     pub repo: Option<Repo>,
     /// Track of the handoff; `Some(None)` matches handoffs without a track.
     pub track: Option<Option<Track>>,
-    /// Issue number of the handoff.
     pub issue_number: Option<i64>,
     /// Agent that created the handoff.
     pub from_agent: Option<Agent>,

@@ -25,7 +25,6 @@ pub(super) use and_visible;
 pub struct MarkFilter {
     /// Ventures, any of these.
     pub ventures: Option<Vec<Venture>>,
-    /// Repository.
     pub repo: Option<Repo>,
     pub kind: Option<MarkKind>,
 }

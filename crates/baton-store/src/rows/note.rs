@@ -17,7 +17,6 @@ pub struct NoteFilter {
     pub ventures: Option<Vec<Venture>>,
     /// Repository of the note.
     pub repo: Option<Repo>,
-    /// Session of the note.
     pub session_id: Option<SessionId>,
     pub kind: Option<NoteKind>,
     /// File: a whole path or the last components of one.

@@ -21,9 +21,7 @@ pub struct ObservationFilter {
     pub ventures: Option<Vec<Venture>>,
     /// Repository of the observation.
     pub repo: Option<Repo>,
-    /// Session of the observation.
     pub session_id: Option<SessionId>,
-    /// Tool of the observation.
     pub tool_name: Option<String>,
     /// File that the observation mentions: its whole path, or the last components of the path.
     pub file: Option<String>,
@@ -33,9 +31,7 @@ pub struct ObservationFilter {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObservationFiles {
     pub id: ObservationId,
-    /// Session of the observation.
     pub session_id: SessionId,
-    /// Title of the observation.
     pub title: String,
     /// Files that the observation mentions.
     pub files: Vec<String>,

@@ -15,7 +15,6 @@ use crate::tx::Tx;
 pub struct NewQueueItem {
     /// Session that used the tool.
     pub session_id: SessionId,
-    /// Venture of the session.
     pub venture: Venture,
     /// Repository of the session.
     pub repo: Repo,
@@ -45,11 +44,9 @@ pub enum RawOutput {
 /// A queue item without its raw output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueItem {
-    /// Id of the item.
     pub id: i64,
     /// Session that used the tool.
     pub session_id: SessionId,
-    /// Venture of the session.
     pub venture: Venture,
     /// Repository of the session.
     pub repo: Repo,

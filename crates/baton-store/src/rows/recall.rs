@@ -23,7 +23,6 @@ use crate::tx::Tx;
 pub struct RecallFilter {
     /// Ventures, any of these.
     pub ventures: Vec<Venture>,
-    /// Repository.
     pub repo: Option<Repo>,
     pub branch: Option<String>,
     pub session_id: Option<SessionId>,
@@ -49,7 +48,6 @@ pub struct PendingItem {
     /// Number of the entry.
     pub id: i64,
     pub kind: ItemKind,
-    /// Id of the item.
     pub item: String,
 }
 

@@ -17,7 +17,6 @@ use crate::tx::Tx;
 /// Filter for lists of sessions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionFilter {
-    /// Venture of the session.
     pub venture: Option<Venture>,
     /// Ventures that the caller may see; absent if the caller may see all.
     pub ventures: Option<Vec<Venture>>,
@@ -25,7 +24,6 @@ pub struct SessionFilter {
     pub repo: Option<Repo>,
     /// Track of the session, or sessions without a track.
     pub track: Option<TrackFilter>,
-    /// Agent of the session.
     pub agent: Option<Agent>,
     /// Earliest time of the last heartbeat.
     pub alive_since: Option<Timestamp>,

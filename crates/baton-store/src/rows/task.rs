@@ -12,7 +12,6 @@ use crate::tx::Tx;
 /// Filter for tasks, last updated first.
 #[derive(Debug, Clone)]
 pub struct TaskFilter {
-    /// Venture of the task.
     pub venture: Venture,
     /// Repository of the task.
     pub repo: Option<Repo>,

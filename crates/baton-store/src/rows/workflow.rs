@@ -11,11 +11,9 @@ use crate::tx::Tx;
 /// Filter for workflows, last saved first.
 #[derive(Debug, Clone)]
 pub struct WorkflowFilter {
-    /// Venture of the workflow.
     pub venture: Venture,
     /// Repository of the workflow.
     pub repo: Option<Repo>,
-    /// Name of the workflow.
     pub name: Option<String>,
     /// Number of workflows to skip.
     pub offset: u32,

@@ -35,7 +35,7 @@ pub struct AttachEvidence {
 /// Output of `task.attach_evidence`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct AttachEvidenceOutput {
-    /// Task id.
+    /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
     /// The attached evidence. Refer to it by its id.
     pub evidence: Evidence,
@@ -43,7 +43,7 @@ pub struct AttachEvidenceOutput {
     pub known: bool,
     /// Command that continues the task.
     pub next: String,
-    /// Warnings.
+    /// Problems that did not prevent the operation, for example `no acceptance criteria`.
     pub warnings: Vec<String>,
 }
 

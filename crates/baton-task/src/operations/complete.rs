@@ -30,7 +30,7 @@ pub struct CompleteTask {
 /// Output of `task.complete`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct CompleteTaskOutput {
-    /// Task id.
+    /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
     /// Path of the archived files, relative to the root of the checkout.
     pub archive_path: String,
@@ -38,7 +38,7 @@ pub struct CompleteTaskOutput {
     pub kept_until: Timestamp,
     /// Command that lists the remaining tasks.
     pub next: String,
-    /// Warnings.
+    /// Problems that did not prevent the operation, for example `no acceptance criteria`.
     pub warnings: Vec<String>,
 }
 

@@ -33,7 +33,7 @@ pub struct GetContext {
 /// Output of `task.get_context`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct GetContextOutput {
-    /// Task id.
+    /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
     /// The full context; null if a role was given.
     pub context: Option<TaskContext>,
@@ -48,11 +48,11 @@ pub struct GetContextOutput {
 /// The context of one role.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct RoleContext {
-    /// Role.
+    /// Role in the task, for example `implementer`.
     pub role: Role,
     /// The frozen parts that this role needs.
     pub export: Map<String, Value>,
-    /// State of the role.
+    /// Status, QA result, findings and last snapshot of the role.
     pub state: RoleState,
     /// Status of every role.
     pub statuses: BTreeMap<Role, RoleStatus>,
@@ -62,7 +62,7 @@ pub struct RoleContext {
     pub evidence: Vec<Evidence>,
     /// Number of open drifts.
     pub drift_budget: u64,
-    /// Open drifts.
+    /// Drifts that are not resolved. They block all roles.
     pub open_drifts: Vec<DriftEvent>,
     /// Resolved drifts, with actor and note.
     pub settled_drifts: Vec<DriftEvent>,
@@ -79,7 +79,7 @@ pub struct RoleContext {
 pub struct QaLine {
     /// Role; `null` for the baseline.
     pub agent: Option<Role>,
-    /// Result.
+    /// Last recorded result of the role, or of the baseline.
     pub results: QaResults,
 }
 

@@ -44,9 +44,9 @@ pub struct GetDiff {
 /// Output of `task.get_diff`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct GetDiffOutput {
-    /// Task id.
+    /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
-    /// Role.
+    /// Role in the task, for example `implementer`.
     pub agent: Role,
     /// Type of the diff.
     #[serde(rename = "type")]

@@ -38,7 +38,7 @@ pub struct InitContext {
 /// Output of `task.init_context`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct InitContextOutput {
-    /// Task id.
+    /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
     /// Path of the context, relative to the root of the checkout.
     pub context_path: String,
@@ -52,7 +52,7 @@ pub struct InitContextOutput {
     pub summary: Vec<SummaryLine>,
     /// Command that continues the task.
     pub next: String,
-    /// Warnings.
+    /// Problems that did not prevent the operation, for example `no acceptance criteria`.
     pub warnings: Vec<String>,
 }
 

@@ -32,11 +32,11 @@ pub struct ListTasksOutput {
 /// One task.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct TaskLine {
-    /// Task id.
+    /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
     /// Title; null if the context cannot be read.
     pub title: Option<String>,
-    /// Priority.
+    /// Priority of the task, `P0` (highest) to `P2`.
     pub priority: Option<Priority>,
     /// Area of the code base.
     pub area: Option<Area>,

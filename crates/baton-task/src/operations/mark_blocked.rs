@@ -34,15 +34,15 @@ pub struct MarkBlocked {
 /// Output of `task.mark_blocked`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct MarkBlockedOutput {
-    /// Task id.
+    /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
-    /// Role.
+    /// Role in the task, for example `implementer`.
     pub agent: Role,
     /// State of the role after the call.
     pub state: RoleState,
     /// Command that continues the task.
     pub next: String,
-    /// Warnings.
+    /// Problems that did not prevent the operation, for example `no acceptance criteria`.
     pub warnings: Vec<String>,
 }
 

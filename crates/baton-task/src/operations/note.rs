@@ -36,13 +36,13 @@ pub struct WriteNote {
 /// Output of `task.note`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct WriteNoteOutput {
-    /// Task id.
+    /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
-    /// The note.
+    /// The note as it was stored.
     pub note: RoleNote,
     /// Command that continues the task.
     pub next: String,
-    /// Warnings.
+    /// Problems that did not prevent the operation, for example `no acceptance criteria`.
     pub warnings: Vec<String>,
 }
 

@@ -23,7 +23,7 @@ pub struct PurgeContext {
 /// Output of `task.purge_context`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct PurgeContextOutput {
-    /// Task id.
+    /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
     /// True if anything was deleted.
     pub purged: bool,

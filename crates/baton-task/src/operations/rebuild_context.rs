@@ -33,7 +33,7 @@ pub struct RebuildContext {
 /// Output of `task.rebuild_context`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct RebuildContextOutput {
-    /// Task id.
+    /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
     /// True if the frozen part changed.
     pub changed: bool,
@@ -41,13 +41,13 @@ pub struct RebuildContextOutput {
     pub repaired: Vec<String>,
     /// Revision of the frozen part.
     pub immutable_revision: u64,
-    /// Sources that changed.
+    /// Paths of the files that differ from the earlier context, for example `TASK-0824.yaml`.
     pub changed_sources: Vec<String>,
     /// Captured fields and their sources.
     pub summary: Vec<SummaryLine>,
     /// Command that continues the task.
     pub next: String,
-    /// Warnings.
+    /// Problems that did not prevent the operation, for example `no acceptance criteria`.
     pub warnings: Vec<String>,
 }
 

@@ -42,11 +42,11 @@ pub struct RecordQa {
 /// Output of `task.record_qa` and `task.run_qa`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct RecordQaOutput {
-    /// Task id.
+    /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
-    /// Role.
+    /// Role in the task, for example `implementer`.
     pub agent: Role,
-    /// Result.
+    /// Result of the log: `passed`, `failed` or `unknown`.
     pub status: QaStatus,
     /// Reason for the status `unknown`.
     pub reason: Option<String>,
@@ -66,7 +66,7 @@ pub struct RecordQaOutput {
     pub immutable_revision: u64,
     /// Command that continues the task.
     pub next: String,
-    /// Warnings.
+    /// Problems that did not prevent the operation, for example `no acceptance criteria`.
     pub warnings: Vec<String>,
 }
 

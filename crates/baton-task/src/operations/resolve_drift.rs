@@ -42,7 +42,7 @@ pub struct ResolveDrift {
 /// Output of `task.resolve_drift`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ResolveDriftOutput {
-    /// Task id.
+    /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
     /// Number of drifts that were resolved.
     pub resolved: u64,
@@ -60,7 +60,7 @@ pub struct ResolveDriftOutput {
     pub set_aside: Vec<SetAside>,
     /// Command that continues the task.
     pub next: String,
-    /// Warnings.
+    /// Problems that did not prevent the operation, for example `no acceptance criteria`.
     pub warnings: Vec<String>,
 }
 

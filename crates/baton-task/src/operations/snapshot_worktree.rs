@@ -33,15 +33,15 @@ pub struct SnapshotWorktree {
 /// Output of `task.snapshot_worktree`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct SnapshotWorktreeOutput {
-    /// Task id.
+    /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
-    /// Role.
+    /// Role in the task, for example `implementer`.
     pub agent: Role,
     /// The recorded snapshot.
     pub snapshot: WorktreeSnapshot,
     /// Command that continues the task.
     pub next: String,
-    /// Warnings.
+    /// Problems that did not prevent the operation, for example `no acceptance criteria`.
     pub warnings: Vec<String>,
 }
 

@@ -49,9 +49,9 @@ pub struct UpdateAgent {
 /// Output of `task.update_agent`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct UpdateAgentOutput {
-    /// Task id.
+    /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
-    /// Role.
+    /// Role in the task, for example `implementer`.
     pub agent: Role,
     /// State of the role after the call.
     pub state: RoleState,
@@ -61,7 +61,7 @@ pub struct UpdateAgentOutput {
     pub notes: Vec<RoleNote>,
     /// Command that continues the task.
     pub next: String,
-    /// Warnings.
+    /// Problems that did not prevent the operation, for example `no acceptance criteria`.
     pub warnings: Vec<String>,
 }
 

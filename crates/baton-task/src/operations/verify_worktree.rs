@@ -31,9 +31,9 @@ pub struct VerifyWorktree {
 /// Output of `task.verify_worktree` if the tree matches; otherwise the call fails with `drift_detected`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct VerifyWorktreeOutput {
-    /// Task id.
+    /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
-    /// Role.
+    /// Role in the task, for example `implementer`.
     pub expected_agent: Role,
     /// Number of the verified snapshot.
     pub snapshot: u64,
@@ -45,7 +45,7 @@ pub struct VerifyWorktreeOutput {
     pub drift_budget: u64,
     /// Command that continues the task.
     pub next: String,
-    /// Warnings.
+    /// Problems that did not prevent the operation, for example `no acceptance criteria`.
     pub warnings: Vec<String>,
 }
 

@@ -23,7 +23,7 @@ pub const CONTEXT_VERSION: u32 = 1;
 pub struct TaskContext {
     /// Version of this document.
     pub version: u32,
-    /// Task id.
+    /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
     /// Path of the task file, relative to the root of the repository.
     pub task_file: String,
@@ -104,7 +104,7 @@ pub struct Immutable {
 pub struct TaskSnapshot {
     /// Title of the task.
     pub title: String,
-    /// Priority.
+    /// Priority of the task, `P0` (highest) to `P2`.
     pub priority: Priority,
     /// Area of the code base.
     pub area: Area,
@@ -114,7 +114,7 @@ pub struct TaskSnapshot {
     pub scope_in: Vec<String>,
     /// What is out of scope.
     pub scope_out: Vec<String>,
-    /// Acceptance criteria.
+    /// Conditions that the finished work must satisfy, one sentence each.
     pub acceptance_criteria: Vec<String>,
 }
 
@@ -125,7 +125,7 @@ pub struct ValidationBaseline {
     pub commands: Vec<String>,
     /// Source of the commands: `task`, `area`, `repository` or `none`.
     pub commands_from: String,
-    /// Baseline result.
+    /// Result of the commands before the work on the task started.
     pub initial_results: QaResults,
 }
 
@@ -176,9 +176,9 @@ pub struct QaCommand {
 pub struct RoleNote {
     /// Role that wrote the note.
     pub agent: Role,
-    /// Kind of note.
+    /// `handover` for the next role, `review` for a remark that does not block.
     pub kind: NoteKind,
-    /// Text of the note.
+    /// What the note says, for example `The parser is done; tests of dates are missing.`
     pub text: String,
     /// Time when the note was written.
     pub written_at: Timestamp,
@@ -224,7 +224,7 @@ pub struct Revision {
 /// A replaced revision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PastRevision {
-    /// The revision.
+    /// Number, hash, time and reason of the replaced revision.
     pub revision: Revision,
     /// Location of its text.
     pub artifact: Artifact,

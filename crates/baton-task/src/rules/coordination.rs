@@ -52,7 +52,7 @@ impl std::fmt::Display for RoleStatus {
 /// State of one role.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RoleState {
-    /// Status of the role.
+    /// `pending`, `in_progress`, `done` or `blocked`.
     pub status: RoleStatus,
     /// Time when the role last acquired the task.
     pub started_at: Option<Timestamp>,
@@ -65,7 +65,7 @@ pub struct RoleState {
     /// Snapshot that the role started from, or null.
     #[serde(default)]
     pub taken_over: Option<TakenOver>,
-    /// Path of the QA log.
+    /// Path of the log of the last quality check, or null.
     pub qa_log_path: Option<String>,
     /// Last QA result.
     pub qa_results: Option<QaResults>,

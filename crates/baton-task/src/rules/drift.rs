@@ -56,7 +56,7 @@ pub enum DifferenceKind {
 /// One difference between the working tree and a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Difference {
-    /// Kind of difference.
+    /// What differs, for example `content_changed` or `removed`.
     pub kind: DifferenceKind,
     /// Path of the file, or null.
     pub path: Option<String>,
@@ -310,7 +310,7 @@ pub struct SetAside {
 /// All drifts of a task, oldest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DriftLog {
-    /// Drifts.
+    /// Drifts, oldest first, resolved ones included.
     pub events: Vec<DriftEvent>,
 }
 

@@ -37,7 +37,7 @@ pub struct Artifact {
 /// A file that differs from the base.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileChanged {
-    /// Path of the file.
+    /// Path relative to the root of the repository, for example `src/main.rs`.
     pub path: String,
     /// SHA-256 hash of the content; null if the file was deleted.
     pub sha256: Option<String>,
@@ -52,7 +52,7 @@ pub struct FileChanged {
 /// Mode and size of a file that differs from the base.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileMetadata {
-    /// Path of the file.
+    /// Path relative to the root of the repository, for example `src/main.rs`.
     pub path: String,
     /// File mode, for example `100644`.
     pub mode: String,

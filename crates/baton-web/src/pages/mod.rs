@@ -70,7 +70,6 @@ pub struct Page {
     pub name: Option<&'static str>,
     /// Key that opens the page after `g`.
     pub key: Option<&'static str>,
-    /// Renders the page.
     pub render: Render,
 }
 

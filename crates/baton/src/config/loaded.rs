@@ -52,7 +52,6 @@ pub(crate) struct Entry {
     pub(crate) origin: Origin,
     /// The environment variable that sets it.
     pub(crate) env: &'static str,
-    /// Description.
     pub(crate) help: &'static str,
 }
 

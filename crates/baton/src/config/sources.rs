@@ -61,7 +61,6 @@ pub(crate) struct Flag {
     pub(crate) name: &'static str,
     /// The key of the setting: `server.listen`.
     pub(crate) key: &'static str,
-    /// Value of the flag.
     pub(crate) value: OsString,
 }
 

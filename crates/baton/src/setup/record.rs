@@ -15,7 +15,6 @@ use crate::output::Failure;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct FileRecord {
-    /// Path of the file.
     pub(super) path: PathBuf,
     /// Agents that were set up with this file.
     pub(super) agents: Vec<String>,

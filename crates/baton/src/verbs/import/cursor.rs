@@ -22,7 +22,7 @@ const STATE_FILE: &str = "state.vscdb";
 pub(super) struct Chat {
     pub(super) database: PathBuf,
     pub(super) id: String,
-    /// Folders of chats.
+    /// Folder of each chat, by the id of the chat.
     folders: Arc<HashMap<String, String>>,
 }
 
