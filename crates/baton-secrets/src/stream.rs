@@ -15,6 +15,8 @@ use super::shapes::{KEY_MAX, key_end, unclosed_key};
 const BLOCK: usize = 512 * 1024;
 /// Minimum number of bytes after a block; more than any rule inspects.
 const AHEAD: usize = KEY_MAX + 8 * 1024;
+/// Number of bytes before and after a position at which a line is divided; more than any rule inspects within a line.
+const NEAR: usize = 16 * 1024;
 /// Maximum number of positions at which the division of a line is tried.
 const DIVISIONS: usize = 4;
 
@@ -106,7 +108,9 @@ impl Redactor {
             self.enough = 2 * self.held.len();
             return;
         };
-        clean.push_str(&redacted_until(end, &self.held, &findings));
+        let within = findings.partition_point(|found| found.end <= end);
+        let (block, within) = (self.held.get(..end), findings.get(..within));
+        clean.push_str(&redact_found(block.unwrap_or_default(), within.unwrap_or_default(), None));
         self.held.drain(..end);
         self.enough = self.block;
         self.is_divided = true;
@@ -147,27 +151,25 @@ fn secret_by_name(name: &str, text: &str) -> Option<Rule> {
 /// a position in a line that is longer than a block. Returns `None` if one secret is longer than a block.
 fn block_end(text: &str, findings: &[Finding]) -> Option<usize> {
     let last = text.floor_char_boundary(text.len().saturating_sub(AHEAD));
+    let around = |at: usize| findings.iter().find(|found| found.start < at && at < found.end);
     let mut until = last;
     while let Some(end) = text.get(..until)?.rfind('\n').filter(|end| *end > 0) {
-        match findings.iter().find(|found| found.start < end && end < found.end) {
+        match around(end) {
             Some(key) => until = key.start,
             None => return Some(end),
         }
     }
-    let whole = redacted_until(text.len(), text, findings);
-    let is_same = |at: usize| {
-        let rest = whole.strip_prefix(&redacted_until(at, text, findings));
-        text.get(at..).is_some_and(|later| rest == Some(&redact_named(later, None)))
-    };
     let marks = text.get(..last)?.rmatch_indices([' ', ',', ';']).map(|(at, _)| at);
-    marks.take(DIVISIONS).chain([last]).find(|at| *at > 0 && is_same(*at))
+    let mut positions = marks.take(DIVISIONS).chain([last]).filter(|at| *at > 0);
+    positions.find(|at| around(*at).is_none() && is_divisible(text, *at))
 }
 
-/// Redacts a text up to `end`.
-fn redacted_until(end: usize, text: &str, findings: &[Finding]) -> String {
-    let within = findings.partition_point(|found| found.end <= end);
-    let within = findings.get(..within).unwrap_or_default();
-    redact_found(text.get(..end).unwrap_or_default(), within, None).into_owned()
+/// Returns true if the parts before and after a position are redacted as they are together.
+fn is_divisible(text: &str, at: usize) -> bool {
+    let start = text.floor_char_boundary(at.saturating_sub(NEAR));
+    let end = text.floor_char_boundary(at + NEAR);
+    let redacted = |from: usize, to: usize| redact_named(text.get(from..to).unwrap_or_default(), None);
+    redacted(start, end).strip_prefix(&*redacted(start, at)) == Some(&redacted(at, end))
 }
 
 #[cfg(test)]
