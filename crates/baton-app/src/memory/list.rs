@@ -36,7 +36,7 @@ pub struct MarkedItem {
     pub id: String,
     /// For example `observation`, `handoff` or `note`.
     pub kind: ItemKind,
-    /// Repository, or null.
+    /// Repository as owner/name, for example acme/webshop, or null.
     pub repo: Option<Repo>,
     /// Title of the item, for example "Run cargo test: 14 passed".
     pub title: String,

@@ -50,7 +50,7 @@ pub struct QueueItemView {
     pub files_touched: Vec<String>,
     /// `raw` (waiting), `processing`, `done` or `error`.
     pub status: QueueStatus,
-    /// Number of attempts.
+    /// How often a worker tried to compress the item.
     pub attempts: i64,
     /// Error of the last attempt.
     pub last_error: Option<String>,

@@ -29,14 +29,14 @@ pub struct SummarizeSession {
 pub struct SummarizeSessionOutput {
     /// Session id (`sess_…`).
     pub session_id: SessionId,
-    /// What was accomplished.
+    /// What the session accomplished, in a few sentences.
     pub summary: String,
     /// Tokens used for this summary, prompt and response; 0 without a model.
     #[schemars(with = "i64")]
     pub tokens: u64,
     /// Most important changed files.
     pub key_files: Vec<String>,
-    /// Significant technical decisions.
+    /// Technical decisions, for example `Store dates in UTC.`
     pub key_decisions: Vec<String>,
     /// Number of observations covered by the summary.
     #[schemars(with = "i64")]

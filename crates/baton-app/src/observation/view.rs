@@ -29,7 +29,7 @@ pub struct ObservationView {
     pub detail: Option<String>,
     /// Files mentioned, changed or read.
     pub files: Vec<String>,
-    /// Changed files.
+    /// Paths of the files that the tool changed, for example `src/main.rs`.
     pub files_touched: Vec<String>,
     /// Functions that the tool changed, with their files.
     pub functions_changed: Vec<FunctionChange>,
@@ -49,11 +49,11 @@ pub struct ObservationView {
 /// Summary of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SummaryView {
-    /// What was accomplished.
+    /// What the session accomplished, in a few sentences.
     pub summary: String,
     /// Most important changed files.
     pub key_files: Vec<String>,
-    /// Significant technical decisions.
+    /// Technical decisions, for example `Store dates in UTC.`
     pub key_decisions: Vec<String>,
     /// Number of observations covered by the summary.
     #[schemars(with = "i64")]

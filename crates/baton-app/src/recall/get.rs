@@ -71,7 +71,7 @@ pub struct ItemView {
     pub kind: ItemKind,
     /// Id of the item in the system that it was imported from, or null.
     pub external_id: Option<String>,
-    /// Repository, or null.
+    /// Repository as owner/name, for example acme/webshop, or null.
     pub repo: Option<Repo>,
     /// Git branch, for example `feature/login`, or null.
     pub branch: Option<String>,

@@ -26,7 +26,7 @@ pub struct Search {
     pub venture: Option<Venture>,
     /// Filter by repository, as owner/name.
     pub repo: Option<Repo>,
-    /// Filter by branch.
+    /// Filter by branch, for example `main`.
     pub branch: Option<String>,
     /// Branch you work on, for example `feature/login`. Items of this branch rank higher; items of other
     /// unmerged branches rank lower.

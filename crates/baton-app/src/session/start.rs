@@ -44,7 +44,7 @@ pub struct StartSession {
     pub issue_number: Option<IssueNumber>,
     /// Current branch, for example `feature/login`.
     pub branch: Option<Label>,
-    /// Current commit.
+    /// Current commit, for example `3f2a9c1`.
     pub commit_sha: Option<Label>,
     /// Additional data to store with the session, as a JSON object, for example `{"ticket": "SHOP-12"}`.
     pub meta: Option<Map<String, Value>>,

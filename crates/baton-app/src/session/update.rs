@@ -18,7 +18,7 @@ pub struct UpdateSession {
     pub session_id: SessionId,
     /// Current branch, for example `feature/logout`.
     pub branch: Option<Label>,
-    /// Current commit.
+    /// Current commit, for example `3f2a9c1`.
     pub commit_sha: Option<Label>,
     /// Number of the issue you work on, for example 185.
     pub issue_number: Option<IssueNumber>,

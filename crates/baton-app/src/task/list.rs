@@ -13,7 +13,7 @@ use crate::prelude::*;
 pub struct ListTasks {
     /// Filter by repository, as owner/name.
     pub repo: Option<Repo>,
-    /// Filter by status.
+    /// Filter by status, for example `waiting`.
     pub status: Option<TaskStatus>,
     /// Venture to list. Defaults to the configured venture.
     pub venture: Option<Venture>,

@@ -21,7 +21,7 @@ pub struct HandoffFields {
     pub gotchas: Vec<String>,
     /// Requirements that limit the solution.
     pub constraints: Vec<String>,
-    /// Open problems.
+    /// Problems that block the work, for example `No access to the staging database.`
     pub blockers: Vec<String>,
     /// Next actions, in order.
     pub next_actions: Vec<String>,

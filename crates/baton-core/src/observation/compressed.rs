@@ -30,7 +30,7 @@ pub struct FunctionChange {
     pub file: String,
     /// Name of the function as in the source, for example `parse_header`.
     pub name: String,
-    /// Kind of change.
+    /// What happened to the function: `new`, `modified` or `deleted`.
     pub action: FunctionAction,
 }
 

@@ -44,7 +44,7 @@ pub struct Observation {
 pub struct Provenance {
     /// `anthropic`, `openai` or `offline`.
     pub compressor: String,
-    /// Model, or null.
+    /// Model that wrote the text, for example `gpt-5-mini`; null if the offline rules did.
     pub model: Option<String>,
     /// Version of the prompt or rules, for example `compress-v1` or `offline-v1`.
     pub prompt_version: String,

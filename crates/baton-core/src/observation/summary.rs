@@ -15,7 +15,7 @@ pub struct SessionSummary {
     pub summary: String,
     /// Most important changed files.
     pub key_files: Vec<String>,
-    /// Significant technical decisions.
+    /// Technical decisions, for example `Store dates in UTC.`
     pub key_decisions: Vec<String>,
 }
 
@@ -112,7 +112,7 @@ pub struct Digest {
     pub title: String,
     /// What happened and why.
     pub summary: String,
-    /// Changed files.
+    /// Paths of the files that the tool changed, for example `src/main.rs`.
     pub files_touched: Vec<String>,
     pub functions_changed: Vec<FunctionChange>,
 }

@@ -73,7 +73,7 @@ pub struct TreeChange {
     pub path: String,
     /// Path in the earlier tree if the file was renamed.
     pub previous_path: Option<String>,
-    /// Kind of change.
+    /// What happened to the file, for example `modified`.
     pub status: ChangeStatus,
     /// SHA-256 hash of the content; null if the file was deleted.
     pub sha256: Option<String>,

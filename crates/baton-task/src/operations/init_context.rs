@@ -44,7 +44,7 @@ pub struct InitContextOutput {
     pub context_path: String,
     /// Commit that changes are compared with.
     pub base_commit: Option<String>,
-    /// Roles, in order.
+    /// Roles in the order in which they work, for example `implementer`, `reviewer`.
     pub pipeline: Vec<Role>,
     /// Paths of the role exports.
     pub exports: Vec<String>,

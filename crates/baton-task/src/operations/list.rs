@@ -44,7 +44,7 @@ pub struct TaskLine {
     pub holder: Option<Role>,
     /// Status of each role.
     pub statuses: BTreeMap<Role, RoleStatus>,
-    /// Roles, in order.
+    /// Roles in the order in which they work, for example `implementer`, `reviewer`.
     pub pipeline: Vec<Role>,
     /// Number of open blocking findings.
     pub blocking_findings: u64,

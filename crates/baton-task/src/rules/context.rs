@@ -33,7 +33,7 @@ pub struct TaskContext {
     pub created_by: String,
     /// State of the repository when the context was created.
     pub git: GitBase,
-    /// Roles, in order.
+    /// Roles in the order in which they work, for example `implementer`, `reviewer`.
     pub pipeline: Vec<Role>,
     /// Frozen part: description, standards, QA plan and scope.
     pub immutable: Immutable,
@@ -159,7 +159,7 @@ pub struct QaResults {
 /// One command that `run-qa` ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct QaCommand {
-    /// Command line.
+    /// Command line, for example `cargo test`.
     pub command: String,
     /// Exit code; 128 plus the signal number if a signal ended the command.
     pub exit_code: i32,
@@ -246,7 +246,7 @@ pub struct Source {
 pub struct Evidence {
     /// Evidence id: `ev_` and 12 hex digits of the SHA-256 hash.
     pub id: String,
-    /// Type of evidence.
+    /// Type of evidence, for example `plan` or `excerpt`.
     #[serde(rename = "type")]
     pub kind: EvidenceKind,
     /// Path relative to the root of the repository.

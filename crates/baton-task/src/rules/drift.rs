@@ -62,7 +62,7 @@ pub struct Difference {
     pub path: Option<String>,
     /// State in the snapshot.
     pub expected: Option<String>,
-    /// Actual state.
+    /// State of the working tree, for example the hash of the file.
     pub actual: Option<String>,
     /// True if the file is in scope; null if there is no file.
     pub in_scope: Option<bool>,

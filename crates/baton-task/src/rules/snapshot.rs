@@ -41,7 +41,7 @@ pub struct FileChanged {
     pub path: String,
     /// SHA-256 hash of the content; null if the file was deleted.
     pub sha256: Option<String>,
-    /// Kind of change.
+    /// What happened to the file, for example `modified`.
     pub status: ChangeStatus,
     /// SHA-256 hash of the content in the base; null if the file was added.
     pub previous_sha256: Option<String>,
@@ -109,7 +109,7 @@ pub struct WorktreeSnapshot {
     pub scope_missing: Vec<String>,
     /// Changed files that are out of scope.
     pub out_of_scope: Vec<String>,
-    /// Nested repositories.
+    /// Repositories inside the working tree, with their commits.
     pub submodules: Vec<Submodule>,
     /// Role whose snapshot this role started from, or null.
     pub previous_agent: Option<Role>,
