@@ -124,6 +124,11 @@ pub fn is_cut_mark(line: &str) -> bool {
     read_mark(line).is_some()
 }
 
+/// Returns true if a text contains a truncation marker.
+pub fn is_cut(text: &str) -> bool {
+    text.contains(MARK_START) && text.lines().any(is_cut_mark)
+}
+
 /// Returns the number of lines of a text, including the lines that its markers count.
 pub fn count_lines(text: &str) -> usize {
     let count = text.lines().count();

@@ -23,7 +23,7 @@ pub mod transcript;
 
 pub use agent_task::{TASK_CREATION, add_task_subject, updated_task};
 pub use client::{CLIENTS, Client, ContextLimit, agent_of_client, client_name};
-pub use cut::{MAX_RAW_CHARS, count_lines, cut_list, cut_output, is_cut_mark};
+pub use cut::{MAX_RAW_CHARS, count_lines, cut_list, cut_output, is_cut, is_cut_mark};
 pub use hook::{HookEvent, files_of, relative};
 pub use host::Host;
 pub use intake::{LargeReport, read_large};

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use baton_core::{contains_any, is_any, starts_with_any};
+use baton_observation::count_lines;
 
 use super::facts::{Detail, MAX_DETAIL_LINE};
 use super::text::{counted, first_sentence, shorten};
@@ -93,7 +94,7 @@ pub(super) fn excerpt_without(text: &str, told: &HashSet<usize>, detail: &mut De
     }
     let is_collapsed = text.len() > detail.left() * COLLAPSED_FROM;
     let ranked = ranked(&lines, is_collapsed);
-    let all = text.lines().count();
+    let all = count_lines(text);
     let left_out = |shown: usize| format!("[{} of {} left out]", all - shown, counted(all, "line"));
     let room = detail.left().saturating_sub(left_out(0).len() + 1);
     let chosen = select(&ranked, room);

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use baton_observation::{is_cut, is_cut_mark};
 use serde_json::Value;
 
 use super::call::Call;
@@ -62,7 +63,7 @@ fn grep(call: &Call<'_>) -> Draft {
     let is_limited = call.response.get("appliedLimit").is_some_and(|limit| !limit.is_null());
     let listed = listed_files(call, &output);
     if !listed.is_empty() {
-        let first = if is_limited { "first " } else { "" };
+        let first = bound(is_limited, listed.len(), &output);
         let outcome = format!("{first}{}", counted(listed.len(), "file"));
         let title = title(&format!("Search for '{}'{places}", one_line(pattern, 60)), Some(&outcome));
         let summary = format!("Searched for `{}`{places}: found in {outcome}.", one_line(pattern, 200));
@@ -131,11 +132,20 @@ pub(super) fn is_file(path: &str) -> bool {
     super::text::file_name(path).trim_start_matches('.').contains('.') && !path.contains('*')
 }
 
+/// Returns the words before the number of results, if there may be more of them.
+fn bound(is_limited: bool, counted: usize, output: &str) -> &'static str {
+    match is_limited {
+        true => "first ",
+        false if counted >= MAX_HITS || is_cut(output) => "at least ",
+        false => "",
+    }
+}
+
 /// Describes the hits of a search.
 pub(super) fn describe(call: &Call<'_>, search: &Search<'_>, output: &str) -> Draft {
     let files = hits(output, call.cwd, search);
     let count: usize = files.iter().map(|file| hits_of(file, search.format)).sum();
-    let first = if search.format.is_limited { "first " } else { "" };
+    let first = bound(search.format.is_limited, output.lines().count(), output);
     let outcome = match files.len() {
         0 => "no hits".to_owned(),
         1 => format!("{first}{}", counted(count, "hit")),
@@ -266,7 +276,7 @@ fn different_hits(files: &[FileHits<'_>]) -> Vec<String> {
 fn hits<'a>(output: &'a str, cwd: Option<&str>, search: &Search<'a>) -> Vec<FileHits<'a>> {
     let is_said = |line: &&str| {
         let is_note = line.starts_with("[Showing results") || line.starts_with("Found 0 ");
-        !line.is_empty() && *line != "--" && !is_note
+        !line.is_empty() && *line != "--" && !is_note && !is_cut_mark(line)
     };
     let lines: Vec<&str> = output.lines().take(MAX_HITS).filter(is_said).collect();
     if lines
@@ -401,7 +411,7 @@ fn list(call: &Call<'_>) -> Draft {
         (None, None) => "List current folder".to_owned(),
     };
     let is_limited = call.response["truncated"] == true;
-    let first = if is_limited { "first " } else { "" };
+    let first = bound(is_limited, files.len(), &output);
     let outcome = match files.len() {
         0 => "none found".to_owned(),
         number => format!("{first}{}", counted(number, "entry")),

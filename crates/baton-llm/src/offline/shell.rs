@@ -1,6 +1,7 @@
 //! Shell commands: the command, its exit status, failures and output.
 
 use baton_core::{is_any, starts_with_any};
+use baton_observation::count_lines;
 
 use super::call::{Call, LARGE_BYTES};
 use super::command::{CommandLine, Purpose, Step};
@@ -83,7 +84,7 @@ fn describe_inspection(call: &Call<'_>, run: &Run, line: &CommandLine) -> Option
         return None;
     }
     let arguments: Vec<&str> = step.arguments().collect();
-    let lines = run.output.lines().count();
+    let lines = count_lines(&run.output);
     if matches!(step.program(), "grep" | "rg" | "ag") {
         let (pattern, places) = step.pattern_and_places()?;
         let mut format = Format::of_words(&step.words)?;
@@ -256,7 +257,7 @@ fn result(report: &Report<'_>) -> Option<String> {
         (Some(first), _) if lines.len() == 1 && first.chars().count() <= 60 => Some(first.to_owned()),
         (Some(_), _) => structure::outcome(&run.output).or_else(|| {
             let words = statement(&lines, *only_inspects).filter(|_| !checks);
-            let count = counted(run.output.trim().lines().count(), "line");
+            let count = counted(count_lines(run.output.trim()), "line");
             Some(match words {
                 Some(words) if *only_inspects && lines.len() > 1 => format!("{words} ({count})"),
                 words => words.unwrap_or(count),

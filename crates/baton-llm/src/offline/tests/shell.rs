@@ -34,6 +34,27 @@ fn command_reported_as_failed_is_not_ok() {
 }
 
 #[test]
+fn counts_of_truncated_output_are_true() {
+    let cut = |line: &str| {
+        let part = format!("{line}\n").repeat(30);
+        format!("{part}[... truncated 95000 chars, 940 lines ...]\n{part}")
+    };
+    let title = |command: &str, line: &str| bash(command, &cut(line)).title;
+    assert_eq!(title("./generate", "2026-11-15 something"), "Run command generate: 1000 lines");
+    assert_eq!(title("git log --oneline", "3f2a9c1 add a parser"), "List git log: 60 commits shown");
+    let found =
+        title("grep -rn parse src", "src/main.rs:12: parse(the_text_of_a_long_line_that_fills_the_output)");
+    assert_eq!(found, "Search for 'parse' in src: at least 60 hits");
+    let all = "src/main.rs:12: parse(the text)\n".repeat(20_001);
+    assert_eq!(bash("grep -rn parse src", &all).title, "Search for 'parse' in src: at least 20000 hits");
+    let files = (0..20_001).map(|number| format!("src/{number}.rs\n")).collect::<String>();
+    let listed = observe("Glob", json!({ "pattern": "**/*.rs" }), files.into());
+    assert_eq!(listed.title, "List files matching '**/*.rs': at least 20000 entries");
+    let read = observe("Read", json!({ "file_path": "/home/dev/app/log.txt" }), cut("a line").into());
+    assert!(read.title.contains("1000 lines"), "{}", read.title);
+}
+
+#[test]
 fn describes_cargo_test_runs() {
     let output = "running 3 tests\ntest store::saves ... ok\ntest store::loads ... FAILED\ntest store::lists ... ok\n\nfailures:\n\n---- store::loads stdout ----\nthread 'store::loads' (12) panicked at crates/store/src/lib.rs:42:9:\nassertion `left == right` failed\n  left: 1\n right: 2\n\ntest result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured\n\nerror: test failed, to rerun pass `-p app-store --lib`\n";
     let seen = failing("cd /home/dev/app && cargo test -p app-store 2>&1 | tail -50", output);
