@@ -31,7 +31,7 @@ pub(super) fn redact_assigned(text: &str) -> Cow<'_, str> {
             end: text.ceil_char_boundary(end),
         })
         .collect();
-    if found.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(redact_findings(text, &found)) }
+    redact_findings(text, &found)
 }
 
 /// Returns true if the text of an object entry is a secret because of the name of the entry.

@@ -196,8 +196,7 @@ pub(super) fn redact_named<'a>(text: &'a str, name: Option<&str>) -> Cow<'a, str
 
 /// Replaces the `findings` of a text, and secrets that are recognized only by a name.
 pub(super) fn redact_found<'a>(text: &'a str, findings: &[Finding], name: Option<&str>) -> Cow<'a, str> {
-    let shaped =
-        if findings.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(redact_findings(text, findings)) };
+    let shaped = redact_findings(text, findings);
     if name.is_some_and(|name| is_assigned(name, &shaped)) {
         return Cow::Owned(marker(Rule::AssignedSecret));
     }
@@ -276,8 +275,8 @@ fn redact_across(texts: Vec<&mut String>) {
                 end: key.end.min(end) - start,
             })
             .collect();
-        if !within.is_empty() {
-            *text = redact_findings(text, &within);
+        if let Cow::Owned(clean) = redact_findings(text, &within) {
+            *text = clean;
         }
         start = end + 1;
     }

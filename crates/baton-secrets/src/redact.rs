@@ -12,8 +12,7 @@ use super::scan::{Finding, scan, scan_bytes};
 /// The result has no findings, so redaction is idempotent.
 #[must_use]
 pub fn redact(text: &str) -> Cow<'_, str> {
-    let findings = scan(text);
-    if findings.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(redact_findings(text, &findings)) }
+    redact_findings(text, &scan(text))
 }
 
 /// Replaces each secret in bytes that need not be UTF-8, as [`redact`] does in text.
@@ -34,8 +33,11 @@ pub fn redact_bytes(bytes: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(clean)
 }
 
-/// Replaces the `findings` of `text`, which must be in order.
-pub(super) fn redact_findings(text: &str, findings: &[Finding]) -> String {
+/// Replaces the `findings` of `text`, which must be in order. Borrows the text if there are none.
+pub(super) fn redact_findings<'a>(text: &'a str, findings: &[Finding]) -> Cow<'a, str> {
+    if findings.is_empty() {
+        return Cow::Borrowed(text);
+    }
     let mut clean = String::with_capacity(text.len());
     let mut from = 0;
     for finding in findings {
@@ -44,7 +46,7 @@ pub(super) fn redact_findings(text: &str, findings: &[Finding]) -> String {
         from = finding.end;
     }
     clean.push_str(text.get(from..).unwrap_or_default());
-    clean
+    Cow::Owned(clean)
 }
 
 pub(super) fn marker(rule: Rule) -> String {

@@ -21,7 +21,7 @@ const NEAR: usize = 16 * 1024;
 const DIVISIONS: usize = 4;
 
 /// Redacts the texts of a document one after the other, each in one or more pieces. The result is the same as for texts
-/// in memory.
+/// in memory, except that more may be redacted after the start of a private key in a list.
 #[derive(Debug)]
 pub struct Redactor {
     /// The part of the current text that was not redacted yet.

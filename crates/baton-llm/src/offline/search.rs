@@ -63,8 +63,8 @@ fn grep(call: &Call<'_>) -> Draft {
     let is_limited = call.response.get("appliedLimit").is_some_and(|limit| !limit.is_null());
     let listed = listed_files(call, &output);
     if !listed.is_empty() {
-        let first = bound(is_limited, listed.len(), &output);
-        let outcome = format!("{first}{}", counted(listed.len(), "file"));
+        let prefix = count_prefix(is_limited, listed.len(), &output);
+        let outcome = format!("{prefix}{}", counted(listed.len(), "file"));
         let title = title(&format!("Search for '{}'{places}", one_line(pattern, 60)), Some(&outcome));
         let summary = format!("Searched for `{}`{places}: found in {outcome}.", one_line(pattern, 200));
         return Draft::filled(call, title, summary, |detail| fill_files(&listed, detail));
@@ -132,12 +132,14 @@ pub(super) fn is_file(path: &str) -> bool {
     super::text::file_name(path).trim_start_matches('.').contains('.') && !path.contains('*')
 }
 
-/// Returns the words before the number of results, if there may be more of them.
-fn bound(is_limited: bool, counted: usize, output: &str) -> &'static str {
-    match is_limited {
-        true => "first ",
-        false if counted >= MAX_HITS || is_cut(output) => "at least ",
-        false => "",
+/// Returns the words before the number of results, if there may be more results than were counted.
+fn count_prefix(is_limited: bool, counted: usize, output: &str) -> &'static str {
+    if is_limited {
+        "first "
+    } else if counted >= MAX_HITS || is_cut(output) {
+        "at least "
+    } else {
+        ""
     }
 }
 
@@ -145,11 +147,11 @@ fn bound(is_limited: bool, counted: usize, output: &str) -> &'static str {
 pub(super) fn describe(call: &Call<'_>, search: &Search<'_>, output: &str) -> Draft {
     let files = hits(output, call.cwd, search);
     let count: usize = files.iter().map(|file| hits_of(file, search.format)).sum();
-    let first = bound(search.format.is_limited, output.lines().count(), output);
+    let prefix = count_prefix(search.format.is_limited, output.lines().count(), output);
     let outcome = match files.len() {
         0 => "no hits".to_owned(),
-        1 => format!("{first}{}", counted(count, "hit")),
-        number => format!("{first}{} in {}", counted(count, "hit"), counted(number, "file")),
+        1 => format!("{prefix}{}", counted(count, "hit")),
+        number => format!("{prefix}{} in {}", counted(count, "hit"), counted(number, "file")),
     };
     let title =
         title(&format!("Search for '{}'{}", one_line(search.pattern, 60), search.places), Some(&outcome));
@@ -411,10 +413,10 @@ fn list(call: &Call<'_>) -> Draft {
         (None, None) => "List current folder".to_owned(),
     };
     let is_limited = call.response["truncated"] == true;
-    let first = bound(is_limited, files.len(), &output);
+    let prefix = count_prefix(is_limited, files.len(), &output);
     let outcome = match files.len() {
         0 => "none found".to_owned(),
-        number => format!("{first}{}", counted(number, "entry")),
+        number => format!("{prefix}{}", counted(number, "entry")),
     };
     let summary = format!("{what}: {outcome}.");
     Draft::filled(call, title(&what, Some(&outcome)), summary, |detail| fill_files(&files, detail))
