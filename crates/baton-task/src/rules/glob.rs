@@ -110,6 +110,10 @@ fn matches_names(pattern: &[String], names: &[&str]) -> bool {
 }
 
 fn matches_name(pattern: &str, name: &str) -> bool {
+    // A name is equal to itself, so names with brackets, such as `[id].tsx`, need no escape.
+    if pattern == name {
+        return true;
+    }
     let pattern: Vec<char> = pattern.chars().collect();
     let name: Vec<char> = name.chars().collect();
     let (mut at_pattern, mut at_name) = (0, 0);
@@ -203,6 +207,9 @@ mod tests {
             ("*a*b", "xaxxbx", false),
             ("a", "a", true),
             ("ä*", "äöü", true),
+            ("app/[id]/page.tsx", "app/[id]/page.tsx", true),
+            ("app/[id]/page.tsx", "app/i/page.tsx", true),
+            ("app/[[...slug]]/*", "app/[[...slug]]/page.tsx", true),
         ];
         for (pattern, path, fits) in cases {
             assert_eq!(Glob::new(pattern).unwrap().matches(path), fits, "{pattern} {path}");

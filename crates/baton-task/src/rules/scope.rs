@@ -261,6 +261,15 @@ mod tests {
     }
 
     #[test]
+    fn a_path_with_brackets_is_in_its_own_scope() {
+        let mut scope = patterns(&["app/[id]/page.tsx"]).unwrap();
+        assert!(ScopeMatcher::new(&scope.patterns).contains("app/[id]/page.tsx"));
+        let path = "app/[id]/page.tsx".to_owned();
+        assert_eq!(expand(&mut scope, std::slice::from_ref(&path)), [path]);
+        assert_eq!(scope.warnings, Vec::<String>::new());
+    }
+
+    #[test]
     fn files_created_later_are_in_scope() {
         let scope = ScopeMatcher::new(&["src/**/*.rs".into(), "docs".into()]);
         assert!(scope.contains("src/new.rs") && scope.contains("docs/a/b.md") && scope.contains("docs"));
