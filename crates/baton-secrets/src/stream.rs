@@ -131,10 +131,12 @@ impl Redactor {
         let Some(beyond) =
             piece.get(piece.ceil_char_boundary(self.key_room)..).filter(|rest| !rest.is_empty())
         else {
-            self.key_room -= piece.len();
+            // The limit may be inside the last character of the piece.
+            self.key_room = self.key_room.saturating_sub(piece.len());
             return "";
         };
-        // Half of a line may contain half of a secret.
+        // The line at the limit is dropped as a whole, because half of it may contain half of a secret. One byte of room
+        // drops the next piece as well.
         let next_line = beyond.find('\n').map(|end| end + 1);
         self.key_room = usize::from(next_line.is_none() && !is_last);
         next_line.and_then(|next| beyond.get(next..)).unwrap_or_default()
@@ -309,6 +311,16 @@ mod tests {
         }
         stream(&mut redactor, None, "-----BEGIN PRIVATE KEY-----", 100);
         redactor.set_in_list(false);
+        assert_eq!(stream(&mut redactor, None, "seen", 100), "seen");
+    }
+
+    #[test]
+    fn limit_of_an_open_key_may_be_inside_a_character() {
+        let mut redactor = Redactor::with_block(SMALL);
+        redactor.set_in_list(true);
+        stream(&mut redactor, None, "-----BEGIN PRIVATE KEY-----", 100);
+        let text = format!("{}é", "a".repeat(KEY_MAX - 1));
+        assert_eq!(stream(&mut redactor, None, &text, 2 * KEY_MAX), "[redacted:private-key]");
         assert_eq!(stream(&mut redactor, None, "seen", 100), "seen");
     }
 
