@@ -435,20 +435,28 @@ fn split(command: &str) -> Vec<Step> {
     steps
 }
 
+/// Reads the file name after `>`, of which all or a part may be quoted. Returns `None` for a file descriptor.
 fn redirect_target(letters: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Option<String> {
     while letters.next_if(|letter| *letter == ' ').is_some() {}
     let mut target = String::new();
-    while let Some(letter) =
-        letters.next_if(|letter| !letter.is_whitespace() && !matches!(letter, ';' | '|' | ')'))
-    {
-        target.push(letter);
-        if letter == '&' && target.len() > 1 {
-            target.pop();
-            break;
+    let mut quote: Option<char> = None;
+    while let Some(letter) = letters.next_if(|letter| {
+        let ends_target = match letter {
+            // `&1` is a file descriptor; a later `&` ends the command.
+            '&' => !target.is_empty(),
+            ';' | '|' | ')' => true,
+            _ => letter.is_whitespace(),
+        };
+        quote.is_some() || !ends_target
+    }) {
+        match (quote, letter) {
+            (Some(open), _) if letter == open => quote = None,
+            (None | Some('"'), '\\') => target.extend(letters.next()),
+            (None, '\'' | '"') => quote = Some(letter),
+            _ => target.push(letter),
         }
     }
-    let target = target.trim_matches(['"', '\'']);
-    (!target.is_empty() && !target.starts_with('&')).then(|| target.to_owned())
+    (!target.is_empty() && !target.starts_with('&')).then_some(target)
 }
 
 fn finish_word(step: &mut Step, word: &mut String, has_word: &mut bool) {
@@ -543,6 +551,23 @@ mod tests {
             ("cargo test\n", false),
         ] {
             assert_eq!(CommandLine::read(command).hides_status(), hides, "{command}");
+        }
+    }
+
+    #[test]
+    fn a_redirect_target_may_be_quoted() {
+        for (command, target) in [
+            ("echo hi > \"a b.txt\"; rm x", "a b.txt"),
+            ("echo hi >'a;b.txt'; rm x", "a;b.txt"),
+            ("echo hi > \"$HOME/my notes\"/a.txt; rm x", "$HOME/my notes/a.txt"),
+            (r"echo hi >> a\ b.txt && rm x", "a b.txt"),
+            (r#"echo hi > "a \"b\".txt"; rm x"#, "a \"b\".txt"),
+            ("echo hi >a.txt& rm x", "a.txt"),
+        ] {
+            let line = CommandLine::read(command);
+            assert_eq!(line.steps.len(), 2, "{command}: {:?}", line.steps);
+            assert_eq!(line.steps[0].writes_to, [target], "{command}");
+            assert_eq!(line.steps[1].words, ["rm", "x"], "{command}");
         }
     }
 
