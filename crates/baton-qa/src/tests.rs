@@ -68,6 +68,12 @@ fn reads_clippy_output() {
 }
 
 #[test]
+fn an_unexpected_success_of_unittest_is_not_passed() {
+    let run = only("Ran 3 tests in 0.001s\n\nFAILED (skipped=1, unexpected successes=1)\n");
+    assert_eq!((run.tool.as_str(), counts(&run)), ("unittest", [1, 1, 1, 0, 0]));
+}
+
+#[test]
 fn pytest_parameters_may_contain_the_separator() {
     let run = only(
         "=== short test summary info ===\nFAILED test_a.py::test_b[c - d] - assert 1 == 2\n=== 1 failed in 0.01s ===\n",

@@ -25,7 +25,7 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
                 run.failed += failures + unexpected;
                 run.errors += errors + u64::from(failures + errors + unexpected == 0);
                 run.skipped += named(counts, "skipped");
-                run.passed += all.saturating_sub(failures + errors + named(counts, "skipped"));
+                run.passed += all.saturating_sub(failures + errors + unexpected + named(counts, "skipped"));
                 total = None;
             } else if line.starts_with("NO TESTS RAN") {
                 seen = true;
