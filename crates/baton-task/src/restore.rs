@@ -4,8 +4,10 @@
 //! context, and only then is the working tree changed. Links are replaced and never followed.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs::{self, File, Permissions};
 use std::io::{self, ErrorKind, Read, Seek, Write};
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
@@ -271,8 +273,9 @@ fn put(root: &Path, path: &str, mode: &str, content: &mut dyn Read) -> io::Resul
     let mut temporary = tempfile::Builder::new();
     temporary.prefix(TEMPORARY_PREFIX);
     if mode == LINK {
-        let mut target = String::new();
-        content.read_to_string(&mut target)?;
+        let mut target = Vec::new();
+        content.read_to_end(&mut target)?;
+        let target = OsString::from_vec(target);
         let link = temporary.make_in(&folder, |name| symlink(&target, name))?;
         return link.persist(root.join(path)).map_err(|error| error.error);
     }

@@ -64,8 +64,8 @@ impl WalkedTree {
                 if kind.is_dir() {
                     open.push(path);
                 } else if kind.is_symlink() {
-                    let target = fs::read_link(entry.path()).unwrap();
-                    files.insert(name, ("120000".into(), target.to_str().unwrap().as_bytes().to_vec()));
+                    let target = fs::read_link(entry.path()).unwrap().into_os_string();
+                    files.insert(name, ("120000".into(), target.into_encoded_bytes()));
                 } else {
                     let runs = entry.metadata().unwrap().permissions().mode() & 0o100 != 0;
                     let mode = if runs { "100755" } else { "100644" };

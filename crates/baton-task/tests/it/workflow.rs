@@ -1,7 +1,10 @@
 //! Conditions for finishing a role, notes, and how a drift is shown and resolved.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
 
 use baton_core::ErrorCode;
 use serde_json::json;
@@ -170,4 +173,21 @@ fn drift_is_restored_and_the_previous_content_is_kept() {
     );
     checkout.call("verify_worktree", verify);
     checkout.update("reviewer", "in_progress");
+}
+
+#[test]
+fn a_link_to_a_name_that_is_not_utf8_is_restored() {
+    let checkout = Checkout::with_context();
+    let link = checkout.root().join("src/link");
+    let target = OsStr::from_bytes(b"caf\xe9.rs");
+    checkout.update("implementer", "in_progress");
+    symlink(target, &link).unwrap();
+    checkout.snapshot("implementer");
+    checkout.update("implementer", "done");
+    fs::remove_file(&link).unwrap();
+    let verify = json!({ "task_id": TASK, "expected_agent": "implementer" });
+    assert_eq!(checkout.code("verify_worktree", verify.clone()), ErrorCode::DriftDetected);
+    checkout.call("resolve_drift", json!({ "task_id": TASK, "note": "n", "restore_all": true }));
+    assert_eq!(fs::read_link(&link).unwrap(), Path::new(target));
+    checkout.call("verify_worktree", verify);
 }
