@@ -208,16 +208,21 @@ pub(super) fn redact_found<'a>(text: &'a str, findings: &[Finding], name: Option
 
 fn redact_keys(entries: &mut Map<String, Value>) {
     if entries.keys().any(|key| contains_secret(key)) {
-        for (key, item) in std::mem::take(entries) {
-            let clean = redact(&key).into_owned();
-            let mut unique = clean.clone();
-            let mut copy = 2;
-            while entries.contains_key(&unique) {
-                unique = format!("{clean} ({copy})");
-                copy += 1;
-            }
-            entries.insert(unique, item);
+        rename_entries(entries, |name| redact(name).into_owned());
+    }
+}
+
+/// Renames all entries of an object. Names that become equal get a number.
+pub fn rename_entries(entries: &mut Map<String, Value>, rename: impl Fn(&str) -> String) {
+    for (name, item) in std::mem::take(entries) {
+        let new_name = rename(&name);
+        let mut unique = new_name.clone();
+        let mut number = 2;
+        while entries.contains_key(&unique) {
+            unique = format!("{new_name} ({number})");
+            number += 1;
         }
+        entries.insert(unique, item);
     }
 }
 

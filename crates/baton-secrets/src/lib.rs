@@ -19,7 +19,7 @@ mod scan;
 mod shapes;
 mod stream;
 
-pub use json::{JsonFinding, redact_json, scan_json, scan_json_text};
+pub use json::{JsonFinding, redact_json, rename_entries, scan_json, scan_json_text};
 pub use redact::{redact, redact_bytes};
 pub use rules::Rule;
 pub use scan::{Finding, contains_secret, scan, scan_bytes};

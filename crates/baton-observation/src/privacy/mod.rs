@@ -6,7 +6,7 @@ mod filter;
 use std::borrow::Cow;
 
 use baton_core::observation::{CompressedObservation, SessionSummary};
-use baton_secrets::{redact, redact_json};
+use baton_secrets::{redact, redact_json, rename_entries};
 use serde_json::Value;
 
 pub(crate) use self::cleaner::Cleaner;
@@ -71,8 +71,7 @@ fn remove_private(value: &mut Value, mut list: Option<&mut PrivateFilter>) {
 
 fn clean_names(entries: &mut serde_json::Map<String, Value>) {
     if entries.keys().any(|key| next_tag(key, 0).is_some()) {
-        let old = std::mem::take(entries);
-        entries.extend(old.into_iter().map(|(key, item)| (without_private(&key).into_owned(), item)));
+        rename_entries(entries, |name| without_private(name).into_owned());
     }
 }
 
@@ -113,6 +112,13 @@ mod tests {
         let text = value.to_string();
         assert!(!text.contains("ghp_") && !text.contains(">x<") && !text.contains(">n<"), "{text}");
         assert!(text.contains(PRIVATE_MARK) && text.contains("[redacted:"), "{text}");
+    }
+
+    #[test]
+    fn entries_whose_names_become_equal_are_all_kept() {
+        let mut value = json!({ "<private>a</private>": 1, "<private>b</private>": 2, "c": 3 });
+        make_private(&mut value);
+        assert_eq!(value, json!({ "[private]": 1, "[private] (2)": 2, "c": 3 }));
     }
 
     #[test]
