@@ -190,8 +190,8 @@ impl Worker {
     pub fn run_once(&self) -> Result<Drained, Fault> {
         let mut drained = Drained::default();
         // One at a time, because each item may start a pause.
-        while let Some(room) = self.room(1) {
-            let claimed = self.context.queue.claim(room)?;
+        while !self.is_paused() {
+            let claimed = self.context.queue.claim(1)?;
             if claimed.is_empty() {
                 break;
             }
@@ -211,7 +211,7 @@ impl Worker {
                 }
             }
         }
-        while self.room(1).is_some()
+        while !self.is_paused()
             && let Some(job) = self.context.queue.claim_summary()?
         {
             match self.context.summarize_session(&job)? {
@@ -224,13 +224,8 @@ impl Worker {
         Ok(drained)
     }
 
-    /// Returns how many more jobs may be started, at most `most`; `None` during a pause.
-    fn room(&self, most: u32) -> Option<u32> {
-        match self.permission() {
-            Permission::All => Some(most),
-            Permission::One => Some(1),
-            Permission::NotBefore(_) => None,
-        }
+    fn is_paused(&self) -> bool {
+        matches!(self.permission(), Permission::NotBefore(_))
     }
 
     fn permission(&self) -> Permission {
@@ -397,15 +392,16 @@ impl Worker {
             return None;
         }
         let free = u32::try_from(capacity - held.len()).unwrap_or(1);
-        let room = match self.room(free) {
-            Some(1) if free > 1 && !held.is_empty() => return None,
-            Some(room) => room,
-            None => return None,
+        let count = match self.permission() {
+            Permission::All => free,
+            // One job at a time probes the model.
+            Permission::One if held.is_empty() => 1,
+            Permission::One | Permission::NotBefore(_) => return None,
         };
-        let claimed = self.claim(room, held.is_empty(), *is_more_likely);
+        let claimed = self.claim(count, held.is_empty(), *is_more_likely);
         match claimed {
             Ok(claimed) => {
-                *is_more_likely = claimed.len() == room as usize;
+                *is_more_likely = claimed.len() == count as usize;
                 if !claimed.is_empty() {
                     self.activity().record(self.now());
                 }
@@ -422,13 +418,13 @@ impl Worker {
     }
 
     /// Claims due items or, if there are none and nothing else is in progress, a summary.
-    fn claim(&self, room: u32, is_idle: bool, is_more_likely: bool) -> Result<Vec<Job>, Fault> {
+    fn claim(&self, count: u32, is_idle: bool, is_more_likely: bool) -> Result<Vec<Job>, Fault> {
         let queue = &self.context.queue;
         // Checking is cheaper than a claim that finds nothing.
         if !is_more_likely && queue.wakes_at()?.is_none_or(|at| at > self.now()) {
             return Ok(Vec::new());
         }
-        let items = queue.claim(room)?;
+        let items = queue.claim(count)?;
         if items.is_empty() && is_idle {
             let summary = queue.claim_summary()?;
             return Ok(summary.map(|job| Job::Summary(Box::new(job))).into_iter().collect());

@@ -102,6 +102,31 @@ fn pause_applies_to_claimed_items() {
 }
 
 #[test]
+fn only_one_job_is_claimed_while_the_model_is_probed() {
+    for stage in Stage::each() {
+        for number in 1..=3 {
+            stage.capture(number);
+        }
+        stage.model.behave(Behaviour::rate_limited(60));
+        let running = Running::with_threads(&stage, 1);
+        stage.model.wait_for_requests(1);
+        wait_until("everything waits", || stage.stats().raw == 3);
+        stage.model.behave(Behaviour::Hang);
+        stage.clock.advance(2 * MINUTE);
+        running.handle.wake();
+        stage.model.wait_for_requests(2);
+        // Between two records of activity, the dispatcher tries to claim more.
+        for _ in 0..2 {
+            stage.clock.advance(SECOND);
+            running.handle.wake();
+            wait_until("the dispatcher was active", || running.handle.last_activity() == stage.clock_now());
+        }
+        assert_eq!(stage.stats().processing, 1);
+        running.stop();
+    }
+}
+
+#[test]
 fn stop_releases_items_of_a_hanging_model() {
     for stage in Stage::each() {
         let items: Vec<i64> = (1..=6).map(|number| stage.capture(number)).collect();
