@@ -1,6 +1,6 @@
 //! Creates the frozen part of a task context from the task file and its sources.
 
-use baton_core::{ErrorCode, Fault, counted, shorten};
+use baton_core::{ErrorCode, Fault, counted};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -166,13 +166,9 @@ fn bound(from: &Capture<'_>, field: &str, text: String, warnings: &mut Vec<Strin
         }
         LargeText::Cut => {
             warnings.push(format!("{field} had {size} bytes and was cut to {LARGE_TEXT_BYTES}; see {place}"));
-            let pointer = format!(" see {place}\n");
-            let mut end = LARGE_TEXT_BYTES - pointer.len() - 4;
-            while !text.is_char_boundary(end) {
-                end -= 1;
-            }
-            let kept = text.get(..end).unwrap_or_default();
-            format!("{}{pointer}", shorten(kept, kept.chars().count().saturating_sub(1)))
+            let pointer = format!("… see {place}\n");
+            let end = text.floor_char_boundary(LARGE_TEXT_BYTES.saturating_sub(pointer.len()));
+            format!("{}{pointer}", text.get(..end).unwrap_or_default().trim_end())
         }
     }
 }
@@ -225,10 +221,19 @@ mod tests {
     }
 
     fn run(task: &TaskFile, citations: Vec<Citation>, large_text: LargeText) -> Result<Captured, Fault> {
+        run_at("tasks/TASK-1.task.yaml", task, citations, large_text)
+    }
+
+    fn run_at(
+        task_path: &str,
+        task: &TaskFile,
+        citations: Vec<Citation>,
+        large_text: LargeText,
+    ) -> Result<Captured, Fault> {
         capture(Capture {
             task,
             task_text: "title: T\ndescription: |\n  a\n",
-            task_path: "tasks/TASK-1.task.yaml",
+            task_path,
             citations,
             qa: &QaDefaults { area: vec!["area".into()], repository: vec!["repo".into()] },
             repo_paths: vec!["src/a.rs".into()],
@@ -291,5 +296,15 @@ mod tests {
         assert!(kept.immutable.task_snapshot.description.len() > LARGE_TEXT_BYTES);
         let cut = run(&large, citation(), LargeText::Cut).unwrap().immutable.task_snapshot.description;
         assert!(cut.len() <= LARGE_TEXT_BYTES && cut.ends_with("… see tasks/TASK-1.task.yaml#L2\n"), "{cut}");
+    }
+    #[test]
+    fn large_text_is_truncated_to_the_reference_if_the_path_of_the_task_is_long() {
+        let large = task(json!({ "description": "ä ".repeat(2_000) }));
+        for length in [LARGE_TEXT_BYTES - 20, LARGE_TEXT_BYTES - 10, LARGE_TEXT_BYTES, 4_000] {
+            let path = "t".repeat(length);
+            let captured = run_at(&path, &large, citation(), LargeText::Cut).unwrap();
+            let description = captured.immutable.task_snapshot.description;
+            assert!(description.ends_with(&format!("… see {path}#L2\n")), "{description}");
+        }
     }
 }
