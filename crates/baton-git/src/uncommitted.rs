@@ -16,7 +16,7 @@ use crate::path::RepoPath;
 use crate::repository::Repository;
 use crate::status::{Status, StatusCode, StatusEntry};
 
-/// Files of at least this size are not read.
+/// Files of at least this size are not read; their size and modification time are hashed instead.
 const LARGE_FILE_BYTES: u64 = 64 << 20;
 
 impl Repository {
@@ -68,8 +68,8 @@ fn content_hash(path: &Path) -> io::Result<Option<Sha256Hash>> {
     let file = File::open(path)?;
     let found = file.metadata()?;
     if found.len() >= LARGE_FILE_BYTES {
-        let times = (found.len(), found.mtime(), found.mtime_nsec());
-        return Ok(Some(Sha256Hash::of(format!("{times:?}").as_bytes())));
+        let identity = (found.len(), found.mtime(), found.mtime_nsec());
+        return Ok(Some(Sha256Hash::of(format!("{identity:?}").as_bytes())));
     }
     Sha256Hash::of_all(file).map(Some)
 }

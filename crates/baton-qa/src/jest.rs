@@ -7,7 +7,7 @@ use super::report::{QaFailure, QaRun, count, count_of};
 use super::section::{Section, is_harmless};
 
 /// `Tests:       2 failed, 1 skipped, 10 passed, 13 total`
-pub(super) fn jest(text: &str) -> Option<QaRun> {
+pub(super) fn read_jest(text: &str) -> Option<QaRun> {
     let mut run = QaRun::of("jest");
     let mut seen = false;
     let (mut suites, mut file, mut is_open) = (0, None, false);
@@ -77,7 +77,7 @@ fn add_reason(line: &str, failure: &mut QaFailure) -> bool {
 }
 
 /// `      Tests  2 failed | 10 passed | 1 skipped (13)`
-pub(super) fn vitest(text: &str) -> Option<QaRun> {
+pub(super) fn read_vitest(text: &str) -> Option<QaRun> {
     let mut run = QaRun::of("vitest");
     let mut seen = false;
     let mut files = 0;

@@ -1,8 +1,8 @@
 //! Reads the output of test runners, linters and formatters: counts, failures, and whether the log proves a pass.
 //!
-//! Each tool has one file with two functions. `read` finds the tool's counts and failures anywhere in a log. `clean`
-//! matches one complete output of a passing run at the start of the given lines. A log is `passed` only if every line
-//! belongs to such an output; a single line that is not understood makes it `unknown`.
+//! Each file reads the output of one tool or of related tools. Functions named `read…` find counts and failures anywhere
+//! in a log. Functions named `clean…` match one complete output of a passing run at the start of the given lines. A log
+//! is `passed` only if every line belongs to such an output; a single line that is not understood makes it `unknown`.
 
 use baton_core::strip_control;
 
@@ -39,8 +39,8 @@ pub fn read_log(text: &str) -> QaReport {
         clippy::read,
         pytest::read,
         unittest::read,
-        jest::jest,
-        jest::vitest,
+        jest::read_jest,
+        jest::read_vitest,
         mocha::read,
         tap::read,
         go::read,

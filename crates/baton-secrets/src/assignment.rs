@@ -12,12 +12,15 @@ use super::rules::{MARKER_OPEN, Rule};
 use super::scan::Finding;
 use super::shapes::is_mask;
 
-/// Maximum lengths of a name, of white space next to a separator, of a value, and of the text before them on
-/// the line. Only the beginning of a value is inspected, so that hostile text is not scanned repeatedly.
+/// Maximum length of a name.
 const NAME_MAX: usize = 64;
+/// Maximum length of white space next to a separator.
 const BLANKS_MAX: usize = 4;
+/// Maximum length of a value that is redacted.
 const VALUE_MAX: usize = 4_096;
-const JUDGED_MAX: usize = 128;
+/// Number of bytes of a value that decide whether it is a secret, so that hostile text is not scanned repeatedly.
+const INSPECTED_MAX: usize = 128;
+/// Number of bytes before a value that are searched for the start of its line.
 const LINE_MAX: usize = 256;
 
 /// Replaces the values of assignments to secret names. Borrows the text if there are none.
@@ -36,7 +39,7 @@ pub(super) fn redact_assigned(text: &str) -> Cow<'_, str> {
 
 /// Returns true if the text of an object entry is a secret because of the name of the entry.
 pub(super) fn is_assigned(name: &str, text: &str) -> bool {
-    let style = if is_shouted(name.as_bytes()) { Style::Environment } else { Style::Quoted };
+    let style = if is_upper_case(name.as_bytes()) { Style::Environment } else { Style::Quoted };
     names_secret(name.as_bytes(), style) && is_secret(name.as_bytes(), text.as_bytes(), style)
 }
 
@@ -118,7 +121,7 @@ fn assignment(text: &[u8], at: usize) -> Option<Range<usize>> {
     let from = at + 1 + arrow;
     let start = from + blanks(text.get(from..)?);
     let is_tight = start == from && trimmed.len() == before.len();
-    let style = if separator == b'=' && is_tight && is_shouted(name) && !is_quoted_name {
+    let style = if separator == b'=' && is_tight && is_upper_case(name) && !is_quoted_name {
         Style::Environment
     } else if opens_quote(text, start) {
         Style::Quoted
@@ -129,7 +132,7 @@ fn assignment(text: &[u8], at: usize) -> Option<Range<usize>> {
     } else {
         return None;
     };
-    judged(text, name, start, style)
+    secret_value(text, name, start, style)
 }
 
 /// Moves back from `apiKey string` and `token: &str` to the name, and from `key="ApiKey" value` to the key.
@@ -169,7 +172,7 @@ fn argument(text: &[u8], at: usize) -> Option<Range<usize>> {
     if !is_setter || !opens_quote(text, start) {
         return None;
     }
-    judged(text, name, start, Style::Quoted)
+    secret_value(text, name, start, Style::Quoted)
 }
 
 /// Finds the value of `<name>value</name>`, where `at` is the first `>`.
@@ -190,14 +193,14 @@ fn element(text: &[u8], at: usize) -> Option<Range<usize>> {
     if !prefix.ends_with(b"<") || !after.starts_with(b"</") {
         return None;
     }
-    judged(text, name, start, Style::Line)
+    secret_value(text, name, start, Style::Line)
 }
 
 /// Returns the value that begins at `start` if it is a secret because of its name and its form.
-fn judged(text: &[u8], name: &[u8], start: usize, style: Style) -> Option<Range<usize>> {
-    let beginning = value_at(text, start, JUDGED_MAX)?;
-    let is_it = names_secret(name, style) && is_secret(name, text.get(beginning)?, style);
-    if is_it { value_at(text, start, VALUE_MAX) } else { None }
+fn secret_value(text: &[u8], name: &[u8], start: usize, style: Style) -> Option<Range<usize>> {
+    let beginning = value_at(text, start, INSPECTED_MAX)?;
+    let is_secret_value = names_secret(name, style) && is_secret(name, text.get(beginning)?, style);
+    if is_secret_value { value_at(text, start, VALUE_MAX) } else { None }
 }
 
 /// Finds the value of a flag that begins at `at`: `--api-key value`, or the password of `curl -u user:password`.
@@ -209,7 +212,7 @@ fn flag(text: &[u8], at: usize) -> Option<Range<usize>> {
     let rest = text.get(at..)?;
     if let Some(login) = ["-u ", "--user ", "--user="].iter().find(|login| rest.starts_with(login.as_bytes()))
     {
-        let value = value_at(text, at + login.len(), JUDGED_MAX)?;
+        let value = value_at(text, at + login.len(), INSPECTED_MAX)?;
         let colon = text.get(value.clone())?.iter().position(|byte| *byte == b':')?;
         let line = in_front.get(in_front.len().saturating_sub(LINE_MAX)..)?;
         let line = line.rsplit(|byte| *byte == b'\n').next()?;
@@ -217,8 +220,9 @@ fn flag(text: &[u8], at: usize) -> Option<Range<usize>> {
             return None;
         }
         let password = value.start + colon + 1..value_at(text, at + login.len(), VALUE_MAX)?.end;
-        let is_it = !password.is_empty() && !is_placeholder(b"password", text.get(password.clone())?);
-        return is_it.then_some(password);
+        let is_secret_value =
+            !password.is_empty() && !is_placeholder(b"password", text.get(password.clone())?);
+        return is_secret_value.then_some(password);
     }
     let name = rest.strip_prefix(b"--")?;
     let length = name.iter().take(NAME_MAX).take_while(|byte| is_name(**byte)).count();
@@ -226,10 +230,11 @@ fn flag(text: &[u8], at: usize) -> Option<Range<usize>> {
     let blank = at + 2 + length;
     text.get(blank).filter(|byte| **byte == b' ' && may_name_secret(name))?;
     let style = if opens_quote(text, blank + 1) { Style::Quoted } else { Style::Bare };
-    judged(text, name, blank + 1, style)
+    secret_value(text, name, blank + 1, style)
 }
 
-/// Returns the end of a value that begins at `start`, at most `max` bytes later.
+/// Returns the range of the value that begins at `start`, without its quotes and at most `max` bytes long. `None` if
+/// there is none.
 fn value_at(text: &[u8], start: usize, max: usize) -> Option<Range<usize>> {
     let escaped = usize::from(text.get(start) == Some(&b'\\'));
     let first = *text.get(start + escaped)?;
@@ -294,7 +299,7 @@ const fn is_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')
 }
 
-fn is_shouted(name: &[u8]) -> bool {
+fn is_upper_case(name: &[u8]) -> bool {
     name.iter().any(u8::is_ascii_uppercase) && !name.iter().any(u8::is_ascii_lowercase)
 }
 
@@ -384,7 +389,7 @@ fn is_path(value: &[u8]) -> bool {
 
 /// Returns true if a value is the name of a constant: `CLIENT_SECRET_0`.
 fn is_constant(value: &[u8]) -> bool {
-    value.contains(&b'_') && is_shouted(value) && value.iter().all(|byte| is_name(*byte))
+    value.contains(&b'_') && is_upper_case(value) && value.iter().all(|byte| is_name(*byte))
 }
 
 /// Returns true if a value is only a placeholder: a reference, a mask, an instruction, or the name itself.

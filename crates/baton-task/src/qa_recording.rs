@@ -37,8 +37,8 @@ impl QaRecording<'_> {
         Ok(draft)
     }
 
-    /// Returns an error if the role does not hold the task, a drift is open or the task file changed. A baseline is
-    /// also rejected after a role has worked.
+    /// Returns an error if a drift is open or the task file changed. A result of a role also requires that the role
+    /// holds the task or may start it; a baseline requires that no role has worked yet.
     pub(crate) fn check(&self, environment: &TaskEnvironment, context: &TaskContext) -> Result<(), Fault> {
         let (role, id) = (self.role, self.task_id);
         context.role(role)?;

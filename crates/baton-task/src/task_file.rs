@@ -93,7 +93,7 @@ fn parse(path: &str, text: &str, id: &TaskId) -> Result<(TaskFile, Vec<String>),
         let error = error.without_snippet();
         let (line, column) = error.location().map_or((0, 0), |at| (at.line(), at.column()));
         let message = error.to_string();
-        // The caller prepends the position to the message, so it is removed here.
+        // The message ends with the position. It is removed here and put in front below.
         let problem =
             message.split(" at line ").next().unwrap_or(&message).trim_end_matches(':').replace('\n', " ");
         let problem = format!("is not valid YAML: {problem}");

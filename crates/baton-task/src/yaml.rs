@@ -22,7 +22,7 @@ pub(crate) struct YamlFile {
     pub(crate) warnings: Vec<String>,
 }
 
-/// Decodes UTF-8 or UTF-16, with or without a byte order mark.
+/// Decodes UTF-8, or UTF-16 with a byte order mark. Removes the mark.
 pub(crate) fn decode(field: &str, path: &str, bytes: Vec<u8>) -> Result<String, Fault> {
     let units = |from: fn([u8; 2]) -> u16| -> Vec<u16> {
         bytes[2..].chunks_exact(2).map(|pair| from([pair[0], pair[1]])).collect()

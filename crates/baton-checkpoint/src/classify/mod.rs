@@ -1,7 +1,7 @@
 //! Classifies the keys of a context by importance and explains the result.
 //!
-//! Owns the four layers, the built-in rules, user rules and the explanations. Does not own the use of layers: see the
-//! view in `checkpoint`.
+//! Owns the four layers, the built-in rules, user rules and the explanations. Does not own the use of layers: see
+//! `view`.
 //!
 //! A rule matches a key or a value and has a priority. For each key the rule with the highest priority decides; a
 //! nested key that matches no rule has the layer of its parent. Built-in key rules compare words, so nothing has to be

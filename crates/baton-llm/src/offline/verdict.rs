@@ -90,12 +90,12 @@ impl Verdict {
         };
         let all = || runs.iter().flat_map(|run| &run.failures);
         // A test that failed only because of its subtests is described by them.
-        let covers_output = |failure: &QaFailure| {
+        let is_covered_by_subtests = |failure: &QaFailure| {
             failure.message.is_none()
                 && all().any(|part| part.name.starts_with(&format!("{}/", failure.name)))
         };
         let failures: Vec<String> =
-            all().filter(|failure| !covers_output(failure)).map(format_failure).collect();
+            all().filter(|failure| !is_covered_by_subtests(failure)).map(format_failure).collect();
         let errors = if is_clean { Vec::new() } else { own_errors(log, &runs) };
         let is_whole = runs.iter().all(|run| is_total(run, shown));
         let limit = if is_whole { "" } else { " These are the counts in the printed part of the output." };

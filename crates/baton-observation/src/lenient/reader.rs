@@ -222,7 +222,7 @@ impl Reader<'_> {
                 self.escape()?;
             }
             if is_last || self.text.len() >= PIECE_BYTES {
-                let end = if is_last { self.text.len() } else { complete(&self.text) };
+                let end = if is_last { self.text.len() } else { complete_length(&self.text) };
                 self.piece.clear();
                 self.piece.push_str(&String::from_utf8_lossy(self.text.get(..end).unwrap_or_default()));
                 self.text.drain(..end);
@@ -278,8 +278,9 @@ const fn is_of_number(byte: u8) -> bool {
     matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E')
 }
 
-/// Returns the length of a text without its last character, which may be incomplete, if that is not ASCII.
-fn complete(text: &[u8]) -> usize {
+/// Returns the length of the text without its last character if that is not ASCII, because its other bytes may follow
+/// in the next piece.
+fn complete_length(text: &[u8]) -> usize {
     let last = text.iter().rev().take(4).position(|byte| !matches!(byte, 0x80..=0xBF));
     let start = last.map(|after| text.len() - after - 1);
     start.filter(|start| text.get(*start).is_some_and(|byte| !byte.is_ascii())).unwrap_or(text.len())

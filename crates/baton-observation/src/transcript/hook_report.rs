@@ -1,4 +1,4 @@
-//! Recorded hook reports: one report per line, with the time in `timestamp`.
+//! Recorded hook reports: one report per line, with the time in `reported_at` or `timestamp`.
 
 use serde_json::Value;
 
