@@ -158,21 +158,27 @@ impl WorkContext {
 
     /// Handles an outage: pauses all calls, and releases the item without counting the attempt.
     fn outage(&self, claimed: &Claimed, outage: &Outage) -> Result<Outcome, Fault> {
-        let Outage { message, retry_after, needs_attention } = outage;
         let now = self.now();
-        let paused_until = self.breaker.failed(now, *retry_after, jitter_seed(now, claimed));
-        self.troubles().note(now, message, paused_until, *needs_attention);
+        let paused_until = self.pause(now, outage, jitter_seed(now, claimed));
+        let error = Some(clip(&outage.message));
+        let release = QueueRelease { run_at: paused_until, counts: false, failed_at: Some(now), error };
+        self.release(claimed, release)
+    }
+
+    /// Pauses all calls to the model after an outage, and returns the end of the pause.
+    fn pause(&self, now: Timestamp, outage: &Outage, jitter_seed: u64) -> Timestamp {
+        let Outage { message, retry_after, needs_attention } = outage;
+        let until = self.breaker.failed(now, *retry_after, jitter_seed);
+        self.troubles().note(now, message, until, *needs_attention);
         if *needs_attention {
             tracing::error!(
                 error = %clip(message),
                 "the model rejects requests; check the key, the model and the address"
             );
         } else {
-            tracing::warn!(error = %clip(message), until = %paused_until, "the model is unavailable; waiting");
+            tracing::warn!(error = %clip(message), until = %until, "the model is unavailable; waiting");
         }
-        let error = Some(clip(message));
-        let release = QueueRelease { run_at: paused_until, counts: false, failed_at: Some(now), error };
-        self.release(claimed, release)
+        until
     }
 
     /// Handles a failure of the model on one item while other items succeed: only this item waits, and it fails after a
@@ -212,10 +218,9 @@ impl WorkContext {
             }
             Ok(Err(CompressError::Outage { message, retry_after, needs_attention, .. })) => {
                 let now = self.now();
-                let until = self.breaker.failed(now, retry_after, now.as_millis().unsigned_abs());
-                self.troubles().note(now, &message, until, needs_attention);
-                tracing::warn!(error = %clip(&message), until = %until, "the model is unavailable; waiting");
-                self.queue.postpone_summary(job, Some(until), &clip(&message))?;
+                let outage = Outage { message, retry_after, needs_attention };
+                let until = self.pause(now, &outage, now.as_millis().unsigned_abs());
+                self.queue.postpone_summary(job, Some(until), &clip(&outage.message))?;
                 return Ok(Outcome::Returned);
             }
             Ok(Err(CompressError::Unusable { message, usage })) => {
