@@ -53,7 +53,7 @@ impl TaskEnvironment {
         }
     }
 
-    /// Sets the lock timeout.
+    /// Sets the lock timeout, for tests.
     #[must_use]
     pub const fn with_lock_timeout(mut self, timeout: Duration) -> Self {
         self.lock_timeout = timeout;

@@ -1,7 +1,7 @@
 //! Reads files that a caller names. Unless stated otherwise, a file must be inside the checkout after resolving links.
 
 use std::fs;
-use std::io::{ErrorKind, Read};
+use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
 use baton_core::{ErrorCode, Fault};
@@ -24,14 +24,7 @@ pub(crate) struct InsideFile {
 pub(crate) fn read_inside(root: &Path, field: &str, path: &str) -> Result<InsideFile, Fault> {
     let path = from_root(root, field, path)?;
     let full = root.join(&path);
-    let missing = || {
-        Fault::new(ErrorCode::NotFound, format!("{field}: there is no file {path}"))
-            .hint(format!("check the path; it resolves to {}", full.display()))
-    };
-    let real = full.canonicalize().map_err(|error| match error.kind() {
-        ErrorKind::NotFound | ErrorKind::NotADirectory => missing(),
-        _ => failed("read", &full, error),
-    })?;
+    let real = full.canonicalize().map_err(|error| unreadable(field, &path, &full, error))?;
     let inside = root.canonicalize().is_ok_and(|root| real.starts_with(root));
     if !inside {
         return Err(Fault::invalid(field, format!("the path {path:?} is outside the checkout")));
@@ -40,35 +33,38 @@ pub(crate) fn read_inside(root: &Path, field: &str, path: &str) -> Result<Inside
     if !found.is_file() {
         return Err(Fault::invalid(field, format!("{path:?} is not a regular file")));
     }
-    let mut bytes = Vec::new();
-    let read = fs::File::open(&real).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes));
-    read.map_err(|error| failed("read", &full, error))?;
-    if bytes.len() as u64 > MAX_BYTES {
-        return Err(Fault::invalid(field, format!("{path:?} is larger than {MAX_BYTES} bytes"))
-            .hint("shorten the file; the end of a log contains the results: tail -c 60M"));
-    }
+    let bytes = read_limited(field, &path, &real)?;
     Ok(InsideFile { path, bytes })
 }
 
 /// Reads any file or pipe, by an absolute path or a path relative to the root.
 pub(crate) fn read_anywhere(root: &Path, field: &str, path: &str) -> Result<Vec<u8>, Fault> {
     let full = root.join(path);
-    let found = fs::metadata(&full).map_err(|error| match error.kind() {
+    let found = fs::metadata(&full).map_err(|error| unreadable(field, path, &full, error))?;
+    if found.is_dir() {
+        return Err(Fault::invalid(field, format!("{path:?} is a folder")).hint("name the log file in it"));
+    }
+    read_limited(field, path, &full)
+}
+
+/// Creates the fault for a path that does not exist or cannot be resolved.
+fn unreadable(field: &str, path: &str, full: &Path, error: io::Error) -> Fault {
+    match error.kind() {
         ErrorKind::NotFound | ErrorKind::NotADirectory => {
             Fault::new(ErrorCode::NotFound, format!("{field}: there is no file {path}"))
                 .hint(format!("check the path; it resolves to {}", full.display()))
         }
-        _ => failed("read", &full, error),
-    })?;
-    if found.is_dir() {
-        return Err(Fault::invalid(field, format!("{path:?} is a folder")).hint("name the log file in it"));
+        _ => failed("read", full, error),
     }
+}
+
+fn read_limited(field: &str, path: &str, full: &Path) -> Result<Vec<u8>, Fault> {
     let mut bytes = Vec::new();
-    let read = fs::File::open(&full).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes));
-    read.map_err(|error| failed("read", &full, error))?;
+    let read = fs::File::open(full).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes));
+    read.map_err(|error| failed("read", full, error))?;
     if bytes.len() as u64 > MAX_BYTES {
         return Err(Fault::invalid(field, format!("{path:?} is larger than {MAX_BYTES} bytes"))
-            .hint("record its end, where the tools report their results: tail -c 60M"));
+            .hint("shorten the file; the end of a log contains the results: tail -c 60M"));
     }
     Ok(bytes)
 }

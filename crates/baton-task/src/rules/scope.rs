@@ -145,13 +145,12 @@ pub fn expand(scope: &mut ScopePatterns, files: &[String]) -> Vec<String> {
             paths.insert(pattern.clone());
             continue;
         };
-        let before = paths.len();
         let mut any = false;
         for file in files.iter().filter(|file| glob.matches(file)) {
             any = true;
             paths.insert(file.clone());
         }
-        if !any && before == paths.len() {
+        if !any {
             scope.warnings.push(format!("scope pattern {pattern:?} matches no file yet"));
         }
     }
