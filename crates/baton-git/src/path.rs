@@ -21,6 +21,12 @@ pub struct RepoPath(Vec<u8>);
 #[error("not a correctly quoted path")]
 pub struct RepoPathError;
 
+/// Splits a path into its folder, with the slash, and its name.
+pub(crate) fn split_name(path: &[u8]) -> (&[u8], &[u8]) {
+    let name_start = path.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
+    path.split_at(name_start)
+}
+
 impl RepoPath {
     /// Creates a path from bytes as reported by git.
     pub fn new(bytes: impl Into<Vec<u8>>) -> Self {

@@ -1,13 +1,15 @@
 //! Builds tree objects from paths.
 
-use crate::object::{FileMode, ObjectFormat, ObjectId};
+use crate::object::{ObjectFormat, ObjectId};
+use crate::path::split_name;
+use crate::status::StatusSide;
 
 /// A path of a tree to be built.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TreeInput<'a> {
     pub(crate) path: &'a [u8],
     /// The file; `None` if it exists in `HEAD` but was deleted.
-    pub(crate) file: Option<(FileMode, ObjectId)>,
+    pub(crate) file: Option<StatusSide>,
     /// Whether `HEAD` has the same file at this path.
     pub(crate) in_head: bool,
 }
@@ -39,12 +41,12 @@ pub(crate) fn build<'a>(format: ObjectFormat, inputs: impl Iterator<Item = TreeI
         objects: Vec::new(),
     };
     for input in inputs {
-        let name_at = input.path.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
-        builder.enter(&input.path[..name_at]);
+        let (folder, name) = split_name(input.path);
+        builder.enter(folder);
         let Some(folder) = builder.open.last_mut() else { continue };
         folder.differs |= !input.in_head;
-        if let Some((mode, id)) = input.file {
-            push_entry(&mut folder.content, mode.digits(), &input.path[name_at..], id);
+        if let Some(StatusSide { mode, id }) = input.file {
+            push_entry(&mut folder.content, mode.digits(), name, id);
         }
     }
     builder.enter(b"");

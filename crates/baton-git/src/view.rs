@@ -66,8 +66,9 @@ impl<'a> View<'a> {
 
     /// Returns the files of `HEAD` that the working tree changes or does not have.
     pub(crate) fn replaced(&self) -> BTreeSet<ObjectId> {
-        let differs =
-            |item: &Item<'_>, found| side(item, found).is_none_or(|(mode, id)| !self.in_head(item, mode, id));
+        let differs = |item: &Item<'_>, found| {
+            side(item, found).is_none_or(|side| !self.in_head(item, side.mode, side.id))
+        };
         let from_index =
             self.found.iter().filter(|(item, found)| differs(item, found)).filter_map(|(item, _)| {
                 let entry = item.entry.filter(|_| !self.staged.contains_key(item.path))?;
@@ -88,8 +89,9 @@ impl<'a> View<'a> {
     pub(crate) fn inputs(&self, ids: &HashMap<&[u8], ObjectId>) -> impl Iterator<Item = TreeInput<'a>> {
         let mut inputs: Vec<TreeInput<'a>> = Vec::with_capacity(self.found.len() + self.unlisted.len());
         for (item, found) in &self.found {
-            let file = side(item, found).map(|(mode, id)| (mode, ids.get(item.path).copied().unwrap_or(id)));
-            let in_head = file.is_some_and(|(mode, id)| self.in_head(item, mode, id));
+            let file = side(item, found)
+                .map(|side| StatusSide { id: ids.get(item.path).copied().unwrap_or(side.id), ..side });
+            let in_head = file.is_some_and(|side| self.in_head(item, side.mode, side.id));
             inputs.push(TreeInput { path: item.path, file, in_head });
         }
         if !self.unlisted.is_empty() {
@@ -125,7 +127,7 @@ impl<'a> View<'a> {
 
     pub(crate) fn files(&self) -> Vec<TreeFile> {
         let file = |(item, found): &(Item<'a>, Found)| {
-            let (mode, id) = side(item, found)?;
+            let StatusSide { mode, id } = side(item, found)?;
             let size_bytes = if let Found::File(file) = found { file.stat.size } else { 0 };
             Some(TreeFile { path: RepoPath::new(item.path), mode, id, size_bytes })
         };
@@ -134,11 +136,11 @@ impl<'a> View<'a> {
 }
 
 /// Returns the tree entry for what was found.
-fn side(item: &Item<'_>, found: &Found) -> Option<(FileMode, ObjectId)> {
+fn side(item: &Item<'_>, found: &Found) -> Option<StatusSide> {
     match found {
         Found::Absent => None,
-        Found::NotCheckedOut => item.entry.map(|entry| (entry.mode, entry.id)),
-        Found::File(file) => Some((file.mode, file.id)),
-        Found::Nested(commit) => commit.map(|commit| (FileMode::Nested, commit)),
+        Found::NotCheckedOut => item.entry.map(|entry| StatusSide { mode: entry.mode, id: entry.id }),
+        Found::File(file) => Some(StatusSide { mode: file.mode, id: file.id }),
+        Found::Nested(commit) => commit.map(|id| StatusSide { mode: FileMode::Nested, id }),
     }
 }

@@ -19,7 +19,7 @@ use crate::error::GitError;
 use crate::index::{Index, IndexEntry, IndexStat};
 use crate::nested::{NestedState, nested_state};
 use crate::object::{FileMode, ObjectHasher, ObjectId};
-use crate::path::RepoPath;
+use crate::path::{RepoPath, split_name};
 use crate::repository::Repository;
 use crate::stat_cache::{CacheCursor, FileStat, KnownContent, StatCache};
 use crate::stat_time::StatTime;
@@ -171,9 +171,8 @@ impl<'a> TreeScan<'a> {
         cursor: &mut CacheCursor<'_>,
         buffer: &mut Vec<u8>,
     ) -> Result<Found, GitError> {
-        let name_at = item.path.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
-        let Some(folder) = folders.enter(&item.path[..name_at])? else { return Ok(self.missing(item)) };
-        let name = &item.path[name_at..];
+        let (folder, name) = split_name(item.path);
+        let Some(folder) = folders.enter(folder)? else { return Ok(self.missing(item)) };
         let unreadable = |error| unreadable(item.path, error);
         for _ in 0..MAX_READ_ATTEMPTS {
             let stat = match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -336,10 +335,9 @@ pub(crate) fn content(
     sink: &mut dyn FnMut(&[u8]),
 ) -> Result<(), GitError> {
     let changing = || GitError::Changing { path: RepoPath::new(path) };
-    let name_at = path.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
+    let (folder, name) = split_name(path);
     let mut folders = Folders::new(root)?;
-    let folder = folders.enter(&path[..name_at])?.ok_or_else(changing)?;
-    let name = &path[name_at..];
+    let folder = folders.enter(folder)?.ok_or_else(changing)?;
     if FileType::from_raw_mode(stat.mode) == FileType::Symlink {
         let target = readlinkat(folder, name, Vec::new()).map_err(|error| unreadable(path, error))?;
         sink(target.as_bytes());
