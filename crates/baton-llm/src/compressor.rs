@@ -5,6 +5,9 @@ use std::time::Duration;
 use baton_core::observation::{CompressedObservation, SessionMaterial, SessionSummary};
 use baton_observation::ToolUse;
 
+/// Summary of a session without observations.
+pub(crate) const NO_OBSERVATIONS: &str = "No observations captured.";
+
 /// Creates observations and summaries. Calls block, are stateless, and may be made from many threads.
 pub trait Compressor: Send + Sync {
     /// Returns `anthropic`, `openai` or `offline`.

@@ -7,14 +7,11 @@ use baton_observation::ToolUse;
 use serde_json::Value;
 
 use crate::answer::{observation_schema, read_observation, read_summary, summary_schema};
-use crate::compressor::{CompressError, Compression, Compressor, Summarization, TokenUsage};
+use crate::compressor::{CompressError, Compression, Compressor, NO_OBSERVATIONS, Summarization, TokenUsage};
 use crate::prompt::{Delimiter, Prompt, compress_prompt, summarize_prompt};
 
 const OBSERVATION_TOKENS: u32 = 1_024;
 const SUMMARY_TOKENS: u32 = 512;
-
-/// Summary of a session without observations.
-const NO_OBSERVATIONS: &str = "No observations captured.";
 
 /// Input of one model call.
 pub(crate) struct Question<'a> {

@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use super::context::is_name;
 use super::redact::redact_findings;
 use super::rules::{MARKER_OPEN, Rule};
 use super::scan::Finding;
@@ -293,10 +294,6 @@ fn without_quote_end(text: &[u8]) -> (&[u8], bool) {
 fn name_at_end(text: &[u8]) -> &[u8] {
     let length = text.iter().rev().take(NAME_MAX).take_while(|byte| is_name(**byte)).count();
     text.get(text.len() - length..).unwrap_or_default()
-}
-
-const fn is_name(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')
 }
 
 fn is_upper_case(name: &[u8]) -> bool {

@@ -215,8 +215,9 @@ const fn is_token(byte: u8) -> bool {
     Class::Token68.contains(byte)
 }
 
-const fn is_name(byte: u8) -> bool {
-    Class::Slug.contains(byte) || byte == b'.'
+/// Returns true for the characters of a name.
+pub(super) const fn is_name(byte: u8) -> bool {
+    Class::Dotted.contains(byte)
 }
 
 const fn is_user(byte: u8) -> bool {

@@ -68,9 +68,9 @@ const WORDS: &str = "
     machine: host hostname pid ip port process thread worker runner pod container header headers cookie \
         cookies
     log: log logfile logs stdout stderr journal syslog protokoll registro registros журнал лог логи
-    debug: debug trace stacktrace traceback backtrace stack verbose profiling profile telemetry internal
-    raw-output: raw dump output response stdout payload blob transcript console screenshot image base64 \
-        cache buffer listing tree diff html xml ausgabe sortie salida вывод temp tmp
+    debug: debug trace stacktrace traceback backtrace stack verbose profiling profile internal
+    raw-output: raw dump output response payload blob transcript console screenshot image base64 \
+        cache buffer listing tree diff html xml ausgabe sortie salida вывод tmp
 ";
 
 /// Phrases whose topic differs from the topic of their last word.

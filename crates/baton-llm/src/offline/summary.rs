@@ -15,6 +15,7 @@ use super::closing::Closing;
 use super::history;
 use super::open_work;
 use super::text::{counted, join_within, one_line, shorten, unique};
+use crate::compressor::NO_OBSERVATIONS;
 
 /// Maximum number of files and decisions.
 const MAX_FILES: usize = 10;
@@ -24,8 +25,6 @@ const MAX_CHARS: usize = 1_800;
 /// Maximum length of one note and of all notes in a summary.
 const MAX_NOTE_CHARS: usize = 160;
 const MAX_NOTES_CHARS: usize = 400;
-/// Summary of a session without observations.
-const NO_OBSERVATIONS: &str = "No observations captured.";
 /// Minimum and maximum length of the agent's closing words. They fill a summary without earlier closing messages.
 const MIN_OUTCOME_CHARS: usize = 450;
 const MAX_OUTCOME_CHARS: usize = 650;

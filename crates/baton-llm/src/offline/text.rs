@@ -1,4 +1,4 @@
-//! Text helpers: join lines, truncate, and make paths relative.
+//! Truncation, sentences, paths and counts in texts of observations.
 
 use std::collections::BTreeSet;
 
@@ -93,9 +93,7 @@ pub(super) fn file_name(path: &str) -> &str {
 pub(super) fn counted(number: usize, noun: &str) -> String {
     match (number, noun) {
         (1, _) => format!("1 {noun}"),
-        (_, "match") => format!("{number} matches"),
         (_, "entry") => format!("{number} entries"),
-        (_, "query") => format!("{number} queries"),
         _ => format!("{number} {noun}s"),
     }
 }
