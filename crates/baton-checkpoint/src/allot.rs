@@ -34,6 +34,13 @@ pub(super) fn fair_cap(wants: &[Want], room: usize) -> usize {
     low
 }
 
+/// Subtracts `bytes` from `room` if they fit. Returns false if they do not.
+pub(super) const fn take_room(room: &mut usize, bytes: usize) -> bool {
+    let Some(rest) = room.checked_sub(bytes) else { return false };
+    *room = rest;
+    true
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use baton_core::{JsonKind, JsonMember, JsonText, compare_keys, write_string};
 
-use super::allot::{Want, fair_cap};
+use super::allot::{Want, fair_cap, take_room};
 use crate::classify::{byte_size, is_chronological, list_size, member_size, text_size};
 
 /// Object member that holds the number of omitted members.
@@ -152,23 +152,28 @@ fn long_enough(piece: &str) -> &str {
     if piece.len() < MIN_PIECE_BYTES { "" } else { piece }
 }
 
+/// Characters that may end a sentence.
+const SENTENCE_ENDS: [char; 7] = ['.', '!', '?', ';', '。', '！', '？'];
+
+/// Returns the end of the sentence that `mark` at `index` ends. `None` if the mark is inside a word, as in `1.5`.
+fn sentence_end(text: &str, index: usize, mark: &str) -> Option<usize> {
+    let end = index + mark.len();
+    (!mark.is_ascii() || text[end..].starts_with([' ', '\n'])).then_some(end)
+}
+
 /// Returns the last end of a line, of a sentence and of a word.
 fn ends_of_pieces(text: &str) -> impl Iterator<Item = usize> {
     let line = text.rfind('\n');
-    let sentence = text.rmatch_indices(['.', '!', '?', ';', '。', '！', '？']).find_map(|(index, mark)| {
-        let end = index + mark.len();
-        (!mark.is_ascii() || text[end..].starts_with([' ', '\n'])).then_some(end)
-    });
+    let sentence =
+        text.rmatch_indices(SENTENCE_ENDS).find_map(|(index, mark)| sentence_end(text, index, mark));
     [line, sentence, text.rfind(' ')].into_iter().flatten()
 }
 
 /// Returns the first start of a line, of a sentence and of a word.
 fn starts_of_pieces(text: &str) -> impl Iterator<Item = usize> {
     let line = text.find('\n').map(|index| index + 1);
-    let sentence = text.match_indices(['.', '!', '?', ';', '。', '！', '？']).find_map(|(index, mark)| {
-        let end = index + mark.len();
-        (!mark.is_ascii() || text[end..].starts_with([' ', '\n'])).then_some(end)
-    });
+    let sentence =
+        text.match_indices(SENTENCE_ENDS).find_map(|(index, mark)| sentence_end(text, index, mark));
     [line, sentence, text.find(' ')].into_iter().flatten()
 }
 
@@ -186,8 +191,8 @@ fn condense_items(array: JsonText<'_>, target: usize, emphasis: Emphasis) -> Str
     let mut room = target.saturating_sub("[]".len() + marker_bytes);
     let mut take = |items: &mut dyn Iterator<Item = &JsonText<'_>>, reserved: usize| {
         let fits = |item: &&JsonText<'_>| {
-            let rest = room.checked_sub(item.size() + comma).filter(|rest| *rest >= reserved);
-            rest.map(|rest| room = rest).is_some()
+            let bytes = item.size() + comma;
+            room >= bytes + reserved && take_room(&mut room, bytes)
         };
         (items.take_while(fits).count(), room)
     };
@@ -236,9 +241,9 @@ fn condense_members(object: JsonText<'_>, target: usize) -> String {
     if floors > room {
         room = room.saturating_sub(marker_member_size(all) + ",".len());
         let mut left = room;
-        let kept = order.iter().take_while(|candidate| {
-            left.checked_sub(candidate.want.floor + candidate.around()).map(|rest| left = rest).is_some()
-        });
+        let kept = order
+            .iter()
+            .take_while(|candidate| take_room(&mut left, candidate.want.floor + candidate.around()));
         let kept = kept.count();
         order.truncate(kept);
     }

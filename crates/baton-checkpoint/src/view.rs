@@ -14,6 +14,7 @@ use baton_core::estimate_tokens;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::allot::take_room;
 use super::condense::{Emphasis, condense};
 use super::layout::Layout;
 use crate::classify::{Classification, Layer, Shares};
@@ -235,9 +236,7 @@ impl OmissionList {
         }
         order.sort_unstable_by_key(largest_first);
         let mut left = tokens;
-        let fits = |(_, omission): &(usize, Omission)| {
-            left.checked_sub(json_tokens(omission)).map(|rest| left = rest).is_some()
-        };
+        let fits = |(_, omission): &(usize, Omission)| take_room(&mut left, json_tokens(omission));
         let listed = order.into_iter().map(|index| (index, omitted[index].report(classification)));
         let mut listed: Vec<(usize, Omission)> = listed.take_while(fits).collect();
         listed.sort_unstable_by_key(|(index, _)| *index);

@@ -173,7 +173,7 @@ impl Vault {
         }
         let mut reader = BatchReader::default();
         let call = self.call("cat-file").arguments(["--batch"]).input(missing.into_bytes());
-        let ended = call.stream(&mut |piece| reader.take(piece))?;
+        let ended = call.stream(&mut |piece| reader.read(piece))?;
         require_success("cat-file", &ended)?;
         if let Some(problem) = reader.problem {
             return Err(GitError::unexpected("cat-file", problem));
@@ -216,26 +216,36 @@ fn status(file: &DiffFile) -> ChangeStatus {
 #[derive(Default)]
 struct BatchReader {
     line: Vec<u8>,
-    present: Option<(ObjectId, u64, u64, sha2::Sha256)>,
+    object: Option<OpenObject>,
     digests: Digests,
     problem: Option<String>,
 }
 
+/// An object whose content is being read.
+struct OpenObject {
+    id: ObjectId,
+    size: u64,
+    /// Number of bytes that were not read yet.
+    left: u64,
+    hasher: sha2::Sha256,
+}
+
 impl BatchReader {
-    fn take(&mut self, mut piece: &[u8]) {
+    fn read(&mut self, mut piece: &[u8]) {
         while !piece.is_empty() && self.problem.is_none() {
-            match &mut self.present {
-                Some((_, _, left, hasher)) if *left > 0 => {
-                    let count = usize::try_from(*left).unwrap_or(usize::MAX).min(piece.len());
-                    hasher.update(&piece[..count]);
-                    *left -= count as u64;
+            match &mut self.object {
+                Some(object) if object.left > 0 => {
+                    let count = usize::try_from(object.left).unwrap_or(usize::MAX).min(piece.len());
+                    object.hasher.update(&piece[..count]);
+                    object.left -= count as u64;
                     piece = &piece[count..];
                 }
                 Some(_) => {
-                    if let Some((id, size, _, hasher)) = self.present.take() {
+                    if let Some(OpenObject { id, size, hasher, .. }) = self.object.take() {
                         let hash: [u8; 32] = hasher.finalize().into();
                         self.digests.insert(id, (size, Sha256Hash::from_bytes(hash)));
                     }
+                    // The line break after the content.
                     piece = &piece[1..];
                 }
                 None => {
@@ -243,20 +253,22 @@ impl BatchReader {
                     self.line.extend_from_slice(&piece[..end.unwrap_or(piece.len())]);
                     piece = &piece[end.map_or(piece.len(), |end| end + 1)..];
                     if end.is_some() {
-                        self.begin();
+                        self.read_header();
                     }
                 }
             }
         }
     }
 
-    fn begin(&mut self) {
+    fn read_header(&mut self) {
         let line = std::mem::take(&mut self.line);
         let mut fields = line.split(|byte| *byte == b' ');
         let id = fields.next().and_then(ObjectId::from_hex);
         let size = fields.nth(1).and_then(|size| std::str::from_utf8(size).ok()?.parse::<u64>().ok());
         match id.zip(size) {
-            Some((id, size)) => self.present = Some((id, size, size, sha2::Sha256::new())),
+            Some((id, size)) => {
+                self.object = Some(OpenObject { id, size, left: size, hasher: sha2::Sha256::new() });
+            }
             None => self.problem = Some(String::from_utf8_lossy(&line).into_owned()),
         }
     }

@@ -83,13 +83,13 @@ impl Configuration {
 
     /// Returns the subsections of a section, sorted.
     pub(crate) fn subsections(&self, section: &str) -> BTreeSet<&str> {
-        let inner = |key: &'_ String| -> Option<(usize, usize)> {
-            let start = section.len() + 1;
-            let end = key.rfind('.')?;
-            (key.starts_with(section) && key.as_bytes().get(section.len()) == Some(&b'.') && end > start)
-                .then_some((start, end))
-        };
-        self.values.keys().filter_map(|key| inner(key).map(|(start, end)| &key[start..end])).collect()
+        self.values
+            .keys()
+            .filter_map(|key| {
+                let (subsection, _name) = key.strip_prefix(section)?.strip_prefix('.')?.rsplit_once('.')?;
+                (!subsection.is_empty()).then_some(subsection)
+            })
+            .collect()
     }
 
     /// Returns true if objects may be missing because they are fetched on demand.

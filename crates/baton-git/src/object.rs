@@ -54,8 +54,11 @@ pub struct ObjectIdError;
 impl ObjectId {
     /// Creates an id from bytes; `None` if their number does not match the format.
     pub(crate) fn from_bytes(format: ObjectFormat, bytes: &[u8]) -> Option<Self> {
+        if bytes.len() != format.id_length() {
+            return None;
+        }
         let mut id = Self { format, bytes: [0; 32] };
-        (bytes.len() == format.id_length()).then(|| id.bytes[..bytes.len()].copy_from_slice(bytes))?;
+        id.bytes[..bytes.len()].copy_from_slice(bytes);
         Some(id)
     }
 

@@ -185,9 +185,8 @@ impl Places {
             [_, _, _, git_dir, common_dir, root, b"HEAD", []] => {
                 (folder(root), folder(git_dir), folder(common_dir), None)
             }
-            [_, _, _, _, _, ..] if !ended.status.success() && lines.len() < 8 => {
-                return Err(refusal(path, &ended));
-            }
+            // A value is missing.
+            _ if !ended.status.success() && lines.len() < 8 => return Err(refusal(path, &ended)),
             // A name contains a line break: ask for each value separately.
             _ => (
                 one_folder(git, path, "--show-toplevel")?,

@@ -36,9 +36,9 @@ impl Stash {
             lines.reverse();
             lines.join(&b'\n')
         };
-        let entries = log.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-        let ids = entries.map(|line| line.split(|byte| *byte == b' ').nth(1).and_then(ObjectId::from_hex));
-        let (count, tip) = ids.fold((0, None), |(count, _), id| (count + 1, id));
-        Ok(tip.map(|tip| Self { tip, count }))
+        let entries: Vec<&[u8]> = log.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).collect();
+        let newest = entries.last().and_then(|line| line.split(|byte| *byte == b' ').nth(1));
+        let tip = newest.and_then(ObjectId::from_hex);
+        Ok(tip.map(|tip| Self { tip, count: entries.len() as u64 }))
     }
 }

@@ -286,8 +286,11 @@ fn entry(record: &[u8], original: Option<&[u8]>) -> Option<StatusEntry> {
         b'1' => changed(record.splitn(9, |byte| *byte == b' ').collect(), None),
         b'2' => {
             let mut fields: Vec<&[u8]> = record.splitn(10, |byte| *byte == b' ').collect();
+            if fields.len() != 10 {
+                return None;
+            }
             // The similarity is before the path.
-            (fields.len() == 10).then(|| fields.remove(8))?;
+            fields.remove(8);
             changed(fields, Some(RepoPath::new(original?)))
         }
         b'u' => {

@@ -83,13 +83,17 @@ enum Part {
 
 impl<W: Write> Intake<W> {
     fn visit(&mut self, event: Event<'_>) -> io::Result<()> {
-        self.depth -= usize::from(matches!(event, Event::End(_)));
+        if matches!(event, Event::End(_)) {
+            self.depth -= 1;
+        }
         if self.depth > 0 {
             self.visit_member(event)?;
         } else {
             self.is_object |= matches!(event, Event::Begin(Container::Object));
         }
-        self.depth += usize::from(matches!(event, Event::Begin(_)));
+        if matches!(event, Event::Begin(_)) {
+            self.depth += 1;
+        }
         Ok(())
     }
 
@@ -102,13 +106,16 @@ impl<W: Write> Intake<W> {
             };
         }
         if self.part != Part::Field {
-            let bytes = match (self.depth, event, self.sink.write(event)?) {
-                (1, Event::Name(_) | Event::Literal("null"), _) => 0,
-                // Of a text, the quotes and escapes do not count.
-                (1, Event::Text { piece, .. }, _) => piece.len(),
-                (_, _, bytes) => bytes,
-            };
-            self.output_bytes += if self.part == Part::Output { bytes as u64 } else { 0 };
+            let written = self.sink.write(event)?;
+            if self.part == Part::Output {
+                let bytes = match event {
+                    Event::Name(_) | Event::Literal("null") if self.depth == 1 => 0,
+                    // Quotes and escapes of a text do not count.
+                    Event::Text { piece, .. } if self.depth == 1 => piece.len(),
+                    _ => written,
+                };
+                self.output_bytes += bytes as u64;
+            }
         }
         if self.part != Part::Output {
             self.fields.write(self.depth, event)?;

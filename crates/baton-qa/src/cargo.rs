@@ -88,10 +88,12 @@ fn complaints(text: &str, tests_ran: bool) -> Vec<(String, String)> {
         } else if !running && !clippy && (tests_ran || builds) {
             let place = lines.peek().and_then(|next| next.trim_start().strip_prefix("--> "));
             let place = place.map(|place| format!(" ({place})")).unwrap_or_default();
-            add(
-                "cargo",
-                &format!("{}{place}", message.replacen("]: ", ": ", usize::from(line.starts_with("error[")))),
-            );
+            let message = if line.starts_with("error[") {
+                message.replacen("]: ", ": ", 1)
+            } else {
+                message.to_owned()
+            };
+            add("cargo", &format!("{message}{place}"));
         }
     }
     found

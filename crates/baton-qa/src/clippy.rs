@@ -44,7 +44,9 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
         finished("Finished `dev`") || finished("Finished `release`") && !text.contains("test result: ");
     let json = text.lines().any(|line| message(line).is_some());
     let counts = run.errors + run.warnings > 0;
-    (ran && (finished("Finished `") || counts) || json || !ran && built).then_some(run)
+    let is_clippy_result = ran && (finished("Finished `") || counts);
+    let is_build_result = !ran && built;
+    (is_clippy_result || is_build_result || json).then_some(run)
 }
 
 /// Messages of `--message-format=json`.

@@ -28,7 +28,7 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
 fn total(line: &str, word: &str) -> Option<u64> {
     let (number, rest) = line.strip_prefix("  ")?.split_once(' ')?;
     let rest = rest.strip_prefix(word)?;
-    (rest.is_empty() || rest.starts_with(" (")).then(|| number.parse().ok())?
+    if rest.is_empty() || rest.starts_with(" (") { number.parse().ok() } else { None }
 }
 
 /// A tree of titles and `✔` lines, then the total. As many marks as passing tests must be shown.

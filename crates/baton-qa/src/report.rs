@@ -261,16 +261,15 @@ pub(super) fn count_of(text: &str, noun: &str) -> Option<u64> {
     count(text, noun).or_else(|| count(text, &format!("{noun}s")))
 }
 
-/// Splits `file:12:3` into file and line.
+/// Splits `file:12:3` or `file:12` into file and line.
 pub(super) fn place(text: &str) -> Option<(&str, u64)> {
-    let mut parts = text.rsplitn(3, ':');
-    let (last, middle, first) = (parts.next()?, parts.next()?, parts.next());
-    match (first, middle.parse(), last.parse::<u64>()) {
-        (Some(file), Ok(line), Ok(_)) => Some((file, line)),
-        (None, Err(_), Ok(line)) => Some((middle, line)),
-        (Some(first), Err(_), Ok(line)) => {
-            text.get(..first.len() + 1 + middle.len()).map(|file| (file, line))
-        }
-        _ => None,
+    let (before, last) = text.rsplit_once(':')?;
+    let last: u64 = last.parse().ok()?;
+    match before.rsplit_once(':').map(|(file, line)| (file, line.parse())) {
+        // `file:12:3`: line and column.
+        Some((file, Ok(line))) => Some((file, line)),
+        // `12:3` has no file.
+        None if before.parse::<u64>().is_ok() => None,
+        _ => Some((before, last)),
     }
 }

@@ -43,7 +43,7 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
 /// `Ran 3 tests in 0.001s`
 fn tests_run(line: &str) -> Option<u64> {
     let (number, rest) = line.strip_prefix("Ran ")?.split_once(' ')?;
-    starts_with_any(rest, "test in |tests in ").then(|| number.parse().ok())?
+    if starts_with_any(rest, "test in |tests in ") { number.parse().ok() } else { None }
 }
 
 /// Number of skipped tests of `OK` or `OK (skipped=1)`.

@@ -88,7 +88,7 @@ impl QaRecording<'_> {
         if same {
             return Ok(());
         }
-        Err(not_the_baseline(&if environment.tree().head()?.commit != context.git.head {
+        let problem = if environment.tree().head()?.commit != context.git.head {
             "HEAD moved after init-context".to_owned()
         } else if state.paths.is_empty() {
             "files that were modified at init-context are no longer modified".to_owned()
@@ -97,7 +97,8 @@ impl QaRecording<'_> {
                 "the checkout changed after init-context; files that differ from HEAD: {}",
                 list(&state.paths)
             )
-        }))
+        };
+        Err(not_the_baseline(&problem))
     }
 
     /// Records the result for the role or as the baseline, and saves the context.

@@ -91,12 +91,13 @@ impl Operation<OnCheckout> for RecordQa {
         recording.check_tree(environment, &draft.context, params.from.as_deref())?;
         let report = read_log(&String::from_utf8_lossy(&bytes));
         let (status, reason) = match params.exit_code {
-            Some(code) => {
-                let (status, warning) = status_by_exit_code(code, &report.runs);
-                let reason = warning.clone().filter(|_| status == QaStatus::Unknown);
-                draft.warnings.extend(warning.filter(|_| status != QaStatus::Unknown));
-                (status, reason)
-            }
+            Some(code) => match status_by_exit_code(code, &report.runs) {
+                (QaStatus::Unknown, reason) => (QaStatus::Unknown, reason),
+                (status, warning) => {
+                    draft.warnings.extend(warning);
+                    (status, None)
+                }
+            },
             None => (report.status, report.reason),
         };
         if let Some(reason) = &reason {

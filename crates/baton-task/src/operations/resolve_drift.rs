@@ -80,20 +80,25 @@ impl Operation<OnCheckout> for ResolveDrift {
         let options = WriteOptions::of::<Self>(&params.actor).accepting_secrets(params.force_secrets);
         let mut draft = Draft::open(environment, &params.task_id, &options)?;
         draft.scan().value("note", &json!(note));
-        let last = draft.context.latest_snapshot().map(|snapshot| snapshot.agent.clone());
-        let Some(agent) = last.filter(|_| draft.context.drift.open() > 0) else {
-            return Err(Fault::new(ErrorCode::TaskConflict, format!("{} has no open drift", params.task_id))
-                .hint(format!("show its state with baton task get-context {}", params.task_id)));
+        let agent = match draft.context.latest_snapshot() {
+            Some(snapshot) if draft.context.drift.open() > 0 => snapshot.agent.clone(),
+            _ => {
+                let message = format!("{} has no open drift", params.task_id);
+                return Err(Fault::new(ErrorCode::TaskConflict, message)
+                    .hint(format!("show its state with baton task get-context {}", params.task_id)));
+            }
         };
         let (mut restored, mut set_aside) = (Vec::new(), Vec::new());
         if params.restore_all || !params.restore.is_empty() {
             let verified = verify(environment, &draft.context, &agent, Reading::Changed)?;
-            if let Some(secret) = verified.withheld.as_ref().filter(|_| !params.force_secrets) {
+            if let Some(secret) = &verified.withheld
+                && !params.force_secrets
+            {
                 let message = format!("cannot store the current content of the files: {secret}");
                 return Err(Fault::new(ErrorCode::SecretFound, message)
                     .hint("remove the secret, or add --force-secrets if it is not one"));
             }
-            let paths = Some(params.restore.as_slice()).filter(|_| !params.restore_all);
+            let paths = (!params.restore_all).then_some(params.restore.as_slice());
             let outcome = restore(&mut draft, &verified, paths)?;
             (restored, set_aside) = (outcome.paths, outcome.set_aside);
         }

@@ -76,12 +76,12 @@ impl Operation<OnCheckout> for RunQa {
         }
         let options = WriteOptions::of::<Self>(&params.actor).accepting_secrets(params.force_secrets);
         let mut draft = recording.open(environment, &options)?;
-        let found = findings(&mut draft, &recording, finished)?;
-        recording.store(draft, found)
+        let results = results_of(&mut draft, &recording, finished)?;
+        recording.store(draft, results)
     }
 }
 
-fn findings(
+fn results_of(
     draft: &mut Draft<'_>,
     recording: &QaRecording<'_>,
     finished: Vec<(String, Finished)>,

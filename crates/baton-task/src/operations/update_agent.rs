@@ -95,12 +95,19 @@ impl Operation<OnCheckout> for UpdateAgent {
                     return Err(*fault);
                 }
             },
-            RoleStatus::Done => finish(&mut draft, params).map(|()| None)?,
+            RoleStatus::Done => {
+                finish(&mut draft, params)?;
+                None
+            }
             RoleStatus::Pending => {
                 draft.warn_of_unsaved(&params.agent)?;
-                draft.context.release(&params.agent).map(|()| None)?
+                draft.context.release(&params.agent)?;
+                None
             }
-            RoleStatus::Blocked => block(&mut draft, &params.agent).map(|()| None)?,
+            RoleStatus::Blocked => {
+                block(&mut draft, &params.agent)?;
+                None
+            }
         };
         if let Some(file) = log {
             draft.scan().bytes(&file.path, &file.bytes);
@@ -131,28 +138,27 @@ impl Operation<OnCheckout> for UpdateAgent {
 }
 
 enum AcquireOutcome {
+    /// The role holds the task. Contains the number of the snapshot that the tree was compared with, if there was one.
     Acquired(Option<u64>),
+    /// The tree differs from the snapshot. The drift was recorded, and the context must be saved.
     Drifted(Box<Fault>),
 }
 
 fn acquire(draft: &mut Draft<'_>, role: &Role) -> Result<AcquireOutcome, Fault> {
     let environment = draft.environment();
-    let verified = match draft.context.acquisition(role)? {
+    let expected = match draft.context.acquisition(role)? {
         Acquisition::Held => return Ok(AcquireOutcome::Acquired(None)),
         Acquisition::Fresh => None,
-        Acquisition::Verify(expected) => {
-            require_current_standards(environment, &draft.context)?;
-            let verified = verify(environment, &draft.context, &expected.agent, Reading::Changed)?;
-            if !verified.verdict.matches() {
-                verified.record(draft)?;
-                return Ok(AcquireOutcome::Drifted(Box::new(verified.fault(&draft.context, true))));
-            }
-            draft.warnings.extend(verified.verdict.notices.into_iter().map(|notice| notice.message));
-            Some(expected.sequence)
-        }
+        Acquisition::Verify(expected) => Some(expected),
     };
-    if verified.is_none() {
-        require_current_standards(environment, &draft.context)?;
+    require_current_standards(environment, &draft.context)?;
+    if let Some(expected) = &expected {
+        let verified = verify(environment, &draft.context, &expected.agent, Reading::Changed)?;
+        if !verified.verdict.matches() {
+            verified.record(draft)?;
+            return Ok(AcquireOutcome::Drifted(Box::new(verified.fault(&draft.context, true))));
+        }
+        draft.warnings.extend(verified.verdict.notices.into_iter().map(|notice| notice.message));
     }
     if !task_file_is_unchanged(environment, &draft.context) {
         draft.warnings.push(format!("{} changed after the context was created", draft.context.task_file));
@@ -166,7 +172,7 @@ fn acquire(draft: &mut Draft<'_>, role: &Role) -> Result<AcquireOutcome, Fault> 
     draft.context.acquire(role, draft.now)?;
     // A session recorded in an earlier round does not hold the task now.
     draft.context.role_mut(role)?.session_id = None;
-    Ok(AcquireOutcome::Acquired(verified))
+    Ok(AcquireOutcome::Acquired(expected.map(|expected| expected.sequence)))
 }
 
 /// Returns an error if a cited standard changed, because the role would work with outdated citations.
