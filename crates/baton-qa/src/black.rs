@@ -8,10 +8,10 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
     let mut seen = false;
     for line in text.lines() {
         if let Some(file) = line.strip_prefix("would reformat ") {
-            run.fail(QaFailure::at("format", file, None, line));
+            run.add_failure(QaFailure::at("format", file, None, line));
         } else if let Some(problem) = line.strip_prefix("error: cannot format ") {
             let file = problem.split(": ").next().unwrap_or(problem);
-            run.fail(QaFailure::at("error", file, None, problem));
+            run.add_failure(QaFailure::at("error", file, None, problem));
         } else if line.starts_with("Oh no! ") {
             seen = true;
             run.errors += 1;

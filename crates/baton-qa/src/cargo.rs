@@ -2,7 +2,7 @@
 
 use baton_core::{starts_with_any, strip_any};
 
-use super::report::{QaFailure, QaRun, count, place};
+use super::report::{QaFailure, QaRun, count, file_and_line};
 use super::section::{Section, is_harmless};
 use super::{clippy, nextest};
 
@@ -16,19 +16,19 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
             run.failed += count(rest, "failed").unwrap_or(0);
             run.skipped += count(rest, "ignored").unwrap_or(0);
         } else if let Some(name) = failed_test(line) {
-            run.fail(QaFailure::test(name));
+            run.add_failure(QaFailure::test(name));
         }
     }
-    let refused = complaints(text, seen);
+    let cargo_errors = cargo_errors(text, seen);
     // A test binary that crashes has no result line, and a failed build has no results at all.
     if run.is_clean() {
-        run.errors = compile_errors(text).unwrap_or(refused.len() as u64);
-        for (name, message) in &refused {
-            run.fail(QaFailure { message: QaFailure::say(message), ..QaFailure::test(name) });
+        run.errors = compile_errors(text).unwrap_or(cargo_errors.len() as u64);
+        for (name, message) in &cargo_errors {
+            run.add_failure(QaFailure { message: QaFailure::message(message), ..QaFailure::test(name) });
         }
     }
     add_panics(text, &mut run);
-    (seen || !refused.is_empty()).then(|| run.with_test_count())
+    (seen || !cargo_errors.is_empty()).then(|| run.mark_if_no_tests())
 }
 
 /// Lines outside of the output of nextest, which repeats the output of the test binaries it runs.
@@ -55,7 +55,7 @@ fn compile_errors(text: &str) -> Option<u64> {
 }
 
 /// Errors that cargo itself reports: a name and the message. Output of tests is excluded.
-fn complaints(text: &str, tests_ran: bool) -> Vec<(String, String)> {
+fn cargo_errors(text: &str, tests_ran: bool) -> Vec<(String, String)> {
     let clippy = clippy::ran(text);
     let mut found = Vec::new();
     let mut add = |name: &str, message: &str| {
@@ -105,9 +105,9 @@ pub(super) fn read_fmt(text: &str) -> Option<QaRun> {
     for line in text.lines() {
         let Some(at) = line.strip_prefix("Diff in ") else { continue };
         let at = at.trim_end_matches(':').replace(" at line ", ":");
-        if let Some((file, line)) = place(&at) {
+        if let Some((file, line)) = file_and_line(&at) {
             run.errors += 1;
-            run.fail(QaFailure::at("format", file, Some(line), "not formatted"));
+            run.add_failure(QaFailure::at("format", file, Some(line), "not formatted"));
         }
     }
     (run.errors > 0).then_some(run)
@@ -241,14 +241,14 @@ pub(super) fn add_panics(text: &str, run: &mut QaRun) {
             continue;
         };
         let name = thread.split('\'').next().unwrap_or_default();
-        let Some((file, line)) = place(at.trim_end_matches(':')) else { continue };
+        let Some((file, line)) = file_and_line(at.trim_end_matches(':')) else { continue };
         let known = run.failures.iter_mut().find(|failure| {
             failure.file.is_none() && (failure.name == name || failure.name.ends_with(&format!(" {name}")))
         });
         if let Some(failure) = known {
             failure.file = Some(file.to_owned());
             failure.line = Some(line);
-            failure.message = QaFailure::say(lines.next().unwrap_or_default());
+            failure.message = QaFailure::message(lines.next().unwrap_or_default());
         }
     }
 }

@@ -22,12 +22,12 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
         let Some((level, code, message)) = diagnostic(line) else { continue };
-        let Some(spot) = lines.peek().and_then(|next| next.trim_start().strip_prefix("--> ")) else {
+        let Some(at) = lines.peek().and_then(|next| next.trim_start().strip_prefix("--> ")) else {
             continue;
         };
         run.errors += u64::from(level == "error");
         run.warnings += u64::from(level == "warning");
-        run.fail(QaFailure::at_place(code.unwrap_or(level), spot, message));
+        run.add_failure(QaFailure::at_place(code.unwrap_or(level), at, message));
     }
     // Errors of build scripts, libraries and manifests name no source file.
     let is_fatal = |line: &&str| {
@@ -37,7 +37,7 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
     if run.errors == 0
         && let Some(fatal) = text.lines().find(is_fatal)
     {
-        run.fail_with("build", fatal.trim_start_matches("error: "));
+        run.add_error("build", fatal.trim_start_matches("error: "));
     }
     let finished = |word: &str| text.lines().any(|line| line.trim_start().starts_with(word));
     let built =
@@ -66,7 +66,7 @@ fn read_json(text: &str, run: &mut QaRun) {
                 run.errors += u64::from(level == "error");
                 run.warnings += u64::from(level == "warning");
                 let code = message["message"]["code"]["code"].as_str().unwrap_or("error");
-                run.fail(QaFailure::at(code, file, span["line_start"].as_u64(), text));
+                run.add_failure(QaFailure::at(code, file, span["line_start"].as_u64(), text));
             }
             _ => {}
         }

@@ -13,7 +13,7 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
         } else if let (Some(file), Some(problem)) = (&file, problem(bare)) {
             if problem.is_error {
                 run.errors += 1;
-                run.fail(QaFailure::at(problem.rule, file, Some(problem.line), problem.message));
+                run.add_failure(QaFailure::at(problem.rule, file, Some(problem.line), problem.message));
             } else {
                 run.warnings += 1;
             }
@@ -33,7 +33,7 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
     let crashed = text.lines().find(|line| line.starts_with("Oops! Something went wrong!"));
     let too_many = text.lines().find(|line| line.starts_with("ESLint found too many warnings"));
     for problem in [crashed, too_many].into_iter().flatten() {
-        run.fail_with("eslint", problem);
+        run.add_error("eslint", problem);
     }
     (seen || crashed.is_some() || too_many.is_some()).then_some(run)
 }

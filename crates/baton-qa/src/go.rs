@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use baton_core::{contains_any, starts_with_any, strip_any};
 use serde_json::Value;
 
-use super::report::{QaFailure, QaRun, place};
+use super::report::{QaFailure, QaRun, file_and_line};
 use super::section::{Section, is_harmless};
 
 pub(super) fn read(text: &str) -> Option<QaRun> {
@@ -69,11 +69,11 @@ impl Reader {
             let current = self.current.as_deref();
             let known = self.run.failures.iter_mut().rev().find(|known| Some(known.name.as_str()) == current);
             if let Some(failure) = known.filter(|failure| failure.message.is_none()) {
-                failure.message = QaFailure::say(line);
+                failure.message = QaFailure::message(line);
             }
         } else if is_package(line) {
             self.end_package(line);
-        } else if let Some((file, at, message)) = spot(bare) {
+        } else if let Some((file, at, message)) = file_line_and_message(bare) {
             // A log that was cut has no line that names the running test.
             let name = self.current.as_deref().unwrap_or_default().to_owned();
             let message = Message { file: file.to_owned(), line: at, text: message.to_owned() };
@@ -96,7 +96,7 @@ impl Reader {
         self.run.failed += 1;
         self.failed_here += 1;
         self.ran_tests = true;
-        self.run.fail(QaFailure::test(name));
+        self.run.add_failure(QaFailure::test(name));
         self.current = Some(name.to_owned());
         if let Some(messages) = self.messages.remove("") {
             self.messages.entry(name.to_owned()).or_insert(messages);
@@ -113,7 +113,7 @@ impl Reader {
             if let (Some(failure), Some(message)) = (known, asserted) {
                 failure.file = Some(message.file.clone());
                 failure.line = Some(message.line);
-                failure.message = QaFailure::say(&message.text);
+                failure.message = QaFailure::message(&message.text);
             }
         }
         // A package fails without a failed test when it does not build, panics, times out or exits.
@@ -122,7 +122,7 @@ impl Reader {
             let why = ["[build failed]", "[setup failed]"].into_iter().find(|why| line.contains(why));
             let why = why.map(|why| why.trim_matches(['[', ']']).to_owned());
             let why = why.or(self.panicked.take()).unwrap_or_else(|| "failed".to_owned());
-            self.run.fail_with(package, &why);
+            self.run.add_error(package, &why);
         }
         (self.failed_here, self.began, self.panicked, self.current) = (0, false, None, None);
     }
@@ -130,11 +130,11 @@ impl Reader {
     fn finish(mut self) -> Option<QaRun> {
         if self.build_failed && self.run.is_clean() {
             self.run.errors = 1;
-            self.run.fail(QaFailure::test("build"));
+            self.run.add_failure(QaFailure::test("build"));
         }
         if let Some(panic) = self.panicked.take().filter(|_| self.run.is_clean() && (self.seen || self.began))
         {
-            self.run.fail_with("run", &panic);
+            self.run.add_error("run", &panic);
         }
         let any = self.seen || self.began || !self.run.is_clean();
         self.run.no_tests = self.seen && !self.ran_tests && self.run.is_clean();
@@ -248,8 +248,8 @@ fn ends_in_seconds(rest: &str) -> bool {
 }
 
 /// `    sum_test.go:12: got 3, want 4`
-fn spot(line: &str) -> Option<(&str, u64, &str)> {
+fn file_line_and_message(line: &str) -> Option<(&str, u64, &str)> {
     let (at, message) = line.split_once(": ").or_else(|| Some((line.strip_suffix(':')?, "")))?;
-    let (file, number) = place(at)?;
+    let (file, number) = file_and_line(at)?;
     file.ends_with(".go").then_some((file, number, message))
 }

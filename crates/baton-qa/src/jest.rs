@@ -21,7 +21,7 @@ pub(super) fn read_jest(text: &str) -> Option<QaRun> {
         } else if let Some(path) = bare.strip_prefix("FAIL ") {
             file = path.split_whitespace().find(|word| word.contains('.')).map(str::to_owned);
         } else if let Some(name) = bare.strip_prefix("● ").filter(|name| !name.starts_with("Console")) {
-            run.fail(QaFailure { file: file.clone(), ..QaFailure::test(name) });
+            run.add_failure(QaFailure { file: file.clone(), ..QaFailure::test(name) });
             is_open = true;
         } else if let Some(failure) = run.failures.last_mut().filter(|_| is_open) {
             is_open = !add_reason(bare, failure);
@@ -47,9 +47,9 @@ pub(super) fn read_jest(text: &str) -> Option<QaRun> {
         line.starts_with("Jest: ") && line.contains("threshold") && line.contains("not met")
             || starts_with_any(line, STARTS)
     };
-    refuse(text, &mut run, other);
+    count_other_failures(text, &mut run, other);
     let none = text.lines().any(|line| line.starts_with("No tests found, exiting with code 0"));
-    (seen || none || run.errors > 0 && !text.contains("Test Files  ")).then(|| run.with_test_count())
+    (seen || none || run.errors > 0 && !text.contains("Test Files  ")).then(|| run.mark_if_no_tests())
 }
 
 /// Adds the content of a line below the name of a failed test: expected and received values, otherwise the
@@ -58,10 +58,12 @@ fn add_reason(line: &str, failure: &mut QaFailure) -> bool {
     let line = line.trim();
     let is_value = starts_with_any(line, "Expected|Received");
     match &mut failure.message {
-        None if !line.is_empty() => failure.message = QaFailure::say(line),
+        None if !line.is_empty() => failure.message = QaFailure::message(line),
         // The call of `expect` says less than the values below it.
-        Some(message) if is_value && message.starts_with("expect(") => failure.message = QaFailure::say(line),
-        Some(message) if is_value => failure.message = QaFailure::say(&format!("{message}; {line}")),
+        Some(message) if is_value && message.starts_with("expect(") => {
+            failure.message = QaFailure::message(line)
+        }
+        Some(message) if is_value => failure.message = QaFailure::message(&format!("{message}; {line}")),
         _ => {}
     }
     let place =
@@ -100,7 +102,7 @@ pub(super) fn read_vitest(text: &str) -> Option<QaRun> {
         let whole = rest.trim().split(" [ ").next().unwrap_or(rest);
         let (file, name) = rest.trim().split_once(" > ").unwrap_or((whole, whole));
         let message = lines.peek().copied().filter(|line| !line.contains("Test Files  ")).unwrap_or_default();
-        run.fail(QaFailure::at(name, file, None, message));
+        run.add_failure(QaFailure::at(name, file, None, message));
     }
     // A file that cannot be loaded has no failed tests.
     if run.failed == 0 {
@@ -110,9 +112,9 @@ pub(super) fn read_vitest(text: &str) -> Option<QaRun> {
         line.contains("does not meet") && line.contains("threshold")
             || line.starts_with("No test files found, exiting with code 1")
     };
-    refuse(text, &mut run, other);
+    count_other_failures(text, &mut run, other);
     (seen || text.lines().any(|line| line.starts_with("No test files found, exiting")))
-        .then(|| run.with_test_count())
+        .then(|| run.mark_if_no_tests())
 }
 
 /// The one line of `jest --json`.
@@ -209,9 +211,9 @@ fn is_test_line(line: &str) -> bool {
 }
 
 /// Counts reasons for which a run fails although every test passed.
-fn refuse(text: &str, run: &mut QaRun, is_problem: impl Fn(&str) -> bool) {
+fn count_other_failures(text: &str, run: &mut QaRun, is_problem: impl Fn(&str) -> bool) {
     for line in text.lines().map(str::trim).filter(|line| is_problem(line)) {
-        run.fail_with("run", line);
+        run.add_error("run", line);
     }
 }
 

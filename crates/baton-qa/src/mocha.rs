@@ -18,10 +18,10 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
             && line.starts_with("    ")
             && number.parse::<u64>().is_ok()
         {
-            run.fail(QaFailure::test(name));
+            run.add_failure(QaFailure::test(name));
         }
     }
-    seen.then(|| run.with_test_count())
+    seen.then(|| run.mark_if_no_tests())
 }
 
 /// `  3 passing (12ms)`

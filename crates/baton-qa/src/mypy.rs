@@ -2,7 +2,7 @@
 
 use baton_core::{contains_any, ends_with_any};
 
-use super::report::{QaFailure, QaRun, count_of, place};
+use super::report::{QaFailure, QaRun, count_of, file_and_line};
 use super::section::Section;
 
 pub(super) fn read(text: &str) -> Option<QaRun> {
@@ -18,7 +18,7 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
         }
         // `src/a.py:3: error: Incompatible types  [assignment]`
         let Some((at, message)) = line.split_once(": error: ") else { continue };
-        let file = place(at).map_or(at, |(file, _)| file);
+        let file = file_and_line(at).map_or(at, |(file, _)| file);
         if !ends_with_any(file, ".py|.pyi") {
             continue;
         }
@@ -27,7 +27,7 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
             None => (message, "error"),
         };
         run.errors += 1;
-        run.fail(QaFailure::at_place(code, at, message));
+        run.add_failure(QaFailure::at_place(code, at, message));
     }
     run.errors = run.errors.max(counted);
     (seen || run.errors > 0).then_some(run)
@@ -42,7 +42,8 @@ fn is_total(line: &str) -> bool {
 
 /// Notes, and `Success: no issues found in 3 source files`.
 pub(super) fn clean(lines: &[&str]) -> Option<Section> {
-    let is_note = |line: &&&str| line.split_once(": note: ").is_some_and(|(at, _)| place(at).is_some());
+    let is_note =
+        |line: &&&str| line.split_once(": note: ").is_some_and(|(at, _)| file_and_line(at).is_some());
     let notes = lines.iter().take_while(is_note).count();
     let end = lines.get(notes)?.starts_with("Success: no issues found in ");
     Section::new("mypy", notes + 1).filter(|_| end)

@@ -15,7 +15,7 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
         run.failed += summary.failed;
         run.skipped += summary.skipped;
         if let Some(all) = summary.not_all_of {
-            run.fail_with("run", &format!("not all of {all} tests were run"));
+            run.add_error("run", &format!("not all of {all} tests were run"));
         }
     }
     if !seen {
@@ -24,7 +24,7 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
     if run.is_clean()
         && let Some(error) = text.lines().find(|line| line.starts_with("error: "))
     {
-        run.fail_with("run", error);
+        run.add_error("run", error);
     }
     for line in text.lines() {
         let bare = line.trim_start();
@@ -34,11 +34,11 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
             let name = name.trim_start();
             let name =
                 name.strip_prefix('(').and_then(|rest| rest.split_once(')')).map_or(name, |(_, rest)| rest);
-            run.fail(QaFailure::test(name));
+            run.add_failure(QaFailure::test(name));
         }
     }
     add_panics(text, &mut run);
-    Some(run.with_test_count())
+    Some(run.mark_if_no_tests())
 }
 
 struct Summary<'a> {

@@ -18,13 +18,13 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
         } else if let Some(message) = line.strip_prefix("[error] ").filter(|_| checking) {
             if !message.starts_with([' ', '>']) {
                 let file = message.split(": ").next().unwrap_or(message);
-                run.fail(QaFailure::at("error", file, None, message));
+                run.add_failure(QaFailure::at("error", file, None, message));
             }
         } else if let Some(file) = line.strip_prefix("[warn] ").filter(|_| checking) {
             if file.starts_with("Code style issues ") {
                 checking = false;
             } else {
-                run.fail(QaFailure::at("format", file, None, "not formatted"));
+                run.add_failure(QaFailure::at("format", file, None, "not formatted"));
             }
         }
     }

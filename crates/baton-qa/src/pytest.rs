@@ -16,7 +16,7 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
             read_summary(line, &mut run);
         } else if let Some(message) = line.strip_prefix("pytest: error: ") {
             seen = true;
-            broken(&mut run, message);
+            add_run_error(&mut run, message);
         }
     }
     // With -qq only the list of failures reports them.
@@ -29,10 +29,10 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
             let (name, message) = split_name(rest);
             let file = name.split("::").next().unwrap_or(name);
             if file.contains(".py") {
-                run.fail(QaFailure::at(name, file, None, message));
+                run.add_failure(QaFailure::at(name, file, None, message));
             }
         } else if let Some(problem) = problem(line) {
-            broken(&mut run, problem);
+            add_run_error(&mut run, problem);
         }
     }
     if run.is_clean() {
@@ -151,7 +151,7 @@ fn read_summary(summary: &str, run: &mut QaRun) {
     run.warnings += number("warning") + number("warnings");
     if passed + skipped + failed + errors == 0 {
         // pytest exits with 5 in this case.
-        broken(run, "no tests ran");
+        add_run_error(run, "no tests ran");
     }
 }
 
@@ -164,8 +164,8 @@ fn problem(line: &str) -> Option<&str> {
     (stopped || starts_with_any(bare, PROBLEMS)).then(|| bare.trim_matches(['!', ' ']))
 }
 
-fn broken(run: &mut QaRun, problem: &str) {
+fn add_run_error(run: &mut QaRun, problem: &str) {
     if run.is_clean() {
-        run.fail_with("run", problem);
+        run.add_error("run", problem);
     }
 }

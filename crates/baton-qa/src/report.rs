@@ -94,18 +94,19 @@ impl QaRun {
     }
 
     /// Marks the run of a test runner that ran no tests.
-    pub(super) fn with_test_count(mut self) -> Self {
+    pub(super) fn mark_if_no_tests(mut self) -> Self {
         self.no_tests = self.passed == 0 && self.is_clean();
         self
     }
 
-    /// Counts an error that belongs to no file.
-    pub(super) fn fail_with(&mut self, name: &str, message: &str) {
+    /// Counts and lists an error that belongs to no file.
+    pub(super) fn add_error(&mut self, name: &str, message: &str) {
         self.errors += 1;
-        self.fail(QaFailure { message: QaFailure::say(message), ..QaFailure::test(name) });
+        self.add_failure(QaFailure { message: QaFailure::message(message), ..QaFailure::test(name) });
     }
 
-    pub(super) fn fail(&mut self, failure: QaFailure) {
+    /// Lists a failure. The caller counts it.
+    pub(super) fn add_failure(&mut self, failure: QaFailure) {
         if self.failures.len() < MAX_FAILURES && !self.failures.contains(&failure) {
             self.failures.push(failure);
         }
@@ -122,19 +123,20 @@ impl QaFailure {
             name: name.trim().to_owned(),
             file: Some(file.trim().to_owned()),
             line,
-            message: Self::say(message),
+            message: Self::message(message),
         }
     }
 
     /// Like [`at`](Self::at), for a place such as `src/a.py:3:8` or only a file.
     pub(super) fn at_place(name: &str, at: &str, message: &str) -> Self {
-        match place(at) {
+        match file_and_line(at) {
             Some((file, line)) => Self::at(name, file, Some(line), message),
             None => Self::at(name, at, None, message),
         }
     }
 
-    pub(super) fn say(message: &str) -> Option<String> {
+    /// Returns a shortened message; `None` if it is empty.
+    pub(super) fn message(message: &str) -> Option<String> {
         let message = message.trim();
         (!message.is_empty()).then(|| shorten(message, MAX_MESSAGE))
     }
@@ -262,7 +264,7 @@ pub(super) fn count_of(text: &str, noun: &str) -> Option<u64> {
 }
 
 /// Splits `file:12:3` or `file:12` into file and line.
-pub(super) fn place(text: &str) -> Option<(&str, u64)> {
+pub(super) fn file_and_line(text: &str) -> Option<(&str, u64)> {
     let (before, last) = text.rsplit_once(':')?;
     let last: u64 = last.parse().ok()?;
     match before.rsplit_once(':').map(|(file, line)| (file, line.parse())) {

@@ -2,7 +2,7 @@
 
 use baton_core::{ends_with_any, strip_any};
 
-use super::report::{QaFailure, QaRun, count, count_of, place};
+use super::report::{QaFailure, QaRun, count, count_of, file_and_line};
 use super::section::Section;
 
 pub(super) fn read(text: &str) -> Option<QaRun> {
@@ -10,17 +10,17 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
         if let Some((at, code, message)) = concise(line) {
-            run.fail(QaFailure::at_place(code, at, message));
+            run.add_failure(QaFailure::at_place(code, at, message));
         } else if let Some((code, message)) = rule(line)
             && let Some(at) = lines.peek().and_then(|next| next.trim_start().strip_prefix("--> "))
         {
-            run.fail(QaFailure::at_place(code, at, message));
+            run.add_failure(QaFailure::at_place(code, at, message));
         }
     }
     for line in text.lines() {
         if let Some(rest) = strip_any(line, "error: Failed to parse |ruff failed") {
             let at = rest.split(": ").next().unwrap_or(rest);
-            run.fail(QaFailure::at_place("error", at, line));
+            run.add_failure(QaFailure::at_place("error", at, line));
         }
     }
     let clean = text.lines().any(|line| line.trim() == "All checks passed!");
@@ -47,7 +47,7 @@ pub(super) fn read_format(text: &str) -> Option<QaRun> {
     // Black reports the same totals and ends them with a full stop.
     for line in text.lines().map(str::trim_end) {
         if let Some(file) = line.strip_prefix("Would reformat: ") {
-            run.fail(QaFailure::at("format", file, None, "not formatted"));
+            run.add_failure(QaFailure::at("format", file, None, "not formatted"));
         } else if is_format_total(line) {
             seen = true;
             if line.contains("would be reformatted") {
@@ -78,7 +78,7 @@ pub(super) fn clean(lines: &[&str]) -> Option<Section> {
 /// `src/a.py:1:8: F401 [*] `os` imported but unused`
 fn concise(line: &str) -> Option<(&str, &str, &str)> {
     let (at, rest) = line.split_once(": ")?;
-    place(at).filter(|(file, _)| ends_with_any(file, ".py|.pyi|.ipynb"))?;
+    file_and_line(at).filter(|(file, _)| ends_with_any(file, ".py|.pyi|.ipynb"))?;
     rule(rest).map(|(code, message)| (at, code, message))
 }
 

@@ -17,7 +17,7 @@ const PROBLEMS: &str = "not found|No such file or directory|Permission denied|ca
 pub(super) fn read(text: &str) -> Option<QaRun> {
     let first = text.lines().map(str::trim).find(|line| is_failure(line))?;
     let mut run = QaRun::of("shell");
-    run.fail_with("command", first);
+    run.add_error("command", first);
     Some(run)
 }
 

@@ -17,13 +17,13 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
                 run.skipped += 1;
             } else {
                 run.failed += 1;
-                run.fail(QaFailure::test(title(name)));
+                run.add_failure(QaFailure::test(title(name)));
             }
         } else if is_ok(bare) && in_tap {
             run.skipped += u64::from(is_skipped(bare));
             run.passed += u64::from(!is_skipped(bare));
         } else if line.starts_with("Bail out!") && in_tap {
-            run.fail_with("run", line);
+            run.add_error("run", line);
         } else if let Some(number) = info(line, "pass") {
             seen = true;
             run.passed += number;
@@ -33,7 +33,7 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
             run.skipped += number;
         }
     }
-    seen.then(|| run.with_test_count())
+    seen.then(|| run.mark_if_no_tests())
 }
 
 /// `ok 1 - name`; the results of Go's packages begin with `ok` as well.

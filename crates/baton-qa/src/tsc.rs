@@ -1,6 +1,6 @@
 //! `tsc`, plain and pretty.
 
-use super::report::{QaFailure, QaRun, place};
+use super::report::{QaFailure, QaRun, file_and_line};
 use super::section::Section;
 
 pub(super) fn read(text: &str) -> Option<QaRun> {
@@ -8,9 +8,11 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
     for line in text.lines() {
         let Some((at, code, message)) = diagnostic(line) else { continue };
         run.errors += 1;
-        match spot(at) {
-            Some((file, line)) => run.fail(QaFailure::at(code, file, Some(line), message)),
-            None => run.fail(QaFailure { message: QaFailure::say(message), ..QaFailure::test(code) }),
+        match position(at) {
+            Some((file, line)) => run.add_failure(QaFailure::at(code, file, Some(line), message)),
+            None => {
+                run.add_failure(QaFailure { message: QaFailure::message(message), ..QaFailure::test(code) })
+            }
         }
     }
     let clean = text
@@ -31,10 +33,11 @@ fn diagnostic(line: &str) -> Option<(&str, &str, &str)> {
     Some((before, code, message))
 }
 
-fn spot(at: &str) -> Option<(&str, u64)> {
+/// Reads `src/a.ts(1,2)` or `src/a.ts:1:2`.
+fn position(at: &str) -> Option<(&str, u64)> {
     match at.strip_suffix(')').and_then(|at| at.rsplit_once('(')) {
         Some((file, position)) => Some((file, position.split(',').next()?.parse().ok()?)),
-        None => place(at),
+        None => file_and_line(at),
     }
 }
 

@@ -35,9 +35,9 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
     }
     if seen {
         let headings = text.lines().filter_map(|line| strip_any(line, "FAIL: |ERROR: "));
-        headings.filter(|name| name.ends_with(')')).for_each(|name| run.fail(QaFailure::test(name)));
+        headings.filter(|name| name.ends_with(')')).for_each(|name| run.add_failure(QaFailure::test(name)));
     }
-    seen.then(|| run.with_test_count())
+    seen.then(|| run.mark_if_no_tests())
 }
 
 /// `Ran 3 tests in 0.001s`
