@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use baton_core::{JsonKind, JsonMember, JsonText, compare_keys, write_string};
 
-use super::allot::{Want, fair_cap, take_room};
+use super::fair_cap::{SizeRange, fair_cap, take_room};
 use crate::classify::{byte_size, is_chronological, list_size, member_size, text_size};
 
 /// Object member that holds the number of omitted members.
@@ -223,7 +223,7 @@ fn condense_items(array: JsonText<'_>, target: usize, emphasis: Emphasis) -> Str
 fn condense_members(object: JsonText<'_>, target: usize) -> String {
     struct Candidate<'t> {
         member: JsonMember<'t>,
-        want: Want,
+        range: SizeRange,
     }
     impl Candidate<'_> {
         /// Returns the size of the key with its colon and comma.
@@ -231,30 +231,30 @@ fn condense_members(object: JsonText<'_>, target: usize) -> String {
             self.member.key.size() + ":,".len()
         }
     }
-    let want = |value: JsonText<'_>| Want { floor: min_size(value), full: value.size() };
+    let range = |value: JsonText<'_>| SizeRange { min: min_size(value), full: value.size() };
     let mut order: Vec<Candidate<'_>> =
-        object.members().map(|member| Candidate { want: want(member.value), member }).collect();
-    order.sort_by_key(|candidate| candidate.want.floor + candidate.around());
+        object.members().map(|member| Candidate { range: range(member.value), member }).collect();
+    order.sort_by_key(|candidate| candidate.range.min + candidate.around());
     let all = order.len();
-    let floors = order.iter().map(|candidate| candidate.want.floor + candidate.around()).sum::<usize>();
+    let floors = order.iter().map(|candidate| candidate.range.min + candidate.around()).sum::<usize>();
     let mut room = target.saturating_sub("{".len());
     if floors > room {
         room = room.saturating_sub(marker_member_size(all) + ",".len());
         let mut left = room;
         let kept = order
             .iter()
-            .take_while(|candidate| take_room(&mut left, candidate.want.floor + candidate.around()));
+            .take_while(|candidate| take_room(&mut left, candidate.range.min + candidate.around()));
         let kept = kept.count();
         order.truncate(kept);
     }
-    let wants: Vec<Want> = order.iter().map(|candidate| candidate.want).collect();
+    let ranges: Vec<SizeRange> = order.iter().map(|candidate| candidate.range).collect();
     let names = order.iter().map(Candidate::around).sum::<usize>();
-    let cap = fair_cap(&wants, room.saturating_sub(names));
+    let cap = fair_cap(&ranges, room.saturating_sub(names));
     order.sort_by_key(|candidate| candidate.member.start);
     let mut members: Vec<(Cow<'_, str>, Cow<'_, str>)> = order
         .iter()
-        .map(|Candidate { member: JsonMember { key, value, .. }, want }| {
-            let short = condense(*value, want.at(cap), || Emphasis::of(&key.decode(), *value));
+        .map(|Candidate { member: JsonMember { key, value, .. }, range }| {
+            let short = condense(*value, range.size_at(cap), || Emphasis::of(&key.decode(), *value));
             (key.as_str().into(), short)
         })
         .collect();

@@ -74,7 +74,7 @@ impl Diff {
     /// Compares an older context with a newer one, both as canonical JSON. Equal contexts give an empty difference.
     pub fn between(old: JsonText<'_>, new: JsonText<'_>, limits: DiffLimits) -> Self {
         let mut comparison = Comparison { diff: Self::default(), path: String::new(), limits };
-        comparison.members(old, new);
+        comparison.compare_members(old, new);
         comparison.diff
     }
 
@@ -91,7 +91,7 @@ struct Comparison {
 }
 
 impl Comparison {
-    fn members(&mut self, old: JsonText<'_>, new: JsonText<'_>) {
+    fn compare_members(&mut self, old: JsonText<'_>, new: JsonText<'_>) {
         let (mut old, mut new) = (old.members().peekable(), new.members().peekable());
         loop {
             let order = match (old.peek(), new.peek()) {
@@ -104,44 +104,55 @@ impl Comparison {
             let new = if order == Ordering::Less { None } else { new.next() };
             let Some(key) = old.or(new).map(|member| member.key.decode()) else { return };
             let (old, new) = (old.map(|member| member.value), new.map(|member| member.value));
-            self.within(|path| push_key(path, &key), |this| this.either(old, new));
+            self.within(|path| push_key(path, &key), |this| this.compare_values(old, new));
         }
     }
 
-    fn either(&mut self, old: Option<JsonText<'_>>, new: Option<JsonText<'_>>) {
+    fn compare_values(&mut self, old: Option<JsonText<'_>>, new: Option<JsonText<'_>>) {
         match (old, new) {
             (old, new) if old == new => {}
             (Some(old), Some(new)) => match (old.kind(), new.kind()) {
-                (JsonKind::Object, JsonKind::Object) => self.members(old, new),
+                (JsonKind::Object, JsonKind::Object) => self.compare_members(old, new),
                 (JsonKind::Array, JsonKind::Array) => {
-                    self.items(&old.items().collect::<Vec<_>>(), &new.items().collect::<Vec<_>>());
+                    self.compare_items(&old.items().collect::<Vec<_>>(), &new.items().collect::<Vec<_>>());
                 }
-                _ => self.note(Some(old), Some(new)),
+                _ => self.record(Some(old), Some(new)),
             },
-            (old, new) => self.note(old, new),
+            (old, new) => self.record(old, new),
         }
     }
 
-    fn items(&mut self, old: &[JsonText<'_>], new: &[JsonText<'_>]) {
+    fn compare_items(&mut self, old: &[JsonText<'_>], new: &[JsonText<'_>]) {
         let prefix = old.iter().zip(new).take_while(|(old, new)| old == new).count();
         let rest = old[prefix..].iter().rev().zip(new[prefix..].iter().rev());
         let suffix = rest.take_while(|(old, new)| old == new).count();
         let (old, new) = (&old[prefix..old.len() - suffix], &new[prefix..new.len() - suffix]);
         let mut from = (0, 0);
         for (old_index, new_index) in alignment(old, new).into_iter().chain([(old.len(), new.len())]) {
-            self.gap(&old[from.0..old_index], &new[from.1..new_index], (prefix + from.0, prefix + from.1));
+            self.compare_gap(
+                &old[from.0..old_index],
+                &new[from.1..new_index],
+                prefix + from.0,
+                prefix + from.1,
+            );
             from = (old_index + 1, new_index + 1);
         }
     }
 
     /// Compares the items between two equal items: first in pairs, then the remaining items of the longer
     /// side.
-    fn gap(&mut self, old: &[JsonText<'_>], new: &[JsonText<'_>], (old_start, new_start): (usize, usize)) {
+    fn compare_gap(
+        &mut self,
+        old: &[JsonText<'_>],
+        new: &[JsonText<'_>],
+        old_start: usize,
+        new_start: usize,
+    ) {
         for offset in 0..old.len().max(new.len()) {
             let index = if offset < new.len() { new_start + offset } else { old_start + offset };
             self.within(
                 |path| push_index(path, index),
-                |this| this.either(old.get(offset).copied(), new.get(offset).copied()),
+                |this| this.compare_values(old.get(offset).copied(), new.get(offset).copied()),
             );
         }
     }
@@ -153,7 +164,7 @@ impl Comparison {
         self.path.truncate(length);
     }
 
-    fn note(&mut self, old: Option<JsonText<'_>>, new: Option<JsonText<'_>>) {
+    fn record(&mut self, old: Option<JsonText<'_>>, new: Option<JsonText<'_>>) {
         let (kind, count) = match (old, new) {
             (None, _) => (ChangeKind::Added, &mut self.diff.added),
             (_, None) => (ChangeKind::Removed, &mut self.diff.removed),

@@ -1,7 +1,7 @@
 //! Selects the parts of a context that fit into a view, and the size of each part.
 
-use super::allot::{Want, fair_cap};
 use super::condense::min_size;
+use super::fair_cap::{SizeRange, fair_cap};
 use super::view::Level;
 use crate::classify::{Classification, Layer, Shares};
 
@@ -94,7 +94,7 @@ impl<'c, 'a> Layout<'c, 'a> {
                 let mut parent = self.classification.parent(leaf);
                 while let Some(index) = parent.filter(|index| !kept[*index]) {
                     kept[index] = true;
-                    bytes += self.holder_bytes(index);
+                    bytes += self.object_bytes(index);
                     parent = self.classification.parent(index);
                 }
             }
@@ -108,7 +108,7 @@ impl<'c, 'a> Layout<'c, 'a> {
     /// so a larger allowance never omits a leaf that a smaller one keeps.
     pub(super) fn keep(&mut self, layer: Layer, allowance: usize) {
         let mut order: Vec<usize> = self.of_layer(layer).collect();
-        order.sort_unstable_by_key(|index| (self.want(*index).floor + self.key_bytes(*index), *index));
+        order.sort_unstable_by_key(|index| (self.size_range(*index).min + self.key_bytes(*index), *index));
         let mut room = allowance;
         let mut taken = 0;
         for index in &order {
@@ -118,10 +118,10 @@ impl<'c, 'a> Layout<'c, 'a> {
             self.take(*index);
         }
         order.truncate(taken);
-        let wants: Vec<Want> = order.iter().map(|index| self.want(*index)).collect();
-        let cap = fair_cap(&wants, room + wants.iter().map(|want| want.floor).sum::<usize>());
-        for (index, want) in order.into_iter().zip(wants) {
-            self.slots[index].shown = u32::try_from(want.at(cap)).unwrap_or(u32::MAX);
+        let ranges: Vec<SizeRange> = order.iter().map(|index| self.size_range(*index)).collect();
+        let cap = fair_cap(&ranges, room + ranges.iter().map(|range| range.min).sum::<usize>());
+        for (index, range) in order.into_iter().zip(ranges) {
+            self.slots[index].shown = u32::try_from(range.size_at(cap)).unwrap_or(u32::MAX);
         }
     }
 
@@ -133,8 +133,8 @@ impl<'c, 'a> Layout<'c, 'a> {
         (0..classification.len()).filter(is_wanted)
     }
 
-    fn want(&self, index: usize) -> Want {
-        Want { floor: self.slots[index].floor as usize, full: self.classification.value(index).size() }
+    fn size_range(&self, index: usize) -> SizeRange {
+        SizeRange { min: self.slots[index].floor as usize, full: self.classification.value(index).size() }
     }
 
     /// Returns the bytes of a key, its colon and its comma.
@@ -143,28 +143,28 @@ impl<'c, 'a> Layout<'c, 'a> {
     }
 
     /// Returns the bytes of the key, colon, braces and comma of an object, less one: its last member has no comma.
-    fn holder_bytes(&self, index: usize) -> usize {
+    fn object_bytes(&self, index: usize) -> usize {
         self.key_bytes(index) + "{".len()
     }
 
     /// Returns the number of bytes that a leaf adds to the view in its shortest form, including enclosing
     /// objects that are not kept yet.
     fn cost(&self, index: usize) -> usize {
-        let around: usize = self.missing_holders(index).map(|holder| self.holder_bytes(holder)).sum();
-        self.want(index).floor + self.key_bytes(index) + around
+        let around: usize = self.missing_parents(index).map(|parent| self.object_bytes(parent)).sum();
+        self.size_range(index).min + self.key_bytes(index) + around
     }
 
     fn take(&mut self, index: usize) {
-        let missing: Vec<usize> = self.missing_holders(index).collect();
-        for holder in missing {
-            self.slots[holder].is_kept = true;
+        let missing: Vec<usize> = self.missing_parents(index).collect();
+        for parent in missing {
+            self.slots[parent].is_kept = true;
         }
         let slot = &mut self.slots[index];
         (slot.is_kept, slot.shown) = (true, slot.floor);
     }
 
     /// Lists the enclosing objects of a leaf that are not kept yet.
-    fn missing_holders(&self, leaf: usize) -> impl Iterator<Item = usize> {
+    fn missing_parents(&self, leaf: usize) -> impl Iterator<Item = usize> {
         let missing =
             |index: usize| self.classification.parent(index).filter(|parent| !self.slots[*parent].is_kept);
         std::iter::successors(missing(leaf), move |index| missing(*index))

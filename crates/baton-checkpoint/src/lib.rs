@@ -3,11 +3,11 @@
 //! Owns the run-time keys that are never saved, the classification of keys, views and structural differences. Storage
 //! and compression are elsewhere; ids, metadata and delta chains are in `baton_core::checkpoint`.
 
-mod allot;
 pub mod classify;
 mod condense;
 mod context_text;
 mod diff;
+mod fair_cap;
 mod layout;
 mod saved;
 mod view;

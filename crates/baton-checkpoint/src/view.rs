@@ -14,8 +14,8 @@ use baton_core::estimate_tokens;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::allot::take_room;
 use super::condense::{Emphasis, condense};
+use super::fair_cap::take_room;
 use super::layout::Layout;
 use crate::classify::{Classification, Layer, Shares};
 
