@@ -42,7 +42,7 @@ impl<W: Write> LargeReport<W> {
 /// Reads a report and writes its redacted tool input and output to `sink`.
 pub fn read_large<W: Write>(source: impl Read, sink: W) -> Result<LargeReport<W>, ReadError> {
     let mut cleaner = Cleaner::default();
-    let mut intake = Intake {
+    let mut reader = LargeReportReader {
         sink: JsonWriter::new(sink),
         output_bytes: 0,
         fields: Fields::default(),
@@ -50,17 +50,17 @@ pub fn read_large<W: Write>(source: impl Read, sink: W) -> Result<LargeReport<W>
         depth: 0,
         part: Part::Field,
     };
-    intake.sink.write(Event::Begin(Container::Object))?;
-    read_to(source, |event| intake.visit(cleaner.clean(event)))?;
-    if !intake.is_object {
+    reader.sink.write(Event::Begin(Container::Object))?;
+    read_to(source, |event| reader.visit(cleaner.clean(event)))?;
+    if !reader.is_object {
         return Err(LenientError::NotAnObject.into());
     }
-    let mut fields = intake.fields.complete;
+    let mut fields = reader.fields.complete;
     let tool_input = fields.remove("tool_input").unwrap_or_default();
-    Ok(LargeReport { fields, tool_input, output_bytes: intake.output_bytes, sink: intake.sink })
+    Ok(LargeReport { fields, tool_input, output_bytes: reader.output_bytes, sink: reader.sink })
 }
 
-struct Intake<W> {
+struct LargeReportReader<W> {
     sink: JsonWriter<W>,
     output_bytes: u64,
     fields: Fields,
@@ -81,7 +81,7 @@ enum Part {
     Field,
 }
 
-impl<W: Write> Intake<W> {
+impl<W: Write> LargeReportReader<W> {
     fn visit(&mut self, event: Event<'_>) -> io::Result<()> {
         if matches!(event, Event::End(_)) {
             self.depth -= 1;
@@ -168,5 +168,5 @@ impl Fields {
 }
 
 #[cfg(test)]
-#[path = "intake_tests.rs"]
+#[path = "large_report_tests.rs"]
 mod tests;

@@ -9,7 +9,7 @@ mod cut;
 mod excerpt;
 mod hook;
 mod host;
-mod intake;
+mod large_report;
 mod lenient;
 mod outcome;
 mod own_call;
@@ -26,7 +26,7 @@ pub use client::{CLIENTS, Client, ContextLimit, agent_of_client, client_name};
 pub use cut::{MAX_RAW_CHARS, count_lines, cut_list, cut_output, is_cut, is_cut_mark};
 pub use hook::{HookEvent, files_of, relative};
 pub use host::Host;
-pub use intake::{LargeReport, read_large};
+pub use large_report::{LargeReport, read_large};
 pub use lenient::{LenientError, ReadError, read_excerpt, read_lenient};
 pub use outcome::{
     Check, CheckKind, check, commit_message, is_check_word, is_failure, is_reading, is_reading_tool,

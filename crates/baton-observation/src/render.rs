@@ -91,7 +91,7 @@ fn command_output(members: &Map<String, Value>) -> String {
 
 /// Returns the change of a tool that edits files.
 fn change_of(input: &Value, response: &Value) -> Option<String> {
-    let header = files_of_input(input).map_or_else(String::new, |file| format!("--- {file}"));
+    let header = file_of_input(input).map_or_else(String::new, |file| format!("--- {file}"));
     if let Some(hunks) = response.get("structuredPatch").and_then(Value::as_array)
         && !hunks.is_empty()
     {
@@ -114,7 +114,7 @@ fn change_of(input: &Value, response: &Value) -> Option<String> {
         return Some(join([patch.to_owned(), text_of(response)]));
     }
     let content = input.get("content").or_else(|| input.get("new_source"))?.as_str()?;
-    let file = files_of_input(input)?;
+    let file = file_of_input(input)?;
     Some(join([format!("+++ {file}"), content.to_owned(), message()]))
 }
 
@@ -122,7 +122,7 @@ fn is_error(members: &Map<String, Value>) -> bool {
     ["is_error", "isError"].iter().any(|name| members.get(*name) == Some(&Value::Bool(true)))
 }
 
-fn files_of_input(input: &Value) -> Option<&str> {
+fn file_of_input(input: &Value) -> Option<&str> {
     FILE_MEMBERS.iter().find_map(|name| input.get(name)?.as_str())
 }
 
@@ -149,9 +149,9 @@ fn replacement(edit: &Value) -> Option<String> {
     let text = |names: [&str; 2]| names.iter().find_map(|name| edit.get(name)?.as_str());
     let new = text(["new_string", "newString"])?;
     let old = text(["old_string", "oldString"]).unwrap_or_default();
-    let gone = old.lines().map(|line| format!("-{line}\n"));
-    let come = new.lines().map(|line| format!("+{line}\n"));
-    Some(gone.chain(come).collect())
+    let removed = old.lines().map(|line| format!("-{line}\n"));
+    let added = new.lines().map(|line| format!("+{line}\n"));
+    Some(removed.chain(added).collect())
 }
 
 /// Renders a generic input as one line; empty if it contains only a file path and range, because the prompt names the

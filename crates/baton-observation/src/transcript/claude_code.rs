@@ -43,7 +43,7 @@ impl TranscriptParser {
             let is_known = OTHER_TYPES.contains(&kind) || line["sessionId"].is_string();
             return if is_known { Line::Known } else { Line::Foreign };
         }
-        self.place(line.get("timestamp"), line.get("cwd"));
+        self.record_time_and_folder(line.get("timestamp"), line.get("cwd"));
         for (fact, name) in [(&mut self.facts.session_id, "sessionId"), (&mut self.facts.branch, "gitBranch")]
         {
             let value = line[name].as_str().filter(|text| !text.is_empty());
@@ -55,10 +55,10 @@ impl TranscriptParser {
     }
 
     fn assistant(&mut self, content: &Value) -> Line {
-        self.agent_says(&text_of(content, &["text"]));
+        self.record_agent_text(&text_of(content, &["text"]));
         for part in content.as_array().into_iter().flatten().filter(|part| part["type"] == "tool_use") {
             if let (Some(id), Some(name)) = (part["id"].as_str(), part["name"].as_str()) {
-                self.call(id, name, part["input"].clone());
+                self.record_call(id, name, part["input"].clone());
             }
         }
         Line::Known
@@ -76,7 +76,7 @@ impl TranscriptParser {
                 results.len() == 1 && !is_error && (structured.is_object() || structured.is_array());
             let text = text_of(&part["content"], &["text"]);
             let response = if has_structure { structured.clone() } else { Value::String(text) };
-            self.result(id, &response, is_error);
+            self.record_result(id, &response, is_error);
         }
         if !results.is_empty() || line["isMeta"] == true || line["isCompactSummary"] == true {
             return Line::Known;

@@ -22,7 +22,7 @@ impl TranscriptParser {
         if !payload.is_object() {
             return Line::Foreign;
         }
-        self.place(line.get("timestamp"), payload.get("cwd"));
+        self.record_time_and_folder(line.get("timestamp"), payload.get("cwd"));
         match kind {
             "session_meta" => self.session_meta(payload),
             "response_item" => return self.response_item(payload),
@@ -56,10 +56,10 @@ impl TranscriptParser {
                     None => serde_json::json!({ "input": payload["input"] }),
                 };
                 if !id.is_empty() && !name.is_empty() {
-                    self.call(id, name, input);
+                    self.record_call(id, name, input);
                 }
             }
-            "local_shell_call" => self.call(id, "shell", payload["action"].clone()),
+            "local_shell_call" => self.record_call(id, "shell", payload["action"].clone()),
             "function_call_output" | "custom_tool_call_output" => {
                 let output = &payload["output"];
                 // Some versions store the result as JSON text.
@@ -69,7 +69,7 @@ impl TranscriptParser {
                     .and_then(|text| serde_json::from_str(text).ok());
                 let output = parsed.as_ref().unwrap_or(output);
                 let is_error = output["success"] == false;
-                self.result(id, output, is_error);
+                self.record_result(id, output, is_error);
             }
             _ => {}
         }
@@ -80,7 +80,7 @@ impl TranscriptParser {
         let text = text_of(&payload["content"], &["input_text", "output_text", "text"]);
         let text = text.trim();
         match payload["role"].as_str() {
-            Some("assistant") => self.agent_says(text),
+            Some("assistant") => self.record_agent_text(text),
             Some("user") if !text.is_empty() && !CLIENT_TEXTS.iter().any(|start| text.starts_with(start)) => {
                 return self.start_turn(text);
             }

@@ -18,7 +18,7 @@ impl TranscriptParser {
     pub(super) fn cursor_record(&mut self, record: &Value) -> Line {
         let (composer, bubble) = (&record["composer"], &record["bubble"]);
         if composer["composerId"].is_string() {
-            self.place(composer.get("createdAt"), record.get("folder"));
+            self.record_time_and_folder(composer.get("createdAt"), record.get("folder"));
             self.facts.session_id = composer["composerId"].as_str().map(str::to_owned);
             self.facts.branch = composer["createdOnBranch"].as_str().map(str::to_owned);
             return Line::Known;
@@ -33,7 +33,7 @@ impl TranscriptParser {
             return self.start_turn(text);
         }
         if kind == Some(ANSWER) {
-            self.agent_says(text);
+            self.record_agent_text(text);
             self.cursor_tool(bubble);
         }
         Line::Known
@@ -43,7 +43,7 @@ impl TranscriptParser {
         let next = self.at.map(|at| Timestamp::from_millis(at.as_millis() + 1).to_string().into());
         let at = bubble.get("createdAt").filter(|at| !at.is_null()).or(next.as_ref());
         let folder = bubble["workspaceUris"][0].as_str().and_then(folder_of_uri).map(Value::from);
-        self.place(at, folder.as_ref().filter(|_| self.facts.cwd.is_none()));
+        self.record_time_and_folder(at, folder.as_ref().filter(|_| self.facts.cwd.is_none()));
     }
 
     fn cursor_tool(&mut self, bubble: &Value) {
@@ -55,13 +55,13 @@ impl TranscriptParser {
         if let Some(file) = FILE_FIELDS.iter().find_map(|field| input.get(field)).cloned() {
             input["file_path"] = file;
         }
-        self.call(id, name, input);
+        self.record_call(id, name, input);
         match tool["status"].as_str() {
-            Some("completed") => self.result(id, &parsed(&tool["result"]), false),
+            Some("completed") => self.record_result(id, &parsed(&tool["result"]), false),
             Some("error" | "cancelled") => {
                 let error = ["error", "result"].into_iter().map(|field| parsed(&tool[field]));
                 let error = error.into_iter().find(|error| !error.is_null());
-                self.result(id, &error.unwrap_or_else(|| tool["status"].clone()), true);
+                self.record_result(id, &error.unwrap_or_else(|| tool["status"].clone()), true);
             }
             _ => {}
         }

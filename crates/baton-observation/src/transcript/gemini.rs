@@ -30,18 +30,18 @@ impl TranscriptParser {
     }
 
     fn gemini_chat(&mut self, record: &Value) {
-        self.place(record.get("startTime"), record["directories"].get(0));
+        self.record_time_and_folder(record.get("startTime"), record["directories"].get(0));
         let id = record["sessionId"].as_str().map(str::to_owned);
         self.facts.session_id = self.facts.session_id.take().or(id);
         self.is_subagent = record["kind"] == "subagent";
     }
 
     fn gemini_message(&mut self, message: &Value) -> Line {
-        self.place(message.get("timestamp"), None);
+        self.record_time_and_folder(message.get("timestamp"), None);
         match message["type"].as_str() {
             Some("user") => return self.gemini_request(message),
             Some("gemini") => {
-                self.agent_says(&text_of_parts(&message["content"]));
+                self.record_agent_text(&text_of_parts(&message["content"]));
                 for call in message["toolCalls"].as_array().into_iter().flatten() {
                     self.gemini_call(call);
                 }
@@ -56,7 +56,7 @@ impl TranscriptParser {
         let text = text.trim();
         if text.starts_with("<session_context>") {
             let folder = workspace_folder(text).map(Value::from);
-            self.place(None, folder.as_ref());
+            self.record_time_and_folder(None, folder.as_ref());
         }
         let text = without_blocks(text, "<hook_context>", "</hook_context>");
         let text = text.trim();
@@ -73,18 +73,18 @@ impl TranscriptParser {
         if !has_ended || !self.seen.insert(id.to_owned()) {
             return;
         }
-        self.place(call.get("timestamp"), None);
-        self.call(id, name, call["args"].clone());
+        self.record_time_and_folder(call.get("timestamp"), None);
+        self.record_call(id, name, call["args"].clone());
         let response = &call["result"][0]["functionResponse"]["response"];
         if status == "success" {
             let output = response.get("output").unwrap_or(response);
             let response = json!({ "llmContent": output, "returnDisplay": call["resultDisplay"] });
-            self.result(id, &response, false);
+            self.record_result(id, &response, false);
         } else {
             let texts = [&response["error"], &response["output"], &call["resultDisplay"]];
             let text =
                 texts.into_iter().find(|text| text.is_string()).cloned().unwrap_or_else(|| status.into());
-            self.result(id, &text, true);
+            self.record_result(id, &text, true);
         }
     }
 }

@@ -11,7 +11,7 @@ impl TranscriptParser {
             return Line::Known;
         };
         let time = line.get("reported_at").or_else(|| line.get("timestamp"));
-        self.place(time, line.get("cwd"));
+        self.record_time_and_folder(time, line.get("cwd"));
         let id = line["session_id"].as_str();
         self.facts.session_id = self.facts.session_id.take().or_else(|| id.map(str::to_owned));
         let branch = line["branch"].as_str();
@@ -19,7 +19,7 @@ impl TranscriptParser {
         let is_captured =
             matches!(event, HookEvent::UserPromptSubmit | HookEvent::PostToolUse | HookEvent::Stop);
         if is_captured {
-            self.report(event.as_str(), line.clone());
+            self.add_report(event.as_str(), line.clone());
         }
         if event == HookEvent::UserPromptSubmit { Line::StartsTurn } else { Line::Known }
     }

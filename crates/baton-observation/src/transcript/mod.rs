@@ -173,8 +173,8 @@ impl TranscriptParser {
         std::mem::take(&mut self.reports)
     }
 
-    /// Records time, working directory and the facts of a line. A time is a text, or a number of milliseconds.
-    fn place(&mut self, at: Option<&Value>, cwd: Option<&Value>) {
+    /// Records the time and the working directory of a line. A time is a text, or a number of milliseconds.
+    fn record_time_and_folder(&mut self, at: Option<&Value>, cwd: Option<&Value>) {
         let at = at.and_then(|at| match at {
             Value::String(text) => text.parse().ok(),
             Value::Number(millis) => millis.as_i64().map(Timestamp::from_millis),
@@ -190,7 +190,7 @@ impl TranscriptParser {
         }
     }
 
-    fn report(&mut self, event: &str, fields: Value) {
+    fn add_report(&mut self, event: &str, fields: Value) {
         let mut report = Map::new();
         report.insert("event".into(), event.into());
         if let Some(cwd) = &self.cwd {
@@ -211,13 +211,13 @@ impl TranscriptParser {
             return Line::Known;
         }
         self.close_turn();
-        self.report("user-prompt-submit", json!({ "prompt": prompt }));
+        self.add_report("user-prompt-submit", json!({ "prompt": prompt }));
         self.turn = OpenTurn { is_open: true, ..OpenTurn::default() };
         Line::StartsTurn
     }
 
     /// Records a text of the agent.
-    fn agent_says(&mut self, text: &str) {
+    fn record_agent_text(&mut self, text: &str) {
         if !self.is_subagent && !text.trim().is_empty() {
             self.turn.closing = Some((text.to_owned(), self.at));
             self.turn.is_working = false;
@@ -227,7 +227,7 @@ impl TranscriptParser {
     /// Records that the user interrupted the agent.
     fn interrupt_turn(&mut self) {
         if !self.is_subagent && std::mem::take(&mut self.turn).is_open {
-            self.report("stop", json!({ "hook_event_name": "Interrupt" }));
+            self.add_report("stop", json!({ "hook_event_name": "Interrupt" }));
         }
     }
 
@@ -239,12 +239,12 @@ impl TranscriptParser {
             if let Some(at) = at {
                 fields["reported_at"] = at.into();
             }
-            self.report("stop", fields);
+            self.add_report("stop", fields);
         }
     }
 
     /// Records a tool call.
-    fn call(&mut self, id: &str, tool_name: &str, tool_input: Value) {
+    fn record_call(&mut self, id: &str, tool_name: &str, tool_input: Value) {
         if self.pending.len() >= MAX_PENDING_CALLS {
             self.pending.clear();
         }
@@ -253,7 +253,7 @@ impl TranscriptParser {
     }
 
     /// Records the result of a tool call. A result without a call is ignored.
-    fn result(&mut self, id: &str, response: &Value, is_error: bool) {
+    fn record_result(&mut self, id: &str, response: &Value, is_error: bool) {
         let Some(PendingCall { tool_name, tool_input }) = self.pending.remove(id) else { return };
         let tool_name = host::tool_name(&tool_name);
         let mut fields = json!({ "tool_name": tool_name, "tool_input": tool_input, "tool_use_id": id });
@@ -263,7 +263,7 @@ impl TranscriptParser {
         } else {
             fields["tool_response"] = response.clone();
         }
-        self.report("post-tool-use", fields);
+        self.add_report("post-tool-use", fields);
     }
 }
 

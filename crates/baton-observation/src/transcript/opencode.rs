@@ -11,7 +11,7 @@ impl TranscriptParser {
     pub(super) fn opencode_record(&mut self, record: &Value) -> Line {
         let session = &record["session"];
         if session.is_object() {
-            self.place(session.get("created"), session.get("directory"));
+            self.record_time_and_folder(session.get("created"), session.get("directory"));
             self.facts.session_id = session["id"].as_str().map(str::to_owned);
             self.is_subagent = session["is_subagent"] == true;
             return Line::Known;
@@ -19,7 +19,7 @@ impl TranscriptParser {
         let (message, Some(parts)) = (&record["message"], record["parts"].as_array()) else {
             return Line::Foreign;
         };
-        self.place(message["time"].get("created"), message["path"].get("cwd"));
+        self.record_time_and_folder(message["time"].get("created"), message["path"].get("cwd"));
         match message["role"].as_str() {
             Some("user") => return self.opencode_request(parts),
             Some("assistant") => self.opencode_answer(message, parts),
@@ -29,7 +29,7 @@ impl TranscriptParser {
     }
 
     fn opencode_request(&mut self, parts: &[Value]) -> Line {
-        let texts: Vec<&str> = parts.iter().filter_map(text_of_person).collect();
+        let texts: Vec<&str> = parts.iter().filter_map(text_not_added_by_opencode).collect();
         let text = texts.join("\n");
         if text.trim().is_empty() { Line::Known } else { self.start_turn(text.trim()) }
     }
@@ -39,8 +39,8 @@ impl TranscriptParser {
             match part["type"].as_str() {
                 // The summary of a compaction does not answer a request.
                 Some("text") if message["summary"] != true => {
-                    self.place(part["time"].get("end"), None);
-                    self.agent_says(text_of_person(part).unwrap_or_default());
+                    self.record_time_and_folder(part["time"].get("end"), None);
+                    self.record_agent_text(text_not_added_by_opencode(part).unwrap_or_default());
                 }
                 Some("tool") => self.opencode_tool(part),
                 _ => {}
@@ -56,22 +56,22 @@ impl TranscriptParser {
         else {
             return;
         };
-        self.place(state["time"].get("end"), None);
-        self.call(id, tool, state["input"].clone());
+        self.record_time_and_folder(state["time"].get("end"), None);
+        self.record_call(id, tool, state["input"].clone());
         match state["status"].as_str() {
             Some("completed") if tool == "bash" => {
                 let (output, exit) = (&state["output"], &state["metadata"]["exit"]);
-                self.result(id, &json!({ "stdout": output, "stderr": "", "exit_code": exit }), false);
+                self.record_result(id, &json!({ "stdout": output, "stderr": "", "exit_code": exit }), false);
             }
-            Some("completed") => self.result(id, &state["output"], false),
-            Some("error") => self.result(id, &state["error"], true),
+            Some("completed") => self.record_result(id, &state["output"], false),
+            Some("error") => self.record_result(id, &state["error"], true),
             _ => {}
         }
     }
 }
 
 /// Returns the text of a part, unless OpenCode added it.
-fn text_of_person(part: &Value) -> Option<&str> {
+fn text_not_added_by_opencode(part: &Value) -> Option<&str> {
     let is_added = part["synthetic"] == true || part["ignored"] == true;
     part["text"].as_str().filter(|_| part["type"] == "text" && !is_added)
 }
