@@ -10,8 +10,8 @@ use ureq::http::{HeaderName, HeaderValue};
 use crate::api_key::ApiKey;
 use crate::compressor::{CompressError, TokenUsage};
 use crate::endpoint::{DEFAULT_TIMEOUT, Endpoint, EndpointError, EndpointSettings, MAX_BODY_BYTES};
+use crate::error_response::ErrorResponse;
 use crate::model_call::{Model, ModelAnswer, Question, unusable};
-use crate::refusal::Refusal;
 
 const VERSION: &str = "2023-06-01";
 
@@ -135,9 +135,9 @@ impl Model for Anthropic {
                 }
                 return self.read(&answered.body);
             }
-            let refusal = Refusal::read(&answered);
-            if !(is_structured && refusal.is_about_form() && refusal.names(&STRUCTURED_WORDS)) {
-                return Err(refusal.into_error(self.endpoint.place(), &answered, question.prompt));
+            let error = ErrorResponse::read(&answered);
+            if !(is_structured && error.is_about_form() && error.names(&STRUCTURED_WORDS)) {
+                return Err(error.into_error(self.endpoint.place(), &answered, question.prompt));
             }
             is_structured = false;
         }

@@ -67,7 +67,7 @@ pub enum CompressError {
         needs_attention: bool,
         /// Whether the item itself may be the cause if other items succeed: for an incomplete or late answer and most
         /// 5xx. Rate limits and refused connections are never caused by an item.
-        may_be_the_item: bool,
+        may_be_caused_by_item: bool,
     },
     /// The endpoint rejected this item (another 4xx), or the answer is not a valid observation. A retry would not help.
     #[error("{message}")]

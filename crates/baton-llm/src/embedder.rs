@@ -9,9 +9,9 @@ use serde_json::json;
 
 use crate::compressor::{CompressError, TokenUsage};
 use crate::endpoint::{Endpoint, EndpointSettings};
+use crate::error_response::ErrorResponse;
 use crate::model_call::unusable;
 use crate::openai::OpenAiConfig;
-use crate::refusal::Refusal;
 
 const NAME: &str = "embedding";
 /// Maximum size of an answer. A number has up to 20 characters, so this is enough for 16 texts and 16,384 dimensions.
@@ -104,12 +104,12 @@ impl Embedder {
         let endpoint = self.endpoint()?;
         let request = json!({ "model": self.config.model, "input": texts });
         let mut answered = endpoint.post_within(&request, timeout)?;
-        if let (200, Some(hidden)) = (answered.status, Refusal::hidden_status(&answered.body)) {
+        if let (200, Some(hidden)) = (answered.status, ErrorResponse::hidden_status(&answered.body)) {
             answered.status = hidden;
         }
         if answered.status != 200 {
-            let refusal = Refusal::read(&answered);
-            return Err(refusal.into_error(endpoint.place(), &answered, &texts.join("\n")));
+            let error = ErrorResponse::read(&answered);
+            return Err(error.into_error(endpoint.place(), &answered, &texts.join("\n")));
         }
         read(&answered.body, texts.len())
             .map_err(|problem| unusable(format!("{}: {problem}", endpoint.place()), TokenUsage::default()))
@@ -127,7 +127,7 @@ impl Embedder {
             message: message.clone(),
             retry_after: None,
             needs_attention: true,
-            may_be_the_item: false,
+            may_be_caused_by_item: false,
         })
     }
 }
@@ -136,7 +136,7 @@ impl Embedder {
 const fn may_be_a_text(error: &CompressError) -> bool {
     match error {
         CompressError::Unusable { .. } => true,
-        CompressError::Outage { may_be_the_item, .. } => *may_be_the_item,
+        CompressError::Outage { may_be_caused_by_item, .. } => *may_be_caused_by_item,
     }
 }
 

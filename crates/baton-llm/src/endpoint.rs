@@ -1,6 +1,6 @@
 //! An HTTP endpoint: connection, timeouts, limits, keys in headers.
 //!
-//! Owns the HTTP client and the errors for missing answers. The meaning of error answers is in `refusal`; requests and
+//! Owns the HTTP client and the errors for missing answers. The meaning of error answers is in `error_response`; requests and
 //! the parsing of answers belong to the compressors.
 
 use std::io::ErrorKind;
@@ -167,7 +167,7 @@ impl Endpoint {
     /// Converts an error of the client. Its text is used only where it cannot contain the request.
     fn failure(&self, error: &ureq::Error) -> CompressError {
         let place = &self.place;
-        let (problem, may_be_the_item) = match error {
+        let (problem, may_be_caused_by_item) = match error {
             ureq::Error::BodyExceedsLimit(limit) => {
                 let message = format!("{place}: the answer is larger than {limit} bytes");
                 return CompressError::Unusable { message, usage: crate::TokenUsage::default() };
@@ -183,7 +183,7 @@ impl Endpoint {
             _ => ("no connection".to_owned(), false),
         };
         let message = format!("{place}: {problem}");
-        CompressError::Outage { message, retry_after: None, needs_attention: false, may_be_the_item }
+        CompressError::Outage { message, retry_after: None, needs_attention: false, may_be_caused_by_item }
     }
 }
 

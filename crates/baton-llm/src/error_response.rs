@@ -19,26 +19,26 @@ const ACCOUNT_KINDS: &str = "authentication_error|permission_error|billing_error
     insufficient_quota|invalid_api_key|model_not_found|not_found_error|account_deactivated";
 
 /// A parsed error answer.
-pub(crate) struct Refusal {
+pub(crate) struct ErrorResponse {
     status: u16,
     /// Machine-readable kind, for example `rate_limit_error`.
     kind: Option<String>,
     /// Message of the endpoint.
-    said: String,
+    message: String,
 }
 
-impl Refusal {
+impl ErrorResponse {
     /// Parses the body of an error answer, in either wire format or a variant of it.
     pub(crate) fn read(answered: &HttpAnswer) -> Self {
         let body: Value = serde_json::from_slice(&answered.body).unwrap_or_default();
         let error = body.get("error").unwrap_or(&body);
         let kind =
             ["code", "type"].iter().filter_map(|name| error.get(name)?.as_str()).find(|kind| is_word(kind));
-        let said = match error {
-            Value::String(said) => said.as_str(),
+        let message = match error {
+            Value::String(message) => message.as_str(),
             _ => ["message", "detail"].iter().find_map(|name| error.get(name)?.as_str()).unwrap_or_default(),
         };
-        Self { status: answered.status, kind: kind.map(str::to_owned), said: said.to_owned() }
+        Self { status: answered.status, kind: kind.map(str::to_owned), message: message.to_owned() }
     }
 
     /// Returns the error status inside a 200 answer, which brokers send if the endpoint behind them failed.
@@ -55,7 +55,7 @@ impl Refusal {
 
     /// Returns true if the message contains one of these words.
     pub(crate) fn names(&self, words: &[&str]) -> bool {
-        words.iter().any(|word| self.said.contains(word))
+        words.iter().any(|word| self.message.contains(word))
     }
 
     /// Converts to an error. `prompt` is the request, which the message must not repeat.
@@ -67,7 +67,8 @@ impl Refusal {
             retry_after: answered.retry_after,
             needs_attention,
             // An overload, or an error with a retry delay, affects all items.
-            may_be_the_item: matches!(status, 408 | 500..=528 | 530..=599) && answered.retry_after.is_none(),
+            may_be_caused_by_item: matches!(status, 408 | 500..=528 | 530..=599)
+                && answered.retry_after.is_none(),
         };
         match status {
             401 => outage(": the key is missing or invalid", true),
@@ -78,8 +79,8 @@ impl Refusal {
             _ if self.is_about_the_account() => outage(": the account or the model needs attention", true),
             408 | 429 | 500..=599 => outage("", false),
             400..=499 => {
-                let said = self.shown(prompt).map_or_else(String::new, |said| format!(": {said}"));
-                let message = format!("{place} answered {status}{kind}{said}");
+                let message = self.shown(prompt).map_or_else(String::new, |message| format!(": {message}"));
+                let message = format!("{place} answered {status}{kind}{message}");
                 CompressError::Unusable { message, usage: TokenUsage::default() }
             }
             _ => {
@@ -99,7 +100,7 @@ impl Refusal {
 
     /// Returns the message, unless it repeats the request.
     fn shown(&self, prompt: &str) -> Option<String> {
-        let shown: String = self.said.chars().filter(|c| !c.is_control()).take(MAX_SHOWN_CHARS).collect();
+        let shown: String = self.message.chars().filter(|c| !c.is_control()).take(MAX_SHOWN_CHARS).collect();
         (!shown.is_empty() && !repeats(&shown, prompt)).then_some(shown)
     }
 }
@@ -120,7 +121,7 @@ mod tests {
 
     fn error(status: u16, body: &str) -> CompressError {
         let answered = HttpAnswer { status, retry_after: None, body: body.as_bytes().to_vec() };
-        Refusal::read(&answered).into_error(
+        ErrorResponse::read(&answered).into_error(
             "test endpoint x",
             &answered,
             "the password of the user is hunter2, keep it",
@@ -129,9 +130,9 @@ mod tests {
 
     #[test]
     fn message_is_repeated_unless_it_echoes_the_request() {
-        let said = r#"{"error":{"type":"invalid_request_error","message":"prompt is too long: 9 > 8"}}"#;
+        let message = r#"{"error":{"type":"invalid_request_error","message":"prompt is too long: 9 > 8"}}"#;
         let expected = "test endpoint x answered 400 (invalid_request_error): prompt is too long: 9 > 8";
-        assert_eq!(error(400, said).to_string(), expected);
+        assert_eq!(error(400, message).to_string(), expected);
         let echo = r#"{"error":{"message":"bad input 'the password of the user is hunter2'"}}"#;
         assert_eq!(error(400, echo).to_string(), "test endpoint x answered 400");
         let long = format!(r#"{{"error":{{"message":"{}"}}}}"#, "é".repeat(300));
@@ -155,7 +156,7 @@ mod tests {
 
     #[test]
     fn error_status_inside_a_200_answer_is_found() {
-        let hidden = |body: &str| Refusal::hidden_status(body.as_bytes());
+        let hidden = |body: &str| ErrorResponse::hidden_status(body.as_bytes());
         assert_eq!(hidden(r#"{"error":{"code":502,"message":"m"}}"#), Some(502));
         for body in [
             r#"{"choices":[]}"#,

@@ -9,12 +9,12 @@ mod api_key;
 mod compressor;
 mod embedder;
 mod endpoint;
+mod error_response;
 mod model_call;
 mod offline;
 mod openai;
 mod price;
 mod prompt;
-mod refusal;
 mod retry_after;
 
 pub use anthropic::{Anthropic, AnthropicConfig};

@@ -52,15 +52,15 @@ impl<M: Model> Compressor for M {
 
     fn compress(&self, tool_use: &ToolUse) -> Result<Compression, CompressError> {
         let Prompt { text, version } = compress_prompt(tool_use, delimiter()?);
-        let said = self.ask(&Question {
+        let answer = self.ask(&Question {
             prompt: &text,
             max_tokens: OBSERVATION_TOKENS,
             schema_name: "observation",
             schema: observation_schema(),
         })?;
         let observation =
-            read_observation(&said.text).map_err(|error| unusable(error.to_string(), said.usage))?;
-        Ok(Compression { observation, usage: said.usage, prompt_version: version })
+            read_observation(&answer.text).map_err(|error| unusable(error.to_string(), answer.usage))?;
+        Ok(Compression { observation, usage: answer.usage, prompt_version: version })
     }
 
     /// Does not call the model if there is nothing to summarize.
@@ -69,14 +69,15 @@ impl<M: Model> Compressor for M {
             let summary = SessionSummary { summary: NO_OBSERVATIONS.to_owned(), ..SessionSummary::default() };
             return Ok(Summarization { summary, usage: TokenUsage::default(), prompt_version: "none" });
         };
-        let said = self.ask(&Question {
+        let answer = self.ask(&Question {
             prompt: &text,
             max_tokens: SUMMARY_TOKENS,
             schema_name: "session_summary",
             schema: summary_schema(),
         })?;
-        let summary = read_summary(&said.text).map_err(|error| unusable(error.to_string(), said.usage))?;
-        Ok(Summarization { summary, usage: said.usage, prompt_version: version })
+        let summary =
+            read_summary(&answer.text).map_err(|error| unusable(error.to_string(), answer.usage))?;
+        Ok(Summarization { summary, usage: answer.usage, prompt_version: version })
     }
 }
 
@@ -91,7 +92,7 @@ fn delimiter() -> Result<Delimiter, CompressError> {
         message: format!("no random bits: {error}"),
         retry_after: None,
         needs_attention: false,
-        may_be_the_item: false,
+        may_be_caused_by_item: false,
     })?;
     Ok(Delimiter::new(u64::from_le_bytes(random)))
 }

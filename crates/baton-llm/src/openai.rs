@@ -10,8 +10,8 @@ use ureq::http::header::AUTHORIZATION;
 use crate::api_key::ApiKey;
 use crate::compressor::{CompressError, TokenUsage};
 use crate::endpoint::{DEFAULT_TIMEOUT, Endpoint, EndpointError, EndpointSettings, MAX_BODY_BYTES};
+use crate::error_response::ErrorResponse;
 use crate::model_call::{Model, ModelAnswer, Question, unusable};
-use crate::refusal::Refusal;
 
 /// Name of the token limit for newer models of OpenAI, which replaces `max_tokens`.
 const COMPLETION_TOKENS: &str = "max_completion_tokens";
@@ -174,7 +174,7 @@ impl Model for OpenAi {
         let mut completion_tokens = self.wants_completion_tokens.load(Ordering::Relaxed);
         loop {
             let mut answered = self.endpoint.post(&self.request(question, format, completion_tokens))?;
-            if let (200, Some(hidden)) = (answered.status, Refusal::hidden_status(&answered.body)) {
+            if let (200, Some(hidden)) = (answered.status, ErrorResponse::hidden_status(&answered.body)) {
                 answered.status = hidden;
             }
             if answered.status == 200 {
@@ -184,10 +184,10 @@ impl Model for OpenAi {
                 self.wants_completion_tokens.fetch_or(completion_tokens, Ordering::Relaxed);
                 return self.read(&answered.body);
             }
-            let refusal = Refusal::read(&answered);
+            let error = ErrorResponse::read(&answered);
             match format.looser() {
-                _ if !refusal.is_about_form() => {}
-                _ if !completion_tokens && refusal.names(&[COMPLETION_TOKENS]) => {
+                _ if !error.is_about_form() => {}
+                _ if !completion_tokens && error.names(&[COMPLETION_TOKENS]) => {
                     completion_tokens = true;
                     continue;
                 }
@@ -197,7 +197,7 @@ impl Model for OpenAi {
                 }
                 None => {}
             }
-            return Err(refusal.into_error(self.endpoint.place(), &answered, question.prompt));
+            return Err(error.into_error(self.endpoint.place(), &answered, question.prompt));
         }
     }
 }

@@ -8,9 +8,9 @@ use crate::breaker::Permission;
 use crate::item::{WorkContext, clip};
 
 impl WorkContext {
-    /// Embeds all items without a vector, newest first, until the endpoint fails or `goes_on` returns false before a
+    /// Embeds all items without a vector, newest first, until the endpoint fails or `should_continue` returns false before a
     /// batch. Returns the number of embedded items.
-    pub(crate) fn embed_missing(&self, goes_on: impl Fn() -> bool) -> Result<u64, Fault> {
+    pub(crate) fn embed_missing(&self, should_continue: impl Fn() -> bool) -> Result<u64, Fault> {
         let app = self.queue.app();
         let settings = &app.settings().observations;
         let Some(embedder) = &settings.embedder else { return Ok(0) };
@@ -21,7 +21,7 @@ impl WorkContext {
         loop {
             let items = items_to_embed(app, embedder.model(), below)?;
             let Some(last) = items.last() else { return Ok(count) };
-            if !goes_on() {
+            if !should_continue() {
                 return Ok(count);
             }
             below = Some(last.number());

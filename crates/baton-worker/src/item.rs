@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use baton_app::observation::{Claimed, Finished, ModelTroubles, SummaryJob, WorkQueue};
-use baton_core::{Fault, Timestamp};
+use baton_core::{ErrorCode, Fault, Timestamp};
 use baton_llm::{CompressError, Compressor, TokenUsage};
 use baton_store::QueueRelease;
 
@@ -19,7 +19,7 @@ pub(crate) enum Outcome {
     /// An observation was stored.
     Done,
     /// The item was released for a later attempt.
-    Returned,
+    Released,
     /// The item failed finally.
     Failed,
     /// Another worker has the item because the lease expired.
@@ -34,14 +34,14 @@ impl Outcome {
 }
 
 /// Result of processing an item.
-pub(crate) enum Worked {
+pub(crate) enum WorkResult {
     /// The item is settled.
     Settled(Outcome),
     /// The item was compressed; its observation is not stored yet.
     Compressed(Box<Finished>),
 }
 
-impl From<Outcome> for Worked {
+impl From<Outcome> for WorkResult {
     fn from(outcome: Outcome) -> Self {
         Self::Settled(outcome)
     }
@@ -76,7 +76,7 @@ impl WorkContext {
     }
 
     /// Processes a claimed item.
-    pub(crate) fn work(&self, claimed: &Claimed) -> Result<Worked, Fault> {
+    pub(crate) fn work(&self, claimed: &Claimed) -> Result<WorkResult, Fault> {
         let compressor = self.compressor()?;
         if let (Some(_), Permission::NotBefore(until)) =
             (compressor.model(), self.breaker.permission(self.now()))
@@ -88,7 +88,7 @@ impl WorkContext {
         let started = Instant::now();
         let tool_use = match self.queue.tool_use(claimed) {
             Ok(tool_use) => tool_use,
-            Err(fault) if fault.code.status() == 500 => {
+            Err(fault) if fault.code == ErrorCode::Internal => {
                 let damaged = "the raw output is damaged";
                 return self.fail(claimed, damaged, compressor.as_ref()).map(Into::into);
             }
@@ -118,10 +118,15 @@ impl WorkContext {
                     "compressed a tool use"
                 );
                 let finished = self.queue.observe(claimed, compression, compressor.as_ref())?;
-                return Ok(Worked::Compressed(Box::new(finished)));
+                return Ok(WorkResult::Compressed(Box::new(finished)));
             }
-            Ok(Err(CompressError::Outage { message, retry_after, needs_attention, may_be_the_item })) => {
-                if may_be_the_item && self.breaker.succeeded_since(claimed.failed_at()) {
+            Ok(Err(CompressError::Outage {
+                message,
+                retry_after,
+                needs_attention,
+                may_be_caused_by_item,
+            })) => {
+                if may_be_caused_by_item && self.breaker.succeeded_since(claimed.failed_at()) {
                     self.item_failure(claimed, &message, compressor.as_ref())
                 } else {
                     self.outage(claimed, &Outage { message, retry_after, needs_attention })
@@ -153,7 +158,7 @@ impl WorkContext {
 
     fn release(&self, claimed: &Claimed, release: QueueRelease) -> Result<Outcome, Fault> {
         let kept = self.queue.release(claimed, release)?;
-        Ok(Outcome::Returned.if_kept(kept))
+        Ok(Outcome::Released.if_kept(kept))
     }
 
     /// Handles an outage: pauses all calls, and releases the item without counting the attempt.
@@ -221,7 +226,7 @@ impl WorkContext {
                 let outage = Outage { message, retry_after, needs_attention };
                 let until = self.pause(now, &outage, now.as_millis().unsigned_abs());
                 self.queue.postpone_summary(job, Some(until), &clip(&outage.message))?;
-                return Ok(Outcome::Returned);
+                return Ok(Outcome::Released);
             }
             Ok(Err(CompressError::Unusable { message, usage })) => {
                 self.answered();

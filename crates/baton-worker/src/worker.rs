@@ -13,7 +13,7 @@ use baton_store::QueueRelease;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError, bounded, unbounded};
 
 use crate::breaker::{Breaker, Permission};
-use crate::item::{Outcome, WorkContext, Worked};
+use crate::item::{Outcome, WorkContext, WorkResult};
 
 /// Maximum interval at which the dispatcher polls the queue, even without notifications. Shorter than the time after
 /// which an idle worker exits.
@@ -39,13 +39,13 @@ pub struct Drained {
     /// Number of items that became observations.
     pub done: u64,
     /// Number of items released for a later attempt.
-    pub returned: u64,
+    pub released: u64,
     /// Number of items that failed finally.
-    pub given_up: u64,
+    pub failed: u64,
     /// Number of summaries created.
     pub summaries: u64,
     /// Number of summaries released for a later attempt.
-    pub summaries_returned: u64,
+    pub summaries_released: u64,
     /// Number of items that got a vector for search.
     pub embedded: u64,
 }
@@ -73,7 +73,7 @@ impl Job {
         }
     }
 
-    fn work(&self, context: &WorkContext) -> Result<Worked, Fault> {
+    fn work(&self, context: &WorkContext) -> Result<WorkResult, Fault> {
         match self {
             Self::Item(claimed) => context.work(claimed),
             Self::Summary(job) => context.summarize_session(job).map(Into::into),
@@ -197,16 +197,16 @@ impl Worker {
             }
             for claimed in &claimed {
                 let outcome = match self.context.work(claimed)? {
-                    Worked::Settled(outcome) => outcome,
-                    Worked::Compressed(finished) => {
+                    WorkResult::Settled(outcome) => outcome,
+                    WorkResult::Compressed(finished) => {
                         let stored = self.context.finish(vec![*finished]).into_iter().next();
                         stored.unwrap_or(Ok(Outcome::Lost))?
                     }
                 };
                 match outcome {
                     Outcome::Done => drained.done += 1,
-                    Outcome::Returned => drained.returned += 1,
-                    Outcome::Failed => drained.given_up += 1,
+                    Outcome::Released => drained.released += 1,
+                    Outcome::Failed => drained.failed += 1,
                     Outcome::Lost => {}
                 }
             }
@@ -216,7 +216,7 @@ impl Worker {
         {
             match self.context.summarize_session(&job)? {
                 Outcome::Done => drained.summaries += 1,
-                Outcome::Returned => drained.summaries_returned += 1,
+                Outcome::Released => drained.summaries_released += 1,
                 Outcome::Failed | Outcome::Lost => {}
             }
         }
@@ -270,10 +270,10 @@ impl Worker {
             for job in jobs {
                 let key = job.key();
                 let sent = match job.work(&context) {
-                    Ok(Worked::Compressed(finished)) => {
+                    Ok(WorkResult::Compressed(finished)) => {
                         made.send(StoreMessage::Observation(key, finished)).is_ok()
                     }
-                    Ok(Worked::Settled(outcome)) => events.send(Event::Settled(key, Ok(outcome))).is_ok(),
+                    Ok(WorkResult::Settled(outcome)) => events.send(Event::Settled(key, Ok(outcome))).is_ok(),
                     Err(fault) => events.send(Event::Settled(key, Err(fault))).is_ok(),
                 };
                 if !sent {
@@ -297,7 +297,7 @@ impl Worker {
                             keys.push(key);
                             batch.push(*finished);
                         }
-                        StoreMessage::NotifyWhenStored(asker) => waiting.push(asker),
+                        StoreMessage::NotifyWhenStored(reply) => waiting.push(reply),
                     }
                 }
                 for (key, outcome) in keys.into_iter().zip(context.finish(batch)) {
@@ -305,13 +305,13 @@ impl Worker {
                         return;
                     }
                 }
-                for asker in waiting {
+                for reply in waiting {
                     // The receiver may have timed out.
-                    let _ = asker.send(());
+                    let _ = reply.send(());
                 }
             }
         };
-        Builder::new().name("baton-keeper".into()).spawn(work).map(|_| ())
+        Builder::new().name("baton-worker-store".into()).spawn(work).map(|_| ())
     }
 
     /// Starts the thread that computes vectors, if search uses them. It ends when the sender of `stopped` is dropped.
@@ -322,11 +322,11 @@ impl Worker {
         let (context, handle) = (self.context.clone(), self.handle.clone());
         let work = move || {
             loop {
-                let goes_on = || {
+                let should_continue = || {
                     handle.touch(context.queue.app().now());
                     stopped.try_recv() == Err(TryRecvError::Empty)
                 };
-                if let Err(fault) = context.embed_missing(goes_on) {
+                if let Err(fault) = context.embed_missing(should_continue) {
                     tracing::warn!(%fault, "cannot store vectors for search; retrying later");
                 }
                 if stopped.recv_timeout(MAX_POLL_INTERVAL) == Err(RecvTimeoutError::Disconnected) {
@@ -339,8 +339,8 @@ impl Worker {
 
     /// Waits briefly until finished results are stored, so that no answer of a model is lost.
     fn wait_until_stored(&self, made: &Sender<StoreMessage>, held: &mut Held) {
-        let (asker, answer) = bounded(1);
-        if made.send(StoreMessage::NotifyWhenStored(asker)).is_ok()
+        let (reply, answer) = bounded(1);
+        if made.send(StoreMessage::NotifyWhenStored(reply)).is_ok()
             && answer.recv_timeout(STORE_PAUSE).is_err()
         {
             tracing::warn!("the last results are not stored yet; they will be created again later");
@@ -464,14 +464,14 @@ impl Worker {
     fn release_all(&self, held: Held) {
         let now = self.now();
         for job in held.values() {
-            let returned = match job {
+            let released = match job {
                 Job::Item(claimed) => {
                     let release = QueueRelease { run_at: now, counts: false, failed_at: None, error: None };
                     self.context.queue.release(claimed, release)
                 }
                 Job::Summary(job) => self.context.queue.postpone_summary(job, Some(now), ""),
             };
-            if let Err(fault) = returned {
+            if let Err(fault) = released {
                 tracing::warn!(job = ?job.key(), %fault, "cannot release a job; its lease will expire");
             }
         }

@@ -103,7 +103,7 @@ impl Model {
             message: error.to_string(),
             retry_after: None,
             needs_attention: true,
-            may_be_the_item: false,
+            may_be_caused_by_item: false,
         })?;
         // If another thread was first, its client is used.
         Ok(self.connected.get_or_init(|| made).as_ref())

@@ -30,9 +30,9 @@ pub(super) struct Call<'a> {
 }
 
 /// Why a tool was not executed or failed.
-pub(super) enum Refusal {
+pub(super) enum ToolFailure {
     /// The user declined; with the reason, if one was given.
-    Rejected(Option<String>),
+    Declined(Option<String>),
     /// The tool failed; with its error message.
     Failed(String),
     /// The tool was not started, because another call of the same message failed.
@@ -112,7 +112,7 @@ impl<'a> Call<'a> {
     }
 
     /// Returns why the tool was not executed or failed, if the response says so.
-    pub(super) fn refusal(&self) -> Option<Refusal> {
+    pub(super) fn failure(&self) -> Option<ToolFailure> {
         let text = match self.response {
             Value::String(text) if text.starts_with("Error") || text.contains(REJECTION) => text.clone(),
             _ if self.is_error() => self.output(),
@@ -120,13 +120,13 @@ impl<'a> Call<'a> {
         };
         let text = without_error_tags(clean(&text).into_owned());
         if starts_with_any(text.trim_start(), CANCELLATIONS) {
-            return Some(Refusal::NotRun);
+            return Some(ToolFailure::NotRun);
         }
         let Some((_, after)) = text.split_once(REJECTION) else {
-            return Some(Refusal::Failed(text.trim().to_owned()));
+            return Some(ToolFailure::Failed(text.trim().to_owned()));
         };
         let said = after.split_once("the user said:").map(|(_, said)| said.trim().to_owned());
-        Some(Refusal::Rejected(said.filter(|said| !said.is_empty())))
+        Some(ToolFailure::Declined(said.filter(|said| !said.is_empty())))
     }
 }
 

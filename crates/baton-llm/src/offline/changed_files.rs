@@ -61,7 +61,7 @@ pub(super) fn changed_files(digests: &[Digest]) -> ChangedFiles<'_> {
 fn removed(digest: &Digest) -> Vec<&str> {
     let quoted = QuotedCommand::read(&digest.summary).filter(|quoted| !quoted.is_cut);
     let is_removal = quoted.is_some_and(|quoted| {
-        let mut steps = quoted.line.steps.iter().filter(|step| !step.changes().is_empty()).peekable();
+        let mut steps = quoted.line.steps.iter().filter(|step| !step.changed_files().is_empty()).peekable();
         steps.peek().is_some() && steps.all(|step| runs(step, "rm"))
     });
     digest.files_touched.iter().filter(|_| is_removal).map(String::as_str).collect()

@@ -243,14 +243,14 @@ impl Step {
         let first = arguments.first().copied().unwrap_or_default();
         let last = arguments.last().copied().unwrap_or_default();
         match self.program() {
-            "cat" | "bat" | "less" | "nl" => format!("Show file {}", some(&arguments)),
+            "cat" | "bat" | "less" | "nl" => format!("Show file {}", first_arguments(&arguments)),
             "head" | "tail" | "wc" | "stat" | "file" => {
                 format!("Show {} of {}", self.program(), one_line(last, 60))
             }
             "sed" if self.purpose() == Purpose::Inspect => format!("Show part of {}", one_line(last, 60)),
-            "sed" => format!("Replace text in {}", some(arguments.get(1..).unwrap_or_default())),
+            "sed" => format!("Replace text in {}", first_arguments(arguments.get(1..).unwrap_or_default())),
             "ls" | "tree" if first.is_empty() => "List current folder".into(),
-            "ls" | "tree" => format!("List folder {}", some(&arguments)),
+            "ls" | "tree" => format!("List folder {}", first_arguments(&arguments)),
             "find" | "fd" => {
                 let named = self
                     .flag(&["-name", "-iname", "-path"])
@@ -264,17 +264,17 @@ impl Step {
                     format!("Search for '{}'", one_line(pattern, 50))
                 }
                 Some((pattern, places)) => {
-                    format!("Search for '{}' in {}", one_line(pattern, 50), some(&places))
+                    format!("Search for '{}' in {}", one_line(pattern, 50), first_arguments(&places))
                 }
             },
-            "rm" => format!("Delete path {}", some(&arguments)),
+            "rm" => format!("Delete path {}", first_arguments(&arguments)),
             program @ ("mv" | "cp") => {
                 let verb = if program == "mv" { "Move" } else { "Copy" };
                 let sources = arguments.split_last().map_or([].as_slice(), |(_, sources)| sources);
-                format!("{verb} {} to {}", some(sources), one_line(last, 60))
+                format!("{verb} {} to {}", first_arguments(sources), one_line(last, 60))
             }
-            "mkdir" => format!("Create folder {}", some(&arguments)),
-            "touch" => format!("Create file {}", some(&arguments)),
+            "mkdir" => format!("Create folder {}", first_arguments(&arguments)),
+            "touch" => format!("Create file {}", first_arguments(&arguments)),
             "curl" | "wget" => {
                 let url = arguments.iter().find(|word| word.contains("://")).copied().unwrap_or(last);
                 format!("Fetch {}", one_line(url, 80))
@@ -324,7 +324,7 @@ impl Step {
     }
 
     /// Returns the files that the step changes, as far as its words show. Patterns and variables are omitted.
-    pub(super) fn changes(&self) -> Vec<&str> {
+    pub(super) fn changed_files(&self) -> Vec<&str> {
         let arguments: Vec<&str> = self.arguments().collect();
         let first = arguments.first().copied().unwrap_or_default();
         let mut files: Vec<&str> = self.writes_to.iter().map(String::as_str).collect();
@@ -343,7 +343,7 @@ impl Step {
 }
 
 /// Formats a few arguments and the number of the others.
-fn some(arguments: &[&str]) -> String {
+fn first_arguments(arguments: &[&str]) -> String {
     match arguments {
         [] => "files".into(),
         [one] => one_line(one, 70),
@@ -575,7 +575,7 @@ mod tests {
     fn options_before_the_verb_of_git_are_left_out() {
         let line = CommandLine::read("git -C /x -c a=b --no-pager log -1 && git --git-dir=/y rm old.rs");
         assert_eq!(line.steps[0].words, ["git", "log", "-1"]);
-        assert!(line.steps.iter().flat_map(Step::changes).next().is_none());
+        assert!(line.steps.iter().flat_map(Step::changed_files).next().is_none());
     }
 
     #[test]
@@ -583,7 +583,7 @@ mod tests {
         let line = CommandLine::read(
             "cat <<EOF > out/a.txt\nx\nEOF\nsed -i 's/a/b/' src/a.rs; rm -f old.rs *.tmp; ls > /dev/null 2>&1",
         );
-        let files: Vec<&str> = line.steps.iter().flat_map(Step::changes).collect();
+        let files: Vec<&str> = line.steps.iter().flat_map(Step::changed_files).collect();
         assert_eq!(files, ["out/a.txt", "src/a.rs", "old.rs"]);
     }
 }

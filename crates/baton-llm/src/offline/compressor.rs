@@ -3,7 +3,7 @@
 use baton_core::observation::{CompressedObservation, MAX_SUMMARY_CHARS, MAX_TITLE_CHARS, SessionMaterial};
 use baton_observation::ToolUse;
 
-use super::call::{Call, Refusal};
+use super::call::{Call, ToolFailure};
 use super::draft::Draft;
 use super::text::{clean, first_line, one_line, shorten, unique};
 use super::title::{complete, title};
@@ -42,13 +42,13 @@ impl Compressor for Offline {
 
 fn observe(tool_use: &ToolUse) -> CompressedObservation {
     let call = Call::new(tool_use);
-    let draft = match call.refusal() {
-        None | Some(Refusal::Failed(_)) if let Some((wanted, said)) = edit::failed_patch(&call) => {
+    let draft = match call.failure() {
+        None | Some(ToolFailure::Failed(_)) if let Some((wanted, said)) = edit::failed_patch(&call) => {
             failed(&call, &wanted, &said)
         }
-        Some(refusal) if let Some(draft) = plan::read_refused(&call, &refusal) => draft,
-        Some(refusal) if !shell::is_shell(&call) || !matches!(refusal, Refusal::Failed(_)) => {
-            refused(&call, &refusal)
+        Some(failure) if let Some(draft) = plan::read_declined(&call, &failure) => draft,
+        Some(failure) if !shell::is_shell(&call) || !matches!(failure, ToolFailure::Failed(_)) => {
+            describe_failure(&call, &failure)
         }
         _ => apply_readers(&call),
     };
@@ -76,21 +76,21 @@ fn apply_readers(call: &Call<'_>) -> Draft {
 }
 
 /// Describes a tool use that was declined, not started or failed.
-fn refused(call: &Call<'_>, refusal: &Refusal) -> Draft {
+fn describe_failure(call: &Call<'_>, failure: &ToolFailure) -> Draft {
     let wanted = intention(call);
-    match refusal {
-        Refusal::Rejected(said) => {
+    match failure {
+        ToolFailure::Declined(said) => {
             let mut summary = format!("The user declined to let {} run; nothing was done.", call.tool);
             if let Some(said) = said {
                 summary.push_str(&format!(" They said: \"{}\"", one_line(said, 400)));
             }
             proposed(call, title(&wanted, Some("declined by user")), summary)
         }
-        Refusal::NotRun => {
+        ToolFailure::NotRun => {
             let summary = format!("{} was not run, because another call at the same time failed.", call.tool);
             proposed(call, title(&wanted, Some("not run")), summary)
         }
-        Refusal::Failed(message) => failed(call, &wanted, message),
+        ToolFailure::Failed(message) => failed(call, &wanted, message),
     }
 }
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::call::Call;
 use super::code::{self, Change};
 use super::draft::Draft;
-use super::excerpt::{Worth, is_comment, select, worth};
+use super::excerpt::{Relevance, is_comment, relevance, select};
 use super::facts::{Detail, is_name, names};
 use super::language::Kind;
 use super::patch::{self, FileAction, FilePatch};
@@ -485,8 +485,8 @@ pub(super) fn fill_changed(patch: &FilePatch<'_>, detail: &mut Detail) {
 /// Returns the lines of one side that fit into `room`, in their order: the most informative ones.
 fn choose(lines: &[String], side: &[usize], room: usize) -> Vec<usize> {
     let texts = side.iter().filter_map(|index| lines.get(*index)).map(String::as_str);
-    let ranked: Vec<(Worth, &str)> =
-        texts.map(|line| (worth(line.get(2..).unwrap_or_default()), line)).collect();
+    let ranked: Vec<(Relevance, &str)> =
+        texts.map(|line| (relevance(line.get(2..).unwrap_or_default()), line)).collect();
     select(&ranked, room).into_iter().filter_map(|at| side.get(at)).copied().collect()
 }
 

@@ -18,7 +18,7 @@ const COLLAPSED_FROM: usize = 3;
 
 /// How informative a line of code is without the lines around it, most informative first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Worth {
+pub(super) enum Relevance {
     /// A definition or a case.
     Definition,
     /// A member of a type, a constant of a group, or what a case returns.
@@ -30,7 +30,7 @@ pub(super) enum Worth {
     Filler,
 }
 
-pub(super) fn worth(line: &str) -> Worth {
+pub(super) fn relevance(line: &str) -> Relevance {
     const DEFINITIONS: &str = "func |fn |pub |def |class |async |type |struct |enum |trait |impl |\
         interface |export |function |const |static |public |private |protected |case |switch |match |\
         CREATE ";
@@ -38,16 +38,16 @@ pub(super) fn worth(line: &str) -> Worth {
         "assert|expect(|t.Error|t.Fatal|require.|raise |throw |panic|rrors.New(|Errorf(|Err(";
     let line = line.trim();
     if !line.chars().any(char::is_alphanumeric) || is_import(line) || is_routine(line) {
-        Worth::Filler
+        Relevance::Filler
     } else if starts_with_any(line, DEFINITIONS) && line.len() > 8 {
-        Worth::Definition
+        Relevance::Definition
     } else if is_comment(line) {
         let words = line.split_whitespace().filter(|word| word.contains(char::is_alphabetic)).count();
-        if words > 3 { Worth::Explanation } else { Worth::Filler }
+        if words > 3 { Relevance::Explanation } else { Relevance::Filler }
     } else if contains_any(line, EXPLANATIONS) && !line.ends_with(", err)") {
-        Worth::Explanation
+        Relevance::Explanation
     } else {
-        Worth::Statement
+        Relevance::Statement
     }
 }
 
@@ -82,11 +82,11 @@ pub(super) fn excerpt(text: &str, detail: &mut Detail) {
 }
 
 /// Like [`excerpt`], without the lines with these indexes.
-pub(super) fn excerpt_without(text: &str, told: &HashSet<usize>, detail: &mut Detail) {
+pub(super) fn excerpt_without(text: &str, omitted_lines: &HashSet<usize>, detail: &mut Detail) {
     let lines: Vec<(usize, &str)> = text
         .lines()
         .enumerate()
-        .filter(|(index, line)| !line.trim().is_empty() && !told.contains(index))
+        .filter(|(index, line)| !line.trim().is_empty() && !omitted_lines.contains(index))
         .collect();
     let short: Vec<String> = lines.iter().map(|(_, line)| shorten(line.trim(), MAX_DETAIL_LINE)).collect();
     if short.iter().map(|line| line.len() + 1).sum::<usize>() <= detail.left() {
@@ -111,10 +111,10 @@ pub(super) fn excerpt_without(text: &str, told: &HashSet<usize>, detail: &mut De
     detail.line(&left_out(chosen.len()));
 }
 
-/// Returns each line with its worth. Members of types count as definitions. With `is_collapsed`, a comment of several
+/// Returns each line with its relevance. Members of types count as definitions. With `is_collapsed`, a comment of several
 /// lines becomes its first sentence.
-fn ranked(lines: &[(usize, &str)], is_collapsed: bool) -> Vec<(Worth, String)> {
-    let mut ranked: Vec<(Worth, String)> = Vec::with_capacity(lines.len());
+fn ranked(lines: &[(usize, &str)], is_collapsed: bool) -> Vec<(Relevance, String)> {
+    let mut ranked: Vec<(Relevance, String)> = Vec::with_capacity(lines.len());
     // Indentation of the type whose members follow.
     let mut inside: Option<usize> = None;
     let mut is_import_block = false;
@@ -127,9 +127,9 @@ fn ranked(lines: &[(usize, &str)], is_collapsed: bool) -> Vec<(Worth, String)> {
         if inside.is_some_and(|outer| indent <= outer) {
             inside = None;
         }
-        let mut found = if is_import_block { Worth::Filler } else { worth(bare) };
-        if found == Worth::Statement && inside.is_some() || is_after_case && bare.starts_with("return ") {
-            found = Worth::Member;
+        let mut found = if is_import_block { Relevance::Filler } else { relevance(bare) };
+        if found == Relevance::Statement && inside.is_some() || is_after_case && bare.starts_with("return ") {
+            found = Relevance::Member;
         }
         is_after_case = bare.starts_with("case ") && bare.ends_with(':');
         if bare == "const (" || bare == "var (" {
@@ -137,11 +137,12 @@ fn ranked(lines: &[(usize, &str)], is_collapsed: bool) -> Vec<(Worth, String)> {
         }
         let is_type =
             bare.split([' ', '{', '(']).any(|word| is_any(word, "struct|interface|enum|trait|class"));
-        if found == Worth::Definition && is_type && bare.ends_with(['{', ':']) {
+        if found == Relevance::Definition && is_type && bare.ends_with(['{', ':']) {
             inside = Some(indent);
         }
         // The tags of a field repeat its name.
-        let untagged = bare.find(" `json:").filter(|_| found == Worth::Member).and_then(|at| bare.get(..at));
+        let untagged =
+            bare.find(" `json:").filter(|_| found == Relevance::Member).and_then(|at| bare.get(..at));
         let mut shown = shorten(untagged.unwrap_or(bare), MAX_DETAIL_LINE);
         if is_collapsed && is_comment(bare) {
             if comment.is_empty() {
@@ -153,14 +154,14 @@ fn ranked(lines: &[(usize, &str)], is_collapsed: bool) -> Vec<(Worth, String)> {
             let goes_on = lines.get(at + 1).is_some_and(|(_, next)| is_comment(next));
             shown = if goes_on { String::new() } else { first_sentence(&std::mem::take(&mut comment), 160) };
             // The purpose of a definition is more informative than its cases, and these more than a comment inside it.
-            found = match worth(&shown) {
-                _ if goes_on => Worth::Filler,
-                Worth::Explanation if indent == 0 => Worth::Definition,
-                Worth::Explanation => Worth::Statement,
+            found = match relevance(&shown) {
+                _ if goes_on => Relevance::Filler,
+                Relevance::Explanation if indent == 0 => Relevance::Definition,
+                Relevance::Explanation => Relevance::Statement,
                 found => found,
             };
-        } else if is_collapsed && found <= Worth::Member {
-            found = Worth::Explanation;
+        } else if is_collapsed && found <= Relevance::Member {
+            found = Relevance::Explanation;
         }
         ranked.push((found, shown));
     }
@@ -169,17 +170,19 @@ fn ranked(lines: &[(usize, &str)], is_collapsed: bool) -> Vec<(Worth, String)> {
 
 /// Returns the indexes of the lines that fit into `room`, those that say most first, from all parts of the text. Repeated
 /// lines and fillers are left out.
-pub(super) fn select<T: AsRef<str>>(lines: &[(Worth, T)], mut room: usize) -> Vec<usize> {
+pub(super) fn select<T: AsRef<str>>(lines: &[(Relevance, T)], mut room: usize) -> Vec<usize> {
     let part = lines.len().div_ceil(PARTS).max(1);
     let mut order: Vec<usize> = (0..lines.len()).collect();
-    order.sort_by_key(|index| (lines.get(*index).map(|(worth, _)| *worth), index % part, index / part));
+    order.sort_by_key(|index| {
+        (lines.get(*index).map(|(relevance, _)| *relevance), index % part, index / part)
+    });
     let mut seen = HashSet::new();
     let mut chosen = Vec::new();
     for index in order {
-        let Some((worth, line)) = lines.get(index) else { continue };
+        let Some((relevance, line)) = lines.get(index) else { continue };
         let line = line.as_ref().trim();
         let Some(left) = room.checked_sub(line.len() + 1 + GAP_BYTES) else { continue };
-        if *worth < Worth::Filler && seen.insert(line) {
+        if *relevance < Relevance::Filler && seen.insert(line) {
             room = left;
             chosen.push(index);
         }

@@ -22,14 +22,14 @@ pub(super) const MAX_DETAIL_LINE: usize = 240;
 /// sentences of the summary and names that were already written are not repeated.
 pub(super) struct Detail {
     text: String,
-    said: String,
+    title_and_summary: String,
     budget: usize,
 }
 
 impl Detail {
     /// Creates an empty detail of at most `budget` bytes for a title and a summary.
     pub(super) fn new(budget: usize, title: &str, summary: &str) -> Self {
-        Self { text: String::new(), said: format!("{title}\n{summary}\n"), budget }
+        Self { text: String::new(), title_and_summary: format!("{title}\n{summary}\n"), budget }
     }
 
     /// Returns the number of bytes left.
@@ -63,7 +63,7 @@ impl Detail {
     pub(super) fn paragraph(&mut self, text: &str) {
         let text = text.trim();
         let is_sentence = text.split_whitespace().take(SENTENCE_WORDS).count() == SENTENCE_WORDS;
-        if !(is_sentence && holds_word(&self.said, text)) {
+        if !(is_sentence && holds_word(&self.title_and_summary, text)) {
             self.item(text);
         }
     }
@@ -138,8 +138,8 @@ impl Detail {
         let mut line = format!("{label}: ");
         let empty = line.len();
         let room = self.left();
-        let said: HashSet<&str> = words(&self.said).chain(words(&self.text)).collect();
-        for name in names.iter().filter(|name| !said.contains(**name)) {
+        let known: HashSet<&str> = words(&self.title_and_summary).chain(words(&self.text)).collect();
+        for name in names.iter().filter(|name| !known.contains(**name)) {
             if line.len() + name.len() + 2 > room {
                 continue;
             }
@@ -160,12 +160,12 @@ impl Detail {
     /// changes or matches.
     pub(super) fn top_names(&mut self, label: &str, names: &[&str]) {
         let new: Vec<&str> =
-            names.iter().copied().filter(|name| !self.has_said(name)).take(MAX_LISTED).collect();
+            names.iter().copied().filter(|name| !self.contains_words(name)).take(MAX_LISTED).collect();
         self.names(label, &new);
     }
 
     pub(super) fn title_ends_with(&self, text: &str) -> bool {
-        self.said.lines().next().is_some_and(|title| title.ends_with(text))
+        self.title_and_summary.lines().next().is_some_and(|title| title.ends_with(text))
     }
 
     /// Returns true if nothing was added yet.
@@ -174,8 +174,8 @@ impl Detail {
     }
 
     /// Returns true if the title, the summary or the detail already contains the words.
-    pub(super) fn has_said(&self, words: &str) -> bool {
-        holds_word(&self.said, words) || holds_word(&self.text, words)
+    pub(super) fn contains_words(&self, words: &str) -> bool {
+        holds_word(&self.title_and_summary, words) || holds_word(&self.text, words)
     }
 
     pub(super) fn finish(self) -> Option<String> {

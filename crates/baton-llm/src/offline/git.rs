@@ -264,9 +264,9 @@ fn taken_side(option: &str) -> Option<&'static str> {
 
 /// Whether `git checkout` restored files instead of switching branches.
 fn restores(output: &str, last: Option<&str>) -> bool {
-    let is_told = output.lines().any(|line| line.starts_with("Updated ") && line.contains(" path"));
+    let is_reported = output.lines().any(|line| line.starts_with("Updated ") && line.contains(" path"));
     let switched = output.lines().any(|line| starts_with_any(line, "Switched to |Already on "));
-    is_told || !switched && last.is_some_and(is_path)
+    is_reported || !switched && last.is_some_and(is_path)
 }
 
 fn status_result(output: &str) -> Option<StepResult> {

@@ -192,7 +192,7 @@ fn is_experiment(quoted: &QuotedCommand) -> bool {
 /// Returns the verb and the words of a step of git that publishes commits or changes the history.
 fn changes_history(step: &Step) -> Option<(&str, String)> {
     let verb = step.git_verb()?;
-    let is_told = match verb {
+    let is_reported = match verb {
         "push" => !step.has("--dry-run|-n"),
         "rebase" | "cherry-pick" | "merge" | "revert" | "am" => !step.has("--abort|--quit|--no-commit|-n"),
         "pull" => true,
@@ -211,7 +211,7 @@ fn changes_history(step: &Step) -> Option<(&str, String)> {
     let is_shown =
         |word: &&str| !is_plain_push || *word == "push" || word.starts_with("--force") || *word == "-f";
     let words: Vec<&str> = step.words.iter().skip(1).map(String::as_str).filter(is_shown).collect();
-    is_told.then(|| (verb, one_line(&words.join(" "), MAX_COMMAND_CHARS)))
+    is_reported.then(|| (verb, one_line(&words.join(" "), MAX_COMMAND_CHARS)))
 }
 
 /// Returns 2 for `HEAD~2` and `HEAD^^`, 0 for `HEAD`.

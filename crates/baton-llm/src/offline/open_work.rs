@@ -30,12 +30,12 @@ impl OpenWork {
         let closing = Closing::of(material);
         let digests = &material.digests;
         let mut blockers: Vec<String> =
-            checks::latest(digests, closing.conclusion().is_some_and(tells_of_failing))
+            checks::latest(digests, closing.conclusion().is_some_and(mentions_failing))
                 .iter()
                 .filter_map(Latest::failure)
                 .collect();
         blockers.extend(failed_push(digests));
-        blockers.extend(closing.conclusion().into_iter().flat_map(refusals));
+        blockers.extend(closing.conclusion().into_iter().flat_map(stated_limits));
         let mut next_actions: Vec<String> = Vec::new();
         if let Some((stop, request)) = closing.stopped_request() {
             let ended = match stop {
@@ -54,7 +54,7 @@ impl OpenWork {
 }
 
 /// Whether the agent says that something fails now.
-fn tells_of_failing(words: &str) -> bool {
+fn mentions_failing(words: &str) -> bool {
     let words = words.to_lowercase();
     words.contains("failing")
         && !contains_any(&words, "no longer failing|not failing|was failing|were failing")
@@ -67,19 +67,19 @@ fn failed_push(digests: &[Digest]) -> Option<String> {
 }
 
 /// Returns the first sentences in which the agent says that it cannot do something. That it cannot find something is a result.
-fn refusals(words: &str) -> Vec<String> {
+fn stated_limits(words: &str) -> Vec<String> {
     const STARTS: &str = "i can't |i cannot |i'm unable to |i am unable to |i was unable to |\
         i'm not able to |i don't have access |i do not have access |i don't have permission|\
         i do not have permission";
     const RESULTS: &str = "find|see|tell|say|think|reproduce|identify|spot";
-    let is_refusal = |sentence: &&str| {
+    let states_limit = |sentence: &&str| {
         let lower = sentence.to_lowercase().replace('’', "'");
         let bare = strip_any(&lower, "unfortunately, |however, |but ").unwrap_or(&lower);
         strip_any(bare, STARTS).is_some_and(|rest| !starts_with_any(rest, RESULTS))
     };
     let sentences = words.lines().flat_map(|line| line.split_inclusive(". "));
     let sentences = sentences.map(|sentence| sentence.trim().trim_start_matches(['-', '*', ' ']));
-    sentences.filter(is_refusal).take(2).map(|sentence| one_line(sentence, MAX_SENTENCE_CHARS)).collect()
+    sentences.filter(states_limit).take(2).map(|sentence| one_line(sentence, MAX_SENTENCE_CHARS)).collect()
 }
 
 /// Describes the open work, a sentence for each kind.

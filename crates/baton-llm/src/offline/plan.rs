@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::call::{Call, Refusal};
+use super::call::{Call, ToolFailure};
 use super::draft::Draft;
 use super::facts::Detail;
 use super::prose::{self, PROSE_BYTES};
@@ -118,8 +118,8 @@ fn proposed(call: &Call<'_>, verdict: &str, said: &str) -> Draft {
 }
 
 /// Reads a plan or a question that the user declined: what was proposed or asked is kept, and no decision is stated.
-pub(super) fn read_refused(call: &Call<'_>, refusal: &Refusal) -> Option<Draft> {
-    let Refusal::Rejected(said) = refusal else { return None };
+pub(super) fn read_declined(call: &Call<'_>, failure: &ToolFailure) -> Option<Draft> {
+    let ToolFailure::Declined(said) = failure else { return None };
     let said = said.as_deref().map(own_words).unwrap_or_default();
     match call.tool.to_ascii_lowercase().as_str() {
         "exitplanmode" | "exit_plan_mode" if !plan_of(call).is_empty() => {

@@ -82,7 +82,7 @@ pub(super) fn fill(text: &str, cwd: Option<&str>, detail: &mut Detail) {
         chosen.len()
     });
     detail.line(&format!("[{} of {} parts left out]", blocks.len() - shown, blocks.len()));
-    let files: Vec<&str> = paths(text, cwd).into_iter().filter(|path| !detail.has_said(path)).collect();
+    let files: Vec<&str> = paths(text, cwd).into_iter().filter(|path| !detail.contains_words(path)).collect();
     detail.reserving(detail.left() / 2, |detail| detail.list("Files", files));
     detail.top_names("Names", &names(text));
 }

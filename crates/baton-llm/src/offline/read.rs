@@ -227,8 +227,8 @@ fn code_detail(view: &View<'_>, source: &str, symbols: &[Symbol], detail: &mut D
         let globals = of(Kind::Constant).map(|symbol| one_line(symbol.text(source), 60));
         detail.reserving(detail.left() * 4 / 5, |detail| detail.list("Globals", globals));
     }
-    let told = symbols.iter().map(|symbol| symbol.line - 1).collect();
-    detail.reserving(detail.left() / 4, |detail| excerpt_without(view.content, &told, detail));
+    let listed = symbols.iter().map(|symbol| symbol.line - 1).collect();
+    detail.reserving(detail.left() / 4, |detail| excerpt_without(view.content, &listed, detail));
     // The names make a large file searchable.
     detail.top_names("Names", &names(view.content));
 }

@@ -15,7 +15,7 @@ pub(super) struct Run {
     pub(super) output: String,
     pub(super) status: Option<i64>,
     /// Whether the response is marked as an error. The exit status, if known, takes precedence.
-    refused: bool,
+    is_error: bool,
     pub(super) interrupted: bool,
     pub(super) background: bool,
     /// What the agent's shell says about a status that is no failure, for example `No matches found`.
@@ -58,9 +58,9 @@ impl Run {
             _ => String::new(),
         };
         let (output, wrapper) = unpack(call);
-        let refused = call.is_error();
+        let is_error = call.is_error();
         let output = without_notes(without_error_tags(output));
-        let interrupted = call.response["interrupted"] == true || refused && is_interruption(&output);
+        let interrupted = call.response["interrupted"] == true || is_error && is_interruption(&output);
         let (output, status) = exit_status(&output, call, &wrapper);
         let purpose =
             call.input_text(&["description", "justification"]).or_else(|| wrapper["description"].as_str());
@@ -69,7 +69,7 @@ impl Run {
             purpose: purpose.map(|purpose| one_line(&clean(purpose), 160)),
             output,
             status,
-            refused,
+            is_error,
             interrupted,
             // A task in the background that has not ended.
             background: call.response.get("backgroundTaskId").is_some() || wrapper["status"] == "running",
@@ -96,7 +96,7 @@ impl Run {
     }
 
     pub(super) fn failed(&self) -> bool {
-        self.status.map_or(self.refused, |status| status != 0) || self.interrupted
+        self.status.map_or(self.is_error, |status| status != 0) || self.interrupted
     }
 
     pub(super) fn is_silent(&self) -> bool {

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::call::Call;
 use super::draft::Draft;
-use super::excerpt::{Worth, worth};
+use super::excerpt::{Relevance, relevance};
 use super::facts::Detail;
 use super::text::{counted, join_within, one_line, relative};
 use super::title::title;
@@ -267,7 +267,7 @@ fn different_hits(files: &[FileHits<'_>]) -> Vec<String> {
             let line = line.map(|line| format!(":{line}")).unwrap_or_default();
             let hit = format!("{}{line}: {}", super::text::file_name(file.path), one_line(text, 110));
             let is_test = file.path.to_ascii_lowercase().contains("test");
-            hits.push(((worth(text) != Worth::Definition, is_test), hit));
+            hits.push(((relevance(text) != Relevance::Definition, is_test), hit));
         }
     }
     hits.sort_by_key(|(rank, _)| *rank);
@@ -276,11 +276,11 @@ fn different_hits(files: &[FileHits<'_>]) -> Vec<String> {
 
 /// Groups the output of a search by file.
 fn hits<'a>(output: &'a str, cwd: Option<&str>, search: &Search<'a>) -> Vec<FileHits<'a>> {
-    let is_said = |line: &&str| {
+    let is_result_line = |line: &&str| {
         let is_note = line.starts_with("[Showing results") || line.starts_with("Found 0 ");
         !line.is_empty() && *line != "--" && !is_note && !is_cut_mark(line)
     };
-    let lines: Vec<&str> = output.lines().take(MAX_HITS).filter(is_said).collect();
+    let lines: Vec<&str> = output.lines().take(MAX_HITS).filter(is_result_line).collect();
     if lines
         .first()
         .is_none_or(|line| line.starts_with("No files found") || line.starts_with("No matches found"))

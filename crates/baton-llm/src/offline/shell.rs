@@ -145,8 +145,8 @@ fn describe(call: &Call<'_>, report: &Report<'_>) -> Draft {
     let purpose = run.purpose.as_deref().filter(|purpose| !done.starts_with(purpose));
     let summary = summary(report, known.as_ref(), purpose);
     let title = title(&done, outcome.as_deref());
-    let done = known.as_ref().filter(|known| known.is_done || !run.failed());
-    if let Some(written) = done.and_then(|known| known.written.as_deref()) {
+    let completed = known.as_ref().filter(|known| known.is_done || !run.failed());
+    if let Some(written) = completed.and_then(|known| known.written.as_deref()) {
         return Draft::written(call, title, summary, written, PROSE_BYTES);
     }
     let values = structure::read(&run.output);
@@ -175,8 +175,13 @@ fn describe(call: &Call<'_>, report: &Report<'_>) -> Draft {
     let stays = !line.steps.iter().any(|step| matches!(step.program(), "cd" | "pushd" | "mktemp"));
     if !run.failed() && !run.interrupted && stays {
         let inside = |path: &String| !path.starts_with(['/', '~']) && !path.starts_with("..");
-        draft.files =
-            line.steps.iter().flat_map(Step::changes).map(|file| call.path(file)).filter(inside).collect();
+        draft.files = line
+            .steps
+            .iter()
+            .flat_map(Step::changed_files)
+            .map(|file| call.path(file))
+            .filter(inside)
+            .collect();
     }
     draft.with_detail(detail)
 }
@@ -187,18 +192,18 @@ fn step_result(report: &Report<'_>, steps: &[&Step]) -> Option<StepResult> {
     if line.steps.iter().any(git::is_init) {
         return None;
     }
-    let tell = |step: &&Step| {
+    let result_of = |step: &&Step| {
         git::step_result(step, line, &run.output).or_else(|| github::step_result(step, line, &run.output))
     };
     // A commit is more informative than the staging before it and the push after it.
-    if let Some(known) = steps.iter().find(|step| git::is_commit(step)).and_then(tell) {
+    if let Some(known) = steps.iter().find(|step| git::is_commit(step)).and_then(result_of) {
         return Some(known);
     }
     match steps {
-        [only] => tell(only),
+        [only] => result_of(only),
         // Several steps are described by the agent's purpose; without one, by the first known step.
         _ if run.purpose.is_some() => None,
-        steps => steps.iter().find_map(tell),
+        steps => steps.iter().find_map(result_of),
     }
 }
 

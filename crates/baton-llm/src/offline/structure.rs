@@ -126,12 +126,12 @@ fn fill_object(object: &Map<String, Value>, label: &str, depth: usize, detail: &
     if !head.is_empty() {
         detail.line(&format!("{prefix}{head}"));
     }
-    let told = |name: &str| {
+    let is_in_head = |name: &str| {
         NAMES.contains(&name) || STATES.contains(&name) || matches!(name, "line" | "author" | "user")
     };
     let mut scalars = 0;
     for (name, value) in object {
-        if let Some(text) = value.as_str().filter(|text| is_written(name, text) && !told(name)) {
+        if let Some(text) = value.as_str().filter(|text| is_written(name, text) && !is_in_head(name)) {
             // If an entry has a name and a text, its other members are omitted.
             scalars = if head.is_empty() { scalars } else { MAX_SCALARS };
             let is_usual = matches!(name.as_str(), "body" | "text" | "content" | "description" | "message");
@@ -139,7 +139,7 @@ fn fill_object(object: &Map<String, Value>, label: &str, depth: usize, detail: &
         }
     }
     let short = object.iter().filter(|(name, value)| {
-        !told(name) && !is_noise(name) && value.as_str().is_none_or(|text| !is_written(name, text))
+        !is_in_head(name) && !is_noise(name) && value.as_str().is_none_or(|text| !is_written(name, text))
     });
     for (name, value) in short {
         match value {

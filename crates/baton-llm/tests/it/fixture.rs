@@ -55,14 +55,14 @@ pub(crate) struct Outage {
     pub(crate) message: String,
     pub(crate) retry_after: Option<Duration>,
     pub(crate) needs_attention: bool,
-    pub(crate) may_be_the_item: bool,
+    pub(crate) may_be_caused_by_item: bool,
 }
 
 /// Compresses an item and expects an outage.
 pub(crate) fn outage(compressor: &dyn Compressor) -> Outage {
     match compressor.compress(&bash("item-1")) {
-        Err(CompressError::Outage { message, retry_after, needs_attention, may_be_the_item }) => {
-            Outage { message, retry_after, needs_attention, may_be_the_item }
+        Err(CompressError::Outage { message, retry_after, needs_attention, may_be_caused_by_item }) => {
+            Outage { message, retry_after, needs_attention, may_be_caused_by_item }
         }
         other => panic!("{}: not an outage: {other:?}", compressor.name()),
     }

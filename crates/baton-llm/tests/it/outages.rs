@@ -18,7 +18,7 @@ fn no_connection_is_an_outage() {
     for compressor in compressors {
         let outage = outage(&*compressor);
         assert!(!outage.needs_attention && outage.retry_after.is_none(), "{}", outage.message);
-        assert!(!outage.may_be_the_item, "{}", outage.message);
+        assert!(!outage.may_be_caused_by_item, "{}", outage.message);
         assert!(outage.message.starts_with(&format!("{} endpoint 127.0.0.1:", compressor.name())));
     }
 }
@@ -173,14 +173,14 @@ fn only_some_outages_may_be_caused_by_the_item() {
     for behaviour in innocent.into_iter().chain([Behaviour::rate_limited(1)]) {
         with_both(|server, compressor| {
             server.behave(behaviour.clone());
-            assert!(!outage(compressor).may_be_the_item, "{behaviour:?}");
+            assert!(!outage(compressor).may_be_caused_by_item, "{behaviour:?}");
         });
     }
     let suspicious = [408, 500, 502, 503, 504].map(Behaviour::Status);
     for behaviour in suspicious.into_iter().chain([Behaviour::CloseConnection, Behaviour::Hang]) {
         with_both_within(Duration::from_millis(200), |server, compressor| {
             server.behave(behaviour.clone());
-            assert!(outage(compressor).may_be_the_item, "{behaviour:?}");
+            assert!(outage(compressor).may_be_caused_by_item, "{behaviour:?}");
         });
     }
 }

@@ -5,7 +5,7 @@ use baton_core::observation::QueueStatus;
 use baton_testkit::model_server::Behaviour;
 use serde_json::json;
 
-use crate::stage::{Stage, done, given_up};
+use crate::stage::{Stage, done, failed};
 
 /// Returns unusable behaviours, and whether the model counts tokens for them.
 fn unusable() -> Vec<(Behaviour, bool)> {
@@ -36,7 +36,7 @@ fn unusable_answer_fails_only_its_item_immediately() {
             let before: u64 = stage.usage().iter().map(|usage| usage.tokens_in).sum();
             let bad = stage.capture(1);
             stage.model.behave(behaviour.clone());
-            assert_eq!(stage.step(), given_up(1), "{behaviour:?}");
+            assert_eq!(stage.step(), failed(1), "{behaviour:?}");
 
             let item = stage.item(bad);
             assert_eq!((item.status, item.attempts), (QueueStatus::Error, 1), "{behaviour:?}");
@@ -82,7 +82,7 @@ fn failed_items_can_be_retried() {
     for stage in Stage::each() {
         stage.model.behave(Behaviour::Garbage);
         let items = [1, 2, 3].map(|number| stage.capture(number));
-        assert_eq!(stage.step(), given_up(3));
+        assert_eq!(stage.step(), failed(3));
         stage.model.behave(Behaviour::Good);
         assert_eq!(stage.step(), done(0), "no retry was requested");
 
@@ -117,7 +117,7 @@ fn damaged_raw_output_fails_only_its_item() {
         let (sqlite, postgres) = (damage.replace("{}", "x'00ff'"), damage.replace("{}", "'\\x00ff'"));
         stage.store.place().execute(&sqlite, &postgres);
         let drained = stage.step();
-        assert_eq!((drained.done, drained.given_up), (2, 1));
+        assert_eq!((drained.done, drained.failed), (2, 1));
         let item = stage.item(items[1]);
         assert_eq!(item.status, QueueStatus::Error);
         assert!(item.last_error.unwrap().contains("damaged"));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use baton_testkit::model_server::Behaviour;
 
-use crate::stage::{Api, DAY, NOW, Stage, done, given_up};
+use crate::stage::{Api, DAY, NOW, Stage, done, failed};
 
 /// Maximum cost of one call to the fake model.
 const CALL: u64 = 2_000;
@@ -37,7 +37,7 @@ fn tokens_are_stored_per_observation_and_summed_per_day() {
         // Unusable answers count too.
         stage.capture(3);
         stage.model.behave(Behaviour::MissingTitle);
-        assert_eq!(stage.step(), given_up(1));
+        assert_eq!(stage.step(), failed(1));
         let after = stage.usage();
         assert_eq!(after[0].calls, 3);
         assert!(after[0].tokens_in > usage[0].tokens_in && after[0].tokens_out > usage[0].tokens_out);

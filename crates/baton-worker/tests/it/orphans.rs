@@ -10,7 +10,7 @@ use baton_observation::ToolUse;
 use baton_testkit::model_server::Behaviour;
 use crossbeam_channel::{Receiver, Sender, bounded};
 
-use crate::stage::{ATTEMPTS, LEASE, SECOND, Stage, done, given_up, worker};
+use crate::stage::{ATTEMPTS, LEASE, SECOND, Stage, done, failed, worker};
 
 const MILLISECOND: Duration = Duration::from_millis(1);
 
@@ -137,11 +137,11 @@ fn panicking_compressor_fails_its_item_but_not_the_worker() {
         let gate: Arc<dyn Compressor> =
             Arc::new(Gate { asked, may_answer: Mutex::new(may_answer), panics: true });
         let clumsy = worker(&stage.beside(|settings| settings.compressor = gate.clone()));
-        assert_eq!(clumsy.run_once().unwrap(), given_up(1));
+        assert_eq!(clumsy.run_once().unwrap(), failed(1));
         assert_eq!(stage.item(id).status, QueueStatus::Error);
         assert!(stage.raw(id).contains("item-1"));
         stage.capture(2);
-        assert_eq!(clumsy.run_once().unwrap(), given_up(1), "the worker continues");
+        assert_eq!(clumsy.run_once().unwrap(), failed(1), "the worker continues");
     }
 }
 

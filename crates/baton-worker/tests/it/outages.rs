@@ -6,7 +6,7 @@ use baton_core::Timestamp;
 use baton_core::observation::QueueStatus;
 use baton_testkit::model_server::{Behaviour, UNREACHABLE_URL};
 
-use crate::stage::{ATTEMPTS, MINUTE, NOW, SECOND, Stage, done, given_up, returned, worker};
+use crate::stage::{ATTEMPTS, MINUTE, NOW, SECOND, Stage, done, failed, released, worker};
 
 const MILLISECOND: Duration = Duration::from_millis(1);
 
@@ -44,7 +44,7 @@ fn outage_keeps_items_raw_and_pauses_the_queue() {
             let items = [1, 2, 3].map(|number| stage.capture(number));
             stage.model.behave(behaviour.clone());
 
-            assert_eq!(stage.step(), returned(1), "{behaviour:?}");
+            assert_eq!(stage.step(), released(1), "{behaviour:?}");
             let asked = stage.model.received();
             assert_eq!(asked, 1, "{behaviour:?}: no other call is made");
             for (place, id) in items.into_iter().enumerate() {
@@ -74,7 +74,7 @@ fn timeout_is_an_outage() {
         let items = [1, 2, 3].map(|number| stage.capture(number));
         stage.model.behave(Behaviour::Hang);
         let short = worker(&stage.with_short_timeout());
-        assert_eq!(short.run_once().unwrap(), returned(1));
+        assert_eq!(short.run_once().unwrap(), released(1));
         for (place, id) in items.into_iter().enumerate() {
             let item = stage.item(id);
             assert_eq!((item.status, item.attempts), (QueueStatus::Raw, 0), "{item:?}");
@@ -93,7 +93,7 @@ fn refused_connection_is_an_outage() {
         let app = stage.beside(|settings| settings.compressor = stage.api.client(UNREACHABLE_URL));
         let id = stage.capture(1);
         let unlucky = worker(&app);
-        assert_eq!(unlucky.run_once().unwrap(), returned(1));
+        assert_eq!(unlucky.run_once().unwrap(), released(1));
         assert_eq!((stage.item(id).status, stage.item(id).attempts), (QueueStatus::Raw, 0));
         assert_eq!(unlucky.run_once().unwrap(), done(0));
         // A worker with the right address processes the item as soon as it is due.
@@ -108,7 +108,7 @@ fn pauses_double_from_five_seconds_to_five_minutes() {
         let id = stage.capture(1);
         stage.model.behave(Behaviour::ServerError);
         for expected in [5, 10, 20, 40, 80, 160, 300, 300, 300] {
-            assert_eq!(stage.step(), returned(1), "after {expected} s");
+            assert_eq!(stage.step(), released(1), "after {expected} s");
             let pause = between(stage.clock_now(), stage.item(id).run_at);
             let expected = expected * SECOND;
             assert!(pause >= expected * 4 / 5, "{pause:?} in place of {expected:?}");
@@ -121,7 +121,7 @@ fn pauses_double_from_five_seconds_to_five_minutes() {
         assert_eq!(stage.step(), done(1));
         let id = stage.capture(2);
         stage.model.behave(Behaviour::ServerError);
-        assert_eq!(stage.step(), returned(1));
+        assert_eq!(stage.step(), released(1));
         assert!(between(stage.clock_now(), stage.item(id).run_at) <= 6 * SECOND);
     }
 }
@@ -143,7 +143,7 @@ fn half_hour_outage_loses_no_item() {
         while stage.clock_now() < over {
             stage.model.behave(kinds.next().unwrap());
             let drained = stage.step();
-            assert_eq!((drained.done, drained.given_up), (0, 0), "{drained:?}");
+            assert_eq!((drained.done, drained.failed), (0, 0), "{drained:?}");
             number += 1;
             items.push(stage.capture(number));
             // The worker is restarted once during the outage.
@@ -179,7 +179,7 @@ fn item_that_fails_alone_does_not_block_others() {
         stage.model.behave(Behaviour::StatusOn(500, "item-2 ".into()));
         // The first failure may be an outage, so all items wait.
         let drained = stage.step();
-        assert_eq!((drained.done, drained.returned), (1, 1));
+        assert_eq!((drained.done, drained.released), (1, 1));
         assert_eq!(stage.item(poison).attempts, 0);
 
         // Other items succeeded since, so the item is the cause: only it waits from now on, and its attempts count.
@@ -187,7 +187,7 @@ fn item_that_fails_alone_does_not_block_others() {
             stage.clock.advance(MINUTE);
             let late = stage.capture(10 + u32::try_from(attempt).unwrap());
             let drained = stage.step();
-            assert_eq!((drained.returned, drained.given_up), (1, 0), "attempt {attempt}: {drained:?}");
+            assert_eq!((drained.released, drained.failed), (1, 0), "attempt {attempt}: {drained:?}");
             assert_eq!(stage.item(late).status, QueueStatus::Done, "attempt {attempt} blocked another item");
             let item = stage.item(poison);
             assert_eq!((item.status, item.attempts), (QueueStatus::Raw, attempt));
@@ -197,7 +197,7 @@ fn item_that_fails_alone_does_not_block_others() {
             assert_eq!(stage.step(), done(1));
         }
         let drained = stage.step_after(MINUTE);
-        assert_eq!(drained, given_up(1));
+        assert_eq!(drained, failed(1));
 
         let item = stage.item(poison);
         assert_eq!((item.status, item.attempts), (QueueStatus::Error, i64::from(ATTEMPTS)));

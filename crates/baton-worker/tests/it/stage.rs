@@ -314,13 +314,13 @@ pub(crate) fn done(done: u64) -> Drained {
 }
 
 /// Expected result: only this many items were released.
-pub(crate) fn returned(returned: u64) -> Drained {
-    Drained { returned, ..Drained::default() }
+pub(crate) fn released(released: u64) -> Drained {
+    Drained { released, ..Drained::default() }
 }
 
 /// Expected result: only this many items failed.
-pub(crate) fn given_up(given_up: u64) -> Drained {
-    Drained { given_up, ..Drained::default() }
+pub(crate) fn failed(failed: u64) -> Drained {
+    Drained { failed, ..Drained::default() }
 }
 
 fn settings(compressor: Arc<dyn Compressor>) -> Settings {

@@ -281,7 +281,7 @@ fn outage_postpones_a_summary() {
         stage.hook("stop", json!({}));
         stage.model.behave(Behaviour::rate_limited(60));
         stage.model.forget();
-        assert_eq!(stage.step(), Drained { summaries_returned: 1, ..Drained::default() });
+        assert_eq!(stage.step(), Drained { summaries_released: 1, ..Drained::default() });
         for _ in 0..2 {
             assert_eq!(stage.step(), done(0));
         }

@@ -235,8 +235,8 @@ pub(crate) fn run_once(config: &Config) -> Result<Answer, Failure> {
         "{} observations, {} summaries, {} to retry, {} failed",
         drained.done,
         drained.summaries,
-        drained.returned + drained.summaries_returned,
-        drained.given_up
+        drained.released + drained.summaries_released,
+        drained.failed
     );
     if drained.embedded > 0 {
         text += &format!(", {} vectors", drained.embedded);
@@ -247,8 +247,8 @@ pub(crate) fn run_once(config: &Config) -> Result<Answer, Failure> {
         text += &format!("\nthe model is unavailable: {}", trouble.error);
     }
     let data = json!({
-        "observations": drained.done, "summaries": drained.summaries, "returned": drained.returned,
-        "summaries_returned": drained.summaries_returned, "given_up": drained.given_up, "embedded": drained.embedded,
+        "observations": drained.done, "summaries": drained.summaries, "returned": drained.released,
+        "summaries_returned": drained.summaries_released, "given_up": drained.failed, "embedded": drained.embedded,
         "model_trouble": trouble,
     });
     Ok(Answer::new(data, text))
