@@ -68,7 +68,7 @@ impl Repository {
     /// # Errors
     ///
     /// As [`capture`](Self::capture).
-    pub fn glimpse(&self, vault: &Vault) -> Result<Capture, GitError> {
+    pub fn capture_without_storing(&self, vault: &Vault) -> Result<Capture, GitError> {
         self.capture_keeping(vault, Keep::Nothing, &mut PermitAll)
     }
 
@@ -80,7 +80,7 @@ impl Repository {
     ) -> Result<Capture, GitError> {
         let mut last = Err(GitError::Changing { path: RepoPath::new("") });
         for _ in 0..MAX_ATTEMPTS {
-            inspector.begin();
+            inspector.restart();
             last = attempt(self, vault, keep, inspector);
             if !matches!(last, Err(GitError::Changing { .. })) {
                 break;
@@ -110,7 +110,7 @@ fn attempt(
     };
     let (status, tracked) = std::thread::scope(|scope| {
         let unchanged_index = unchanged_index.as_ref().map(tempfile::NamedTempFile::path);
-        let status = scope.spawn(move || Status::ask(repository, vault.excluded(), unchanged_index));
+        let status = scope.spawn(move || Status::read(repository, vault.excluded(), unchanged_index));
         if scan.conversion == Conversion::LineEndings && cache.len() < tracked_items.len() / 2 {
             scan.stored_sizes = stored_sizes(repository, &index);
         }
@@ -132,7 +132,7 @@ fn attempt(
         // An untracked attribute file was found that allows more conversions.
         scan.conversion = conversion;
         tracked = scan.run(&tracked_items)?;
-        status = Status::ask(repository, vault.excluded(), None)?;
+        status = Status::read(repository, vault.excluded(), None)?;
     } else if unchanged_index.is_some() {
         status.add_unstaged(unstaged(&tracked_items, &tracked));
     }
@@ -147,7 +147,7 @@ fn attempt(
     });
     let (snapshot, withheld) = recorded?;
     if withheld.is_none() {
-        remember(vault, &cache, now, &view, conversion);
+        update_stat_cache(vault, &cache, now, &view, conversion);
     }
     let files = files.map_err(|_| GitError::unexpected("status", "the thread panicked"))?;
     Ok(Capture { snapshot, status, files, withheld })
@@ -235,11 +235,11 @@ fn inspect(
                 let name = path.to_string();
                 let mut id = ObjectHasher::new(vault.object_format(), "blob", file.stat.size);
                 let mut hasher = sha2::Sha256::new();
-                inspector.look(&name, &[]);
+                inspector.inspect(&name, &[]);
                 content(repository.root(), item.path, &file.stat, &mut |piece| {
                     id.update(piece);
                     hasher.update(piece);
-                    inspector.look(&name, piece);
+                    inspector.inspect(&name, piece);
                 })?;
                 let hash = Sha256Hash::from_bytes(hasher.finalize().into());
                 let digest = (file.stat.size, hash);
@@ -250,12 +250,12 @@ fn inspect(
                 seen.insert(path, digest);
             }
             Found::Nested(_) if item.entry.is_none() => {
-                inspector.look(&RepoPath::new(item.path).to_string(), &[]);
+                inspector.inspect(&RepoPath::new(item.path).to_string(), &[]);
             }
             _ => {}
         }
     }
-    Ok(inspector.verdict().is_err().then_some(seen))
+    Ok(inspector.check().is_err().then_some(seen))
 }
 
 /// Returns each tracked path once: during a conflict the index has a path up to three times.
@@ -347,8 +347,8 @@ fn staged_changes(status: &Status) -> Vec<StagedChange> {
         .iter()
         .filter_map(|entry| match entry {
             StatusEntry::Changed { path, staged, unstaged, index, .. } => {
-                let announced = *unstaged == StatusCode::Added;
-                let change = if announced { StatusCode::Added } else { *staged };
+                let is_intent_to_add = *unstaged == StatusCode::Added;
+                let change = if is_intent_to_add { StatusCode::Added } else { *staged };
                 (change != StatusCode::Unmodified).then(|| StagedChange {
                     path: path.clone(),
                     change,
@@ -385,23 +385,31 @@ fn merged<'a>(
 }
 
 /// Caches the ids of files that had settled before the capture began.
-fn remember(vault: &Vault, cache: &StatCache, now: StatTime, view: &View<'_>, conversion: Conversion) {
+fn update_stat_cache(
+    vault: &Vault,
+    cache: &StatCache,
+    now: StatTime,
+    view: &View<'_>,
+    conversion: Conversion,
+) {
     // Where files are converted, it is not cheap to find out whether the index refers to raw bytes, so the result is
     // cached.
-    let known = |file: &FoundFile| {
+    let is_known_from_index = |file: &FoundFile| {
         file.source == Source::Index && (conversion == Conversion::None || !file.mode.is_file())
     };
-    let worth = |file: &FoundFile| !known(file) && file.stat.changed_at.is_settled_before(now);
+    let is_cacheable =
+        |file: &FoundFile| !is_known_from_index(file) && file.stat.changed_at.is_settled_before(now);
     let files = || {
         view.found.iter().filter_map(|(item, found)| match found {
-            Found::File(file) if worth(file) => Some((item.path, file)),
+            Found::File(file) if is_cacheable(file) => Some((item.path, file)),
             _ => None,
         })
     };
     let unchanged = files().all(|(_, file)| file.source == Source::Cache) && files().count() == cache.len();
     if !unchanged {
-        let known = |file: &FoundFile| KnownContent { id: file.id, without_returns: file.without_returns };
-        let entries = files().map(|(path, file)| (path, file.stat, known(file)));
+        let content_of =
+            |file: &FoundFile| KnownContent { id: file.id, without_returns: file.without_returns };
+        let entries = files().map(|(path, file)| (path, file.stat, content_of(file)));
         StatCache::save(&vault.stat_cache(), vault.object_format(), entries);
     }
 }

@@ -74,9 +74,9 @@ impl Vault {
         }
         for (id, paths) in wanted {
             for path in paths {
-                inspector.look(&path, &[]);
+                inspector.inspect(&path, &[]);
                 let call = self.call("cat-file").arguments(["blob".to_owned(), id.to_string()]);
-                let ended = call.stream(&mut |piece| inspector.look(&path, piece))?;
+                let ended = call.stream(&mut |piece| inspector.inspect(&path, piece))?;
                 require_success("cat-file", &ended)?;
             }
         }

@@ -39,10 +39,10 @@ pub(crate) fn diff_trees(
     to: ObjectId,
     detail: Detail,
 ) -> Result<RawDiff, GitError> {
-    ask(vault, from, to, detail, &[])
+    run_diff_tree(vault, from, to, detail, &[])
 }
 
-fn ask(
+fn run_diff_tree(
     vault: &Vault,
     from: ObjectId,
     to: ObjectId,
@@ -93,7 +93,7 @@ pub(crate) fn patch_trees(
         return diff_trees(vault, from, to, Detail::Patch);
     }
     let mut all = diff_trees(vault, from, to, Detail::Paths)?;
-    all.patch = ask(vault, from, to, Detail::Patch, large)?.patch;
+    all.patch = run_diff_tree(vault, from, to, Detail::Patch, large)?.patch;
     for file in all.files.iter().filter(|file| large.contains(&file.path)) {
         let path = &file.path;
         all.patch.extend_from_slice(

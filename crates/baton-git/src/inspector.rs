@@ -8,11 +8,11 @@ use baton_core::task::Inspector;
 pub struct PermitAll;
 
 impl Inspector for PermitAll {
-    fn begin(&mut self) {}
+    fn restart(&mut self) {}
 
-    fn look(&mut self, _: &str, _: &[u8]) {}
+    fn inspect(&mut self, _: &str, _: &[u8]) {}
 
-    fn verdict(&self) -> Result<(), Fault> {
+    fn check(&self) -> Result<(), Fault> {
         Ok(())
     }
 }

@@ -66,7 +66,7 @@ pub use capture::Capture;
 pub use error::GitError;
 pub use head::Head;
 pub use inspector::PermitAll;
-pub use lookup::Glance;
+pub use lookup::HeadInfo;
 pub use nested::NestedRepository;
 pub use object::{FileMode, ObjectFormat, ObjectId, ObjectIdError};
 pub use path::{RepoPath, RepoPathError};

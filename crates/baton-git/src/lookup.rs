@@ -89,7 +89,7 @@ impl Repository {
 
     /// Reads name and head of a checkout without running git, for processes that must be fast. The name is `None` if
     /// only git can determine it.
-    pub fn glance(root: &Path) -> Option<Glance> {
+    pub fn read_head_info(root: &Path) -> Option<HeadInfo> {
         let place = GitFolder::of(root)?;
         let text = fs::read_to_string(place.common_dir.join("config")).unwrap_or_default();
         let name = Configuration::read_file(&text).and_then(|read| name_of(&place, &read, root));
@@ -98,7 +98,7 @@ impl Repository {
             None => place.head.as_ref().and_then(|head| ObjectId::from_hex(head.as_bytes())),
         };
         let branch = place.branch().map(str::to_owned);
-        Some(Glance { name, branch, commit: commit.map(|id| id.to_string()) })
+        Some(HeadInfo { name, branch, commit: commit.map(|id| id.to_string()) })
     }
 }
 
@@ -107,9 +107,9 @@ fn name_of(place: &GitFolder, configuration: &Configuration, root: &Path) -> Opt
     repository_name(configuration, place.branch(), &common_dir, root)
 }
 
-/// Name and head of a checkout.
+/// Name, branch and commit of a checkout, read without running git.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Glance {
+pub struct HeadInfo {
     /// Name of the repository.
     pub name: Option<Repo>,
     /// Checked-out branch; `None` if the head is detached.

@@ -22,7 +22,7 @@ const MIN_GIT_VERSION: &str = "git version 2.31";
 #[derive(Debug, Clone)]
 pub struct Repository {
     git: Git,
-    places: Places,
+    paths: CheckoutPaths,
     head: Head,
     configuration: Configuration,
 }
@@ -39,39 +39,39 @@ impl Repository {
             return Err(GitError::NotARepository { path: path.to_owned() });
         }
         // The two calls are independent, so they run concurrently.
-        let (places, configuration) = std::thread::scope(|scope| {
+        let (paths, configuration) = std::thread::scope(|scope| {
             let configuration = scope.spawn(|| git.call(path, "config").arguments(["--list", "-z"]).output());
-            let places = Places::ask(git, path);
-            (places, configuration.join())
+            let paths = CheckoutPaths::read(git, path);
+            (paths, configuration.join())
         });
-        let (places, head) = places?;
+        let (paths, head) = paths?;
         let configuration =
             configuration.unwrap_or_else(|_| Err(GitError::unexpected("config", "the thread panicked")))?;
         let head = match head {
             Some(head) => head,
             None => unborn(git, path)?,
         };
-        Ok(Self { git: git.clone(), places, head, configuration: Configuration::read(&configuration) })
+        Ok(Self { git: git.clone(), paths, head, configuration: Configuration::read(&configuration) })
     }
 
     /// Returns the root of the checkout.
     pub fn root(&self) -> &Path {
-        &self.places.root
+        &self.paths.root
     }
 
     /// Returns the `.git` folder of this checkout; for a linked worktree, its own folder in the repository.
     pub fn git_dir(&self) -> &Path {
-        &self.places.git_dir
+        &self.paths.git_dir
     }
 
     /// Returns the folder that all checkouts of the repository share.
     pub fn common_dir(&self) -> &Path {
-        &self.places.common_dir
+        &self.paths.common_dir
     }
 
     /// Returns the hash function of object ids.
     pub const fn object_format(&self) -> ObjectFormat {
-        self.places.object_format
+        self.paths.object_format
     }
 
     /// Returns `HEAD` as of the discovery of the checkout.
@@ -81,7 +81,7 @@ impl Repository {
 
     /// Returns `owner/name` from the remote, or `local/<folder>`. All worktrees of a repository have the same name.
     pub fn name(&self) -> Option<Repo> {
-        repository_name(&self.configuration, self.head.branch(), &self.places.common_dir, &self.places.root)
+        repository_name(&self.configuration, self.head.branch(), &self.paths.common_dir, &self.paths.root)
     }
 
     pub(crate) fn configuration(&self) -> &Configuration {
@@ -93,13 +93,13 @@ impl Repository {
     }
 
     pub(crate) const fn has_ref_files(&self) -> bool {
-        self.places.has_ref_files
+        self.paths.has_ref_files
     }
 
     /// Starts a git call in this checkout, with all configured filter programs disabled.
     pub(crate) fn call(&self, subcommand: &'static str) -> Invocation<'_> {
-        let mut call = self.git.call(&self.places.root, subcommand);
-        call = call.variable("GIT_DIR", &self.places.git_dir).variable("GIT_WORK_TREE", &self.places.root);
+        let mut call = self.git.call(&self.paths.root, subcommand);
+        call = call.variable("GIT_DIR", &self.paths.git_dir).variable("GIT_WORK_TREE", &self.paths.root);
         for filter in self.configuration.subsections("filter") {
             for (name, value) in [("clean", ""), ("smudge", ""), ("process", ""), ("required", "false")] {
                 call = call.setting(format!("filter.{filter}.{name}"), value);
@@ -123,20 +123,20 @@ impl Repository {
             return Ok((call, None));
         }
         let folder = tempfile::tempdir().map_err(GitError::folder(std::env::temp_dir()))?;
-        let borrowed = quoted(self.places.common_dir.join("objects").as_os_str().as_bytes());
+        let borrowed = quoted(self.paths.common_dir.join("objects").as_os_str().as_bytes());
         let call = call.variable("GIT_OBJECT_DIRECTORY", folder.path());
         Ok((call.variable("GIT_ALTERNATE_OBJECT_DIRECTORIES", borrowed), Some(folder)))
     }
 
     /// Returns true if the file system ignores case in names.
     fn folds_case(&self) -> bool {
-        self.places.root.join(".GIT").symlink_metadata().is_ok()
+        self.paths.root.join(".GIT").symlink_metadata().is_ok()
     }
 }
 
 /// Output of `git rev-parse` for a folder.
 #[derive(Debug, Clone)]
-struct Places {
+struct CheckoutPaths {
     root: PathBuf,
     git_dir: PathBuf,
     common_dir: PathBuf,
@@ -144,9 +144,9 @@ struct Places {
     has_ref_files: bool,
 }
 
-impl Places {
+impl CheckoutPaths {
     /// Also returns `HEAD`; `None` on a branch without commits.
-    fn ask(git: &Git, path: &Path) -> Result<(Self, Option<Head>), GitError> {
+    fn read(git: &Git, path: &Path) -> Result<(Self, Option<Head>), GitError> {
         let arguments = [
             "--path-format=absolute",
             "--show-object-format",

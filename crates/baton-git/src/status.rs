@@ -105,7 +105,7 @@ impl Status {
     /// Runs `git status`. Paths within `excluded` are omitted.
     ///
     /// If `index` is given, it is used instead of the index of the checkout.
-    pub(crate) fn ask(
+    pub(crate) fn read(
         repository: &Repository,
         excluded: &[RepoPath],
         index: Option<&Path>,
@@ -260,7 +260,7 @@ impl Repository {
     ///
     /// Fails if git fails.
     pub fn status(&self, excluded: &[RepoPath]) -> Result<Status, GitError> {
-        Status::ask(self, excluded, None)
+        Status::read(self, excluded, None)
     }
 }
 

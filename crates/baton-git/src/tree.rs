@@ -36,7 +36,7 @@ struct Open {
 pub(crate) fn build<'a>(format: ObjectFormat, inputs: impl Iterator<Item = TreeInput<'a>>) -> BuiltTree {
     let mut builder = Builder {
         format,
-        present: Vec::new(),
+        current_folder: Vec::new(),
         open: vec![Open { length: 0, content: Vec::new(), differs: false }],
         objects: Vec::new(),
     };
@@ -68,21 +68,21 @@ fn push_entry(content: &mut Vec<u8>, mode: &str, name: &[u8], id: ObjectId) {
 struct Builder {
     format: ObjectFormat,
     /// Current folder, ending with `/` unless it is the root.
-    present: Vec<u8>,
+    current_folder: Vec<u8>,
     open: Vec<Open>,
     objects: Vec<(ObjectId, Vec<u8>)>,
 }
 
 impl Builder {
     fn enter(&mut self, folder: &[u8]) {
-        while !folder.starts_with(&self.present) {
+        while !folder.starts_with(&self.current_folder) {
             self.close();
         }
-        while self.present.len() < folder.len() {
-            let rest = &folder[self.present.len()..];
+        while self.current_folder.len() < folder.len() {
+            let rest = &folder[self.current_folder.len()..];
             let end = rest.iter().position(|byte| *byte == b'/').map_or(rest.len(), |slash| slash + 1);
-            self.present.extend_from_slice(&rest[..end]);
-            self.open.push(Open { length: self.present.len(), content: Vec::new(), differs: false });
+            self.current_folder.extend_from_slice(&rest[..end]);
+            self.open.push(Open { length: self.current_folder.len(), content: Vec::new(), differs: false });
         }
     }
 
@@ -93,12 +93,12 @@ impl Builder {
         around.differs |= done.differs;
         if !done.content.is_empty() {
             let id = self.format.id_of("tree", &done.content);
-            let name = &self.present[around.length..done.length - 1];
+            let name = &self.current_folder[around.length..done.length - 1];
             push_entry(&mut around.content, "40000", name, id);
             if done.differs {
                 self.objects.push((id, done.content));
             }
         }
-        self.present.truncate(around.length);
+        self.current_folder.truncate(around.length);
     }
 }

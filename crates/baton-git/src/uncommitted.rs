@@ -29,7 +29,7 @@ impl Repository {
     pub fn uncommitted(&self, excluded: &[RepoPath]) -> Result<Vec<UncommittedFile>, GitError> {
         let scratch = tempfile::tempdir().map_err(GitError::folder(std::env::temp_dir()))?;
         let index = Index::read(self, scratch.path())?.examined_copy(scratch.path())?;
-        let status = Status::ask(self, excluded, index.as_ref().map(|index| index.path()))?;
+        let status = Status::read(self, excluded, index.as_ref().map(|index| index.path()))?;
         let mut paths: BTreeMap<&RepoPath, bool> = BTreeMap::new();
         for entry in &status.entries {
             let modified = match entry {

@@ -20,7 +20,7 @@ use crate::vault::Vault;
 pub struct Verification {
     /// Current state of the working tree. Its objects are in the vault if the tree differs and the inspector permitted
     /// it.
-    pub present: Capture,
+    pub current: Capture,
     /// Files that differ in content, mode, type or name, and nested repositories with another commit, sorted by path.
     pub changes: Vec<TreeChange>,
 }
@@ -40,26 +40,26 @@ impl Repository {
         expected: &Snapshot,
         inspector: &mut dyn Inspector,
     ) -> Result<Verification, GitError> {
-        let present = self.capture_keeping(vault, Keep::ObjectsUnless(expected.tree), inspector)?;
+        let current = self.capture_keeping(vault, Keep::ObjectsUnless(expected.tree), inspector)?;
         let mut changes = BTreeMap::new();
-        if expected.tree != present.snapshot.tree {
-            let files = vault.describe(differing(vault, expected, &present)?, present.withheld.as_ref())?;
+        if expected.tree != current.snapshot.tree {
+            let files = vault.describe(differing(vault, expected, &current)?, current.withheld.as_ref())?;
             changes.extend(files);
         }
-        for (path, expected, actual) in pairs(nested(expected), nested(&present.snapshot)) {
+        for (path, expected, actual) in pairs(nested(expected), nested(&current.snapshot)) {
             changes.entry(path).or_insert_with_key(|path| nested_change(path, expected, actual));
         }
-        Ok(Verification { present, changes: changes.into_values().collect() })
+        Ok(Verification { current, changes: changes.into_values().collect() })
     }
 }
 
 /// Returns the files that differ from those of a snapshot, without nested repositories.
-fn differing(vault: &Vault, expected: &Snapshot, present: &Capture) -> Result<Vec<DiffFile>, GitError> {
-    let mut files = if present.withheld.is_none() {
-        diff_trees(vault, expected.tree, present.snapshot.tree, Detail::Paths)?.files
+fn differing(vault: &Vault, expected: &Snapshot, current: &Capture) -> Result<Vec<DiffFile>, GitError> {
+    let mut files = if current.withheld.is_none() {
+        diff_trees(vault, expected.tree, current.snapshot.tree, Detail::Paths)?.files
     } else {
         let side = |file: &TreeFile| StatusSide { mode: file.mode, id: file.id };
-        let actual = present.files.iter().map(|file| (file.path.clone(), side(file))).collect();
+        let actual = current.files.iter().map(|file| (file.path.clone(), side(file))).collect();
         let file = |(path, before, after)| DiffFile { path, previous_path: None, before, after, lines: None };
         pairs(vault.listing(expected.tree)?, actual).map(file).collect()
     };

@@ -389,8 +389,8 @@ fn has_stat(entry: &IndexEntry, kind: FileType, stat: &FileStat) -> bool {
 struct Folders {
     root: OwnedFd,
     /// Current folder, ending with `/` unless it is the root.
-    present: Vec<u8>,
-    /// Each folder below the root, with its length in `present`.
+    current_folder: Vec<u8>,
+    /// Each folder below the root, with its length in `current_folder`.
     chain: Vec<(usize, OwnedFd)>,
     /// The last missing folder, ending with `/`.
     missing: Option<Vec<u8>>,
@@ -405,8 +405,13 @@ impl Folders {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = openat(CWD, root, flags, Mode::empty())
             .map_err(|error| GitError::Folder { path: root.to_owned(), source: error.into() })?;
-        let mut folders =
-            Self { root: fd, present: Vec::new(), chain: Vec::new(), missing: None, attributed: Vec::new() };
+        let mut folders = Self {
+            root: fd,
+            current_folder: Vec::new(),
+            chain: Vec::new(),
+            missing: None,
+            attributed: Vec::new(),
+        };
         folders.note_attributes();
         Ok(folders)
     }
@@ -417,24 +422,24 @@ impl Folders {
 
     fn note_attributes(&mut self) {
         if statat(self.fd(), ATTRIBUTES, AtFlags::SYMLINK_NOFOLLOW).is_ok() {
-            self.attributed.push(self.present.clone());
+            self.attributed.push(self.current_folder.clone());
         }
     }
 
     /// Enters a folder (empty, or ending with `/`). Returns `None` if it does not exist or is not a folder.
     fn enter(&mut self, folder: &[u8]) -> Result<Option<BorrowedFd<'_>>, GitError> {
-        if self.present != folder {
+        if self.current_folder != folder {
             if self.missing.as_ref().is_some_and(|missing| folder.starts_with(missing)) {
                 return Ok(None);
             }
-            while !folder.starts_with(&self.present) {
+            while !folder.starts_with(&self.current_folder) {
                 self.chain.pop();
-                self.present.truncate(self.chain.last().map_or(0, |(length, _)| *length));
+                self.current_folder.truncate(self.chain.last().map_or(0, |(length, _)| *length));
             }
-            while self.present.len() < folder.len() {
-                let rest = &folder[self.present.len()..];
+            while self.current_folder.len() < folder.len() {
+                let rest = &folder[self.current_folder.len()..];
                 let end = rest.iter().position(|byte| *byte == b'/').unwrap_or(rest.len());
-                let length = (self.present.len() + end + 1).min(folder.len());
+                let length = (self.current_folder.len() + end + 1).min(folder.len());
                 match openat(self.fd(), &rest[..end], FOLDER, Mode::empty()) {
                     Ok(fd) => self.chain.push((length, fd)),
                     Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {
@@ -443,7 +448,7 @@ impl Folders {
                     }
                     Err(error) => return Err(unreadable(&folder[..length], error)),
                 }
-                self.present.extend_from_slice(&folder[self.present.len()..length]);
+                self.current_folder.extend_from_slice(&folder[self.current_folder.len()..length]);
                 self.note_attributes();
             }
         }

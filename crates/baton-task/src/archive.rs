@@ -114,7 +114,7 @@ pub(crate) fn empty_trash(environment: &TaskEnvironment) {
 }
 
 fn move_folder(from: &Path, to: &Path) -> Result<(), Fault> {
-    fs::rename(from, to).map_err(|error| failed("moved", from, error))?;
+    fs::rename(from, to).map_err(|error| failed("move", from, error))?;
     to.parent().map_or(Ok(()), sync_folder)
 }
 

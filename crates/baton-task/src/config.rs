@@ -7,7 +7,7 @@ use baton_core::task::{Area, Role};
 use baton_core::{ErrorCode, Fault, Sha256Hash};
 use serde::Deserialize;
 
-use crate::inside::read_text;
+use crate::named_file::read_text;
 use crate::rules::{CitationRule, QaDefaults, ScopeMacros, Source, check_pipeline};
 
 const PROJECT_FILE: &str = ".baton.toml";
@@ -76,14 +76,17 @@ impl TaskConfig {
         let mut config = Self::default();
         if let Some(text) = read_text(root, "scope globs", SCOPE_GLOBS_FILE)? {
             let mut table: BTreeMap<String, serde_json::Value> = serde_json::from_str(&text)
-                .map_err(|error| unreadable(SCOPE_GLOBS_FILE, &error.to_string()))?;
+                .map_err(|error| invalid_setting(SCOPE_GLOBS_FILE, &error.to_string()))?;
             // The macros may be in a member `globs`, next to a version and a description.
             if let Some(serde_json::Value::Object(globs)) = table.remove("globs") {
                 table = globs.into_iter().collect();
             }
             for (name, value) in table.into_iter().filter(|(name, _)| !name.starts_with(['$', '_'])) {
                 let patterns: Patterns = serde_json::from_value(value).map_err(|_| {
-                    unreadable(SCOPE_GLOBS_FILE, &format!("{name:?} must be a pattern or a list of them"))
+                    invalid_setting(
+                        SCOPE_GLOBS_FILE,
+                        &format!("{name:?} must be a pattern or a list of them"),
+                    )
                 })?;
                 config.macros.insert(bare(&name), patterns.into_list());
             }
@@ -93,12 +96,13 @@ impl TaskConfig {
             let file: ProjectFile = toml::from_str(&text).map_err(|error| {
                 let before = text.get(..error.span().map_or(0, |span| span.start)).unwrap_or_default();
                 let line = before.matches('\n').count() + 1;
-                unreadable(&format!("{PROJECT_FILE}:{line}"), error.message())
+                invalid_setting(&format!("{PROJECT_FILE}:{line}"), error.message())
             })?;
             if let Some(mut table) = file.task {
                 if let Some(pipeline) = &table.pipeline {
-                    check_pipeline(pipeline)
-                        .map_err(|problem| unreadable(PROJECT_FILE, &format!("task.pipeline {problem}")))?;
+                    check_pipeline(pipeline).map_err(|problem| {
+                        invalid_setting(PROJECT_FILE, &format!("task.pipeline {problem}"))
+                    })?;
                 }
                 let macros = std::mem::take(&mut table.scope_globs).into_iter();
                 config.macros.extend(macros.map(|(name, list)| (bare(&name), list.into_list())));
@@ -127,7 +131,7 @@ pub(crate) fn source(path: &str, kind: &str, text: &str) -> Source {
     Source { path: path.into(), kind: kind.into(), sha256: Sha256Hash::of(text.as_bytes()) }
 }
 
-fn unreadable(location: &str, problem: &str) -> Fault {
+fn invalid_setting(location: &str, problem: &str) -> Fault {
     Fault::new(ErrorCode::InvalidRequest, format!("{location}: {}", problem.replace('\n', " ")))
         .hint("see docs/task-context.md for the allowed settings")
 }

@@ -51,12 +51,12 @@ impl ContentScan {
 }
 
 impl Inspector for ContentScan {
-    fn begin(&mut self) {
+    fn restart(&mut self) {
         self.found = SecretScan::default();
         self.file = None;
     }
 
-    fn look(&mut self, path: &str, piece: &[u8]) {
+    fn inspect(&mut self, path: &str, piece: &[u8]) {
         if piece.is_empty() || self.file.as_ref().is_none_or(|file| file.path != path) {
             self.end_file();
             self.found.name(path);
@@ -72,7 +72,7 @@ impl Inspector for ContentScan {
         }
     }
 
-    fn verdict(&self) -> Result<(), Fault> {
+    fn check(&self) -> Result<(), Fault> {
         if self.force {
             return Ok(());
         }
@@ -95,11 +95,11 @@ mod tests {
 
     fn scan_message(pieces: &[(&str, &[u8])]) -> String {
         let mut scan = ContentScan::new(&[], false);
-        scan.begin();
+        scan.restart();
         for (path, piece) in pieces {
-            scan.look(path, piece);
+            scan.inspect(path, piece);
         }
-        scan.verdict().err().map_or_else(String::new, |fault| fault.message)
+        scan.check().err().map_or_else(String::new, |fault| fault.message)
     }
 
     #[test]
@@ -128,8 +128,8 @@ mod tests {
         text.resize(2 * WINDOW, b'\n');
         for size in [1_000, 65_536, 2 * WINDOW] {
             let mut scan = ContentScan::new(&[], false);
-            text.chunks(size).for_each(|piece| scan.look("a", piece));
-            let message = scan.verdict().unwrap_err().message;
+            text.chunks(size).for_each(|piece| scan.inspect("a", piece));
+            let message = scan.check().unwrap_err().message;
             assert!(message.contains(&format!("(aws-access-key at a:{})", WINDOW - 6)), "{message}");
         }
     }
@@ -143,12 +143,12 @@ mod tests {
     }
 
     #[test]
-    fn begin_resets_the_findings() {
+    fn restart_discards_the_findings() {
         let mut scan = ContentScan::new(&[], false);
-        scan.look("a", key().as_bytes());
-        assert!(scan.verdict().is_err());
-        scan.begin();
-        scan.look("a", b"clean now");
-        assert!(scan.verdict().is_ok());
+        scan.inspect("a", key().as_bytes());
+        assert!(scan.check().is_err());
+        scan.restart();
+        scan.inspect("a", b"clean now");
+        assert!(scan.check().is_ok());
     }
 }

@@ -31,7 +31,7 @@ impl<'a> Batch<'a> {
                 file.as_file().sync_all()?;
                 Ok(file)
             });
-        let file = written.map_err(|error| failed("written", &self.folder.join(name), error))?;
+        let file = written.map_err(|error| failed("write", &self.folder.join(name), error))?;
         self.pending.push((file, name.to_owned()));
         Ok(())
     }
@@ -43,7 +43,7 @@ impl<'a> Batch<'a> {
         }
         for (file, name) in self.pending {
             let path = self.folder.join(name);
-            file.persist(&path).map_err(|error| failed("written", &path, error.error))?;
+            file.persist(&path).map_err(|error| failed("write", &path, error.error))?;
         }
         sync_folder(self.folder)
     }
@@ -51,7 +51,7 @@ impl<'a> Batch<'a> {
 
 /// Syncs a folder, so that renames in it are durable.
 pub(crate) fn sync_folder(folder: &Path) -> Result<(), Fault> {
-    File::open(folder).and_then(|file| file.sync_all()).map_err(|error| failed("synced", folder, error))
+    File::open(folder).and_then(|file| file.sync_all()).map_err(|error| failed("sync", folder, error))
 }
 
 /// Creates a folder with mode 0700 and syncs its parent. A folder that exists keeps its mode; a link is rejected.
@@ -59,7 +59,7 @@ pub(crate) fn make_folder(folder: &Path) -> Result<(), Fault> {
     match DirBuilder::new().mode(0o700).create(folder) {
         Ok(()) => folder.parent().map_or(Ok(()), sync_folder),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => require_folder(folder),
-        Err(error) => Err(failed("made", folder, error)),
+        Err(error) => Err(failed("create", folder, error)),
     }
 }
 
@@ -83,8 +83,8 @@ pub(crate) fn remove_temporaries(folder: &Path) {
     }
 }
 
-/// Creates the fault of a failed file operation, with a hint.
-pub(crate) fn failed(what: &str, path: &Path, error: io::Error) -> Fault {
+/// Creates the fault of a failed file operation, with a hint. `verb` is an infinitive, for example `write`.
+pub(crate) fn failed(verb: &str, path: &Path, error: io::Error) -> Fault {
     let hint = match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "free some space, then try again",
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
@@ -92,7 +92,7 @@ pub(crate) fn failed(what: &str, path: &Path, error: io::Error) -> Fault {
         }
         _ => "check the folder, then try again",
     };
-    Fault::new(ErrorCode::StoreUnavailable, format!("{} could not be {what}: {error}", path.display()))
+    Fault::new(ErrorCode::StoreUnavailable, format!("cannot {verb} {}: {error}", path.display()))
         .hint(hint)
         .caused_by(error)
 }

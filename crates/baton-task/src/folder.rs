@@ -77,7 +77,7 @@ pub(crate) fn lock_store(environment: &TaskEnvironment) -> Result<StoreLock, Fau
     make_folder(&folder)?;
     let lock = StoreLock::take(&folder, environment.lock_timeout)?;
     remove_temporaries(&folder);
-    ignore(&folder)?;
+    write_gitignore(&folder)?;
     Ok(lock)
 }
 
@@ -114,7 +114,7 @@ fn task_lock_folder(environment: &TaskEnvironment, id: &TaskId) -> Result<PathBu
 }
 
 /// Writes a `.gitignore` unless the folder has one, because diffs and logs must not be committed.
-fn ignore(folder: &Path) -> Result<(), Fault> {
+fn write_gitignore(folder: &Path) -> Result<(), Fault> {
     if folder.join(IGNORE_FILE).symlink_metadata().is_ok() {
         return Ok(());
     }
@@ -261,11 +261,11 @@ impl<'a> Draft<'a> {
         content: &mut dyn Read,
     ) -> Result<Artifact, Fault> {
         let _store = lock_store(self.environment)?;
-        let not_written = |error| failed("written", &self.folder, error);
+        let not_written = |error| failed("write", &self.folder, error);
         let (file, encoded) = encode_file(&self.folder, content).map_err(not_written)?;
         let (file_name, path) = self.next_file(name, extension, encoded.encoding);
         let full = self.folder.join(file_name);
-        file.persist_noclobber(&full).map_err(|error| failed("written", &full, error.error))?;
+        file.persist_noclobber(&full).map_err(|error| failed("write", &full, error.error))?;
         sync_folder(&self.folder)?;
         Ok(Artifact { path, ..encoded })
     }

@@ -8,7 +8,7 @@ use baton_core::task::{Role, TaskId, default_pipeline};
 
 use crate::config::{TaskConfig, source};
 use crate::environment::TaskEnvironment;
-use crate::inside::read_text;
+use crate::named_file::read_text;
 use crate::rules::{
     Capture, Captured, Citation, Immutable, LargeText, Source, TaskContext, capture, cite, expand,
     scope_patterns, stale_citations, wanted,

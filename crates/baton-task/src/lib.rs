@@ -6,6 +6,7 @@
 
 mod archive;
 mod artifact;
+mod checkout_state;
 mod command;
 mod config;
 mod content_scan;
@@ -13,15 +14,14 @@ mod durable;
 mod environment;
 mod folder;
 mod gather;
-mod inside;
 mod lock;
+mod named_file;
 mod operation;
 mod operations;
 mod qa_recording;
 mod restore;
 pub mod rules;
 mod secrets;
-mod starting_state;
 mod state;
 mod task_file;
 mod tree;

@@ -52,10 +52,10 @@ impl StoreLock {
             // After the timeout the receiver is gone: `send` returns the file, and dropping it releases the lock.
             drop(sender.send(locked));
         });
-        waiting.map_err(|error| failed("locked", &path, error))?;
+        waiting.map_err(|error| failed("lock", &path, error))?;
         match receiver.recv_timeout(timeout) {
             Ok(Ok(file)) => Ok(Self { _file: file }),
-            Ok(Err(error)) => Err(failed("locked", &path, error)),
+            Ok(Err(error)) => Err(failed("lock", &path, error)),
             Err(_) => {
                 let message = format!("another process held {} for {} s", path.display(), timeout.as_secs());
                 Err(Fault::new(ErrorCode::Overloaded, message).hint("try again in a moment"))
@@ -81,8 +81,8 @@ impl LockFiles {
             .write(true)
             .mode(0o600)
             .open(&path)
-            .map_err(|error| failed("opened", &path, error))?;
-        let gate = File::open(folder).map_err(|error| failed("opened", folder, error))?;
+            .map_err(|error| failed("open", &path, error))?;
+        let gate = File::open(folder).map_err(|error| failed("open", folder, error))?;
         Ok(Self { gate, file, path })
     }
 
@@ -95,7 +95,7 @@ impl LockFiles {
         match self.file.try_lock() {
             Ok(()) => Ok(true),
             Err(TryLockError::WouldBlock) => Ok(false),
-            Err(TryLockError::Error(error)) => Err(failed("locked", &self.path, error)),
+            Err(TryLockError::Error(error)) => Err(failed("lock", &self.path, error)),
         }
     }
 }

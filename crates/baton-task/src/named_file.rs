@@ -14,14 +14,14 @@ const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
 /// A file inside the checkout.
 #[derive(Debug)]
-pub(crate) struct InsideFile {
+pub(crate) struct CheckoutFile {
     /// Path relative to the root.
     pub(crate) path: String,
     pub(crate) bytes: Vec<u8>,
 }
 
 /// Reads a file of the checkout. `field` is the parameter that names it.
-pub(crate) fn read_inside(root: &Path, field: &str, path: &str) -> Result<InsideFile, Fault> {
+pub(crate) fn read_in_checkout(root: &Path, field: &str, path: &str) -> Result<CheckoutFile, Fault> {
     let path = from_root(root, field, path)?;
     let full = root.join(&path);
     let real = full.canonicalize().map_err(|error| unreadable(field, &path, &full, error))?;
@@ -34,7 +34,7 @@ pub(crate) fn read_inside(root: &Path, field: &str, path: &str) -> Result<Inside
         return Err(Fault::invalid(field, format!("{path:?} is not a regular file")));
     }
     let bytes = read_limited(field, &path, &real)?;
-    Ok(InsideFile { path, bytes })
+    Ok(CheckoutFile { path, bytes })
 }
 
 /// Reads any file or pipe, by an absolute path or a path relative to the root.
@@ -71,7 +71,7 @@ fn read_limited(field: &str, path: &str, full: &Path) -> Result<Vec<u8>, Fault> 
 
 /// Reads a file of the checkout as text; `None` if it does not exist.
 pub(crate) fn read_text(root: &Path, field: &str, path: &str) -> Result<Option<String>, Fault> {
-    match read_inside(root, field, path) {
+    match read_in_checkout(root, field, path) {
         Ok(file) => String::from_utf8(file.bytes)
             .map(Some)
             .map_err(|_| Fault::invalid(field, format!("{path:?} is not UTF-8 text"))),
@@ -103,7 +103,7 @@ mod tests {
         symlink(outside.path(), root.path().join("folder")).unwrap();
         symlink("d/a", root.path().join("good")).unwrap();
         let code = |path: &str| {
-            read_inside(root.path(), "path", path).map(|file| file.bytes).map_err(|fault| fault.code)
+            read_in_checkout(root.path(), "path", path).map(|file| file.bytes).map_err(|fault| fault.code)
         };
         assert_eq!(code("d/a"), Ok(b"text".to_vec()));
         assert_eq!(code("./good"), Ok(b"text".to_vec()));

@@ -9,6 +9,9 @@ use serde_json::Value;
 use crate::environment::TaskEnvironment;
 use crate::operations as op;
 
+/// Maximum length of a finding or note, in bytes.
+const MAX_TEXT_BYTES: usize = 4_096;
+
 /// Next command after a verb that removed the files of a task.
 pub(crate) const LIST: &str = "baton task list";
 
@@ -117,6 +120,20 @@ pub fn catalog() -> [&'static AnyTaskOperation; 17] {
         operation::<op::SweepContexts>(),
         operation::<op::ListTasks>(),
     ]
+}
+
+/// Trims a text. Rejects an empty text and a text that is too long.
+pub(crate) fn require_text<'a>(field: &str, text: &'a str) -> Result<&'a str, Fault> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Err(Fault::invalid(field, "is empty"));
+    }
+    if text.len() > MAX_TEXT_BYTES {
+        let problem = format!("has {} bytes, at most {MAX_TEXT_BYTES} are allowed", text.len());
+        return Err(Fault::invalid(field, problem)
+            .hint("attach a file with baton task attach-evidence and refer to it"));
+    }
+    Ok(text)
 }
 
 #[cfg(test)]

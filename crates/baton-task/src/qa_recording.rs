@@ -5,12 +5,12 @@ use baton_core::{ErrorCode, Fault};
 use baton_qa::{QaStatus, compare_runs};
 
 use crate::artifact::Compress;
+use crate::checkout_state::checkout_state;
 use crate::environment::TaskEnvironment;
 use crate::folder::{Draft, WriteOptions};
 use crate::gather::task_file_is_unchanged;
 use crate::operations::RecordQaOutput;
 use crate::rules::{Artifact, Immutable, QaResults, TaskContext, canonical_line, unwritable};
-use crate::starting_state::starting_state;
 use crate::worktree::list;
 
 /// A result that is going to be recorded.
@@ -32,7 +32,7 @@ impl QaRecording<'_> {
         let mut draft = Draft::open(environment, self.task_id, options)?;
         self.check(environment, &draft.context)?;
         if !self.baseline {
-            draft.context.hold(self.role, draft.now)?;
+            draft.context.hold_or_start(self.role, draft.now)?;
         }
         Ok(draft)
     }
@@ -79,7 +79,7 @@ impl QaRecording<'_> {
             return Ok(());
         }
         let sources = context.sources.iter().map(|source| source.path.as_str());
-        let state = starting_state(environment, sources.chain(log))?;
+        let state = checkout_state(environment, sources.chain(log))?;
         let same = match context.git.state_at_init {
             Some(expected) => expected == state.sha256,
             // Contexts of earlier versions have no hash.

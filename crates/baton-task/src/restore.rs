@@ -184,17 +184,17 @@ fn scan(draft: &mut Draft<'_>, root: &Path, files: &BTreeSet<PathBuf>) -> Result
     let mut buffer = vec![0; 64 * 1024];
     for path in files {
         let (full, name) = (root.join(path), path.to_string_lossy());
-        scan.look(&name, &[]);
+        scan.inspect(&name, &[]);
         let mut content = open(&full).map_err(|error| failed("read", &full, error))?;
         loop {
             match content.read(&mut buffer) {
                 Ok(0) => break,
-                Ok(count) => scan.look(&name, &buffer[..count]),
+                Ok(count) => scan.inspect(&name, &buffer[..count]),
                 Err(error) => return Err(failed("read", &full, error)),
             }
         }
     }
-    scan.verdict()?;
+    scan.check()?;
     draft.scan().merge(scan.finish());
     Ok(())
 }
@@ -208,7 +208,7 @@ struct Contents {
 impl Contents {
     fn read(draft: &Draft<'_>, record: &Value, targets: &[Target]) -> Result<Self, Fault> {
         let folder = draft.folder();
-        let not_written = |error| failed("written", folder, error);
+        let not_written = |error| failed("write", folder, error);
         let mut file = tempfile::tempfile_in(folder).map_err(not_written)?;
         let mut sizes = Vec::new();
         for target in targets {
@@ -241,16 +241,16 @@ fn write(
         .map(|target| Path::new(target.path.as_str()))
         .collect();
     for path in obstacles.files.iter().filter(|path| !replaced.contains(path.as_path())) {
-        fs::remove_file(root.join(path)).map_err(|error| failed("removed", &root.join(path), error))?;
+        fs::remove_file(root.join(path)).map_err(|error| failed("remove", &root.join(path), error))?;
     }
     // A folder sorts before what it contains.
     for path in obstacles.folders.iter().rev() {
-        fs::remove_dir(root.join(path)).map_err(|error| failed("removed", &root.join(path), error))?;
+        fs::remove_dir(root.join(path)).map_err(|error| failed("remove", &root.join(path), error))?;
     }
     for (target, size) in targets.iter().zip(&contents.sizes) {
         let Some(mode) = &target.mode else { continue };
         let put = put(root, &target.path, mode, &mut (&mut contents.file).take(*size));
-        put.map_err(|error| failed("restored", &root.join(&target.path), error))?;
+        put.map_err(|error| failed("restore", &root.join(&target.path), error))?;
     }
     Ok(())
 }

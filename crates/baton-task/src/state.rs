@@ -28,7 +28,7 @@ impl TaskState {
         Self {
             status: context.status(),
             holder: context.holder().cloned(),
-            open_drifts: context.drift.open(),
+            open_drifts: context.drift.open_count(),
             updated_at: context.audit.updated_at,
             title: context.immutable.task_snapshot.title.clone(),
         }

@@ -7,7 +7,7 @@ use baton_core::task::TaskId;
 use baton_core::{ErrorCode, Fault, Sha256Hash};
 use serde_json::json;
 
-use crate::inside::read_inside;
+use crate::named_file::read_in_checkout;
 use crate::rules::{TaskFile, read_task_file};
 use crate::yaml;
 
@@ -69,7 +69,7 @@ fn walk(root: &Path, folder: &Path, depth: usize, visit: &mut dyn FnMut(&Path, &
 
 /// Finds, reads and validates the task file.
 pub(crate) fn read(root: &Path, id: &TaskId) -> Result<ReadTask, Fault> {
-    let file = read_inside(root, "task file", &find(root, id)?)?;
+    let file = read_in_checkout(root, "task file", &find(root, id)?)?;
     let sha256 = Sha256Hash::of(&file.bytes);
     let path = file.path;
     let text = yaml::decode("task file", &path, file.bytes)?;
@@ -84,7 +84,7 @@ pub(crate) fn read(root: &Path, id: &TaskId) -> Result<ReadTask, Fault> {
 
 /// Returns the hash of a task file; `None` if it cannot be read.
 pub(crate) fn current_sha(root: &Path, path: &str) -> Option<Sha256Hash> {
-    read_inside(root, "task file", path).ok().map(|file| Sha256Hash::of(&file.bytes))
+    read_in_checkout(root, "task file", path).ok().map(|file| Sha256Hash::of(&file.bytes))
 }
 
 /// Parses a task file. Fields that cannot be used cause warnings; only a file that is no mapping is an error.

@@ -14,7 +14,7 @@ use crate::environment::TaskEnvironment;
 use crate::folder::Draft;
 use crate::rules::{
     Artifact, Difference, DifferenceKind, DriftEvent, LARGE_DIFF_BYTES, ScopeMatcher, SnapshotKind,
-    SnapshotRef, TakenOver, TaskContext, TreeChange, TreeDiff, TreePoint, TreeState, Verdict,
+    SnapshotRef, StartSnapshot, TaskContext, TreeChange, TreeDiff, TreePoint, TreeState, Verdict,
     WorktreeSnapshot, compare, file_metadata, files_changed, normalize_diff, scope_hash,
 };
 use crate::secrets::without_secrets;
@@ -26,7 +26,7 @@ const MEBIBYTE: u64 = 1024 * 1024;
 const MAX_LISTED: usize = 20;
 
 /// Records a snapshot of the tree for a role and appends it to the context.
-pub(crate) fn take(
+pub(crate) fn take_snapshot(
     draft: &mut Draft<'_>,
     role: &Role,
     kind: SnapshotKind,
@@ -159,7 +159,11 @@ fn describe(
 
 /// Returns the snapshot that incremental changes are compared with: for work, the one that the role started from,
 /// regardless of its own later snapshots; for a drift resolution, the newest one.
-fn taken_over(context: &TaskContext, role: &Role, kind: SnapshotKind) -> Result<Option<TakenOver>, Fault> {
+fn taken_over(
+    context: &TaskContext,
+    role: &Role,
+    kind: SnapshotKind,
+) -> Result<Option<StartSnapshot>, Fault> {
     let state = context.role(role)?;
     if kind == SnapshotKind::Work && state.taken_over.is_some() {
         return Ok(state.taken_over.clone());
@@ -169,7 +173,7 @@ fn taken_over(context: &TaskContext, role: &Role, kind: SnapshotKind) -> Result<
     let Some(latest) = context.latest_snapshot().filter(|_| !began_with_none) else { return Ok(None) };
     let missing =
         || Fault::new(ErrorCode::TaskCorrupt, format!("snapshot {} is not in the context", latest.sequence));
-    context.newest_snapshot().map(Some).ok_or_else(missing)
+    context.start_snapshot().map(Some).ok_or_else(missing)
 }
 
 pub(crate) fn commit_name(commit: Option<&str>) -> &str {
@@ -243,7 +247,7 @@ pub(crate) fn verify(
     let snapshot = context.expected_snapshot(role).cloned().ok_or_else(|| context.no_snapshot(role))?;
     let mut scan = ContentScan::new(&context.audit.accepted_secrets, false);
     let (state, changes) = environment.tree().verify(&snapshot, reading, &mut scan)?;
-    let withheld = scan.verdict().err().map(|fault| fault.message);
+    let withheld = scan.check().err().map(|fault| fault.message);
     let scope = ScopeMatcher::new(&context.immutable.scope_patterns);
     let missing = missing_paths(environment, context, &state);
     let mut verdict = compare(&snapshot, &state, &changes, &scope, &missing);
@@ -279,7 +283,7 @@ impl Verified {
             resolution: None,
             diff,
         });
-        draft.context.count_drift();
+        draft.context.update_drift_budgets();
         Ok(is_new)
     }
 
@@ -361,7 +365,7 @@ impl Verified {
             "differences": self.verdict.differences,
             "recorded": recorded,
             "withheld": self.withheld,
-            "drift_budget": context.drift.open(),
+            "drift_budget": context.drift.open_count(),
         }))
     }
 }
@@ -377,7 +381,7 @@ pub(crate) fn describe_unsaved(
         return Ok(None);
     }
     let Some(newest) = context.latest_snapshot() else { return Ok(None) };
-    let Some(snapshot) = context.whole_snapshot(newest) else { return Ok(None) };
+    let Some(snapshot) = context.full_snapshot(newest) else { return Ok(None) };
     let (state, changes) = environment.tree().verify(snapshot, Reading::Changed, &mut RejectAll)?;
     let scope = ScopeMatcher::new(&context.immutable.scope_patterns);
     let verdict = compare(snapshot, &state, &changes, &scope, &[]);
@@ -395,11 +399,11 @@ pub(crate) fn describe_unsaved(
 struct RejectAll;
 
 impl Inspector for RejectAll {
-    fn begin(&mut self) {}
+    fn restart(&mut self) {}
 
-    fn look(&mut self, _: &str, _: &[u8]) {}
+    fn inspect(&mut self, _: &str, _: &[u8]) {}
 
-    fn verdict(&self) -> Result<(), Fault> {
+    fn check(&self) -> Result<(), Fault> {
         Err(Fault::new(ErrorCode::SecretFound, "no content of this tree is stored"))
     }
 }

@@ -129,15 +129,15 @@ pub struct UncommittedFile {
 /// Inspects files of a checkout before their content is stored.
 pub trait Inspector {
     /// Discards everything inspected so far: the checkout changed while it was read, and the read starts again.
-    fn begin(&mut self);
+    fn restart(&mut self);
 
     /// Inspects the next piece of a file. The pieces of a file are consecutive, and the first one is empty.
-    fn look(&mut self, path: &str, piece: &[u8]);
+    fn inspect(&mut self, path: &str, piece: &[u8]);
 
     /// Returns an error if the inspected content must not be stored.
     ///
     /// # Errors
     ///
     /// `secret_found` if the content contains a secret that is not accepted.
-    fn verdict(&self) -> Result<(), Fault>;
+    fn check(&self) -> Result<(), Fault>;
 }

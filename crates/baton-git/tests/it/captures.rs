@@ -463,7 +463,7 @@ fn rereading_finds_an_edit_that_leaves_the_status_information_unchanged() {
     let path = vault.folder().join("stat-cache");
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
     let at = loop {
-        repository.glimpse(&vault).unwrap();
+        repository.capture_without_storing(&vault).unwrap();
         let bytes = fs::read(&path).unwrap_or_default();
         let found = bytes.windows(second.as_bytes().len()).position(|part| part == second.as_bytes());
         if let Some(at) = found {

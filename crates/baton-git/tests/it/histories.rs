@@ -242,7 +242,7 @@ impl<'a> Player<'a> {
 
     fn verify(&mut self, expected: &Snapshot, before: &Tree, after: &Tree) {
         let verification = self.repository.verify(&self.vault, expected, &mut PermitAll).unwrap();
-        let actual = &verification.present.snapshot;
+        let actual = &verification.current.snapshot;
         let differing = oracle::differing(before, after);
         assert_eq!(expected.tree == actual.tree, differing.is_empty(), "same tree or not: {differing:?}");
         let mut reported = BTreeSet::new();

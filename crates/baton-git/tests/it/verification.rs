@@ -31,7 +31,7 @@ fn unchanged_tree_has_no_differences() {
 fn commit_of_all_changes_changes_no_file() {
     let (expected, verification) = dirty().verified(Sandbox::commit);
     assert!(verification.changes.is_empty(), "{:?}", verification.changes);
-    let actual = &verification.present.snapshot;
+    let actual = &verification.current.snapshot;
     assert_ne!(expected.head.commit(), actual.head.commit());
     assert!(actual.clean && !expected.clean);
 }
@@ -42,7 +42,7 @@ fn stash_is_reported_with_the_affected_files() {
         sandbox.git(&["stash", "--quiet", "--include-untracked"]);
     });
     assert_eq!(expected.stash, None);
-    assert_eq!(verification.present.snapshot.stash.as_ref().unwrap().count, 1);
+    assert_eq!(verification.current.snapshot.stash.as_ref().unwrap().count, 1);
     assert_eq!(file_letters(&verification.changes), ["M a", "D new"]);
 }
 
@@ -70,7 +70,7 @@ fn hard_reset_is_reported_with_the_affected_files() {
         sandbox.git(&["reset", "--quiet", "--hard"]);
         sandbox.remove("new");
     });
-    assert!(verification.present.snapshot.clean);
+    assert!(verification.current.snapshot.clean);
     assert_eq!(file_letters(&verification.changes), ["M a", "D new"]);
 }
 
@@ -88,7 +88,7 @@ fn head_movement_changes_no_file() {
         sandbox.git(&["commit", "--quiet", "--allow-empty", "-m", "second"]);
         let (expected, verification) = sandbox.verified(|sandbox| drop(sandbox.git(command)));
         assert!(verification.changes.is_empty(), "{command:?}: {:?}", verification.changes);
-        assert_ne!(expected.head, verification.present.snapshot.head, "{command:?}");
+        assert_ne!(expected.head, verification.current.snapshot.head, "{command:?}");
     }
 }
 
@@ -102,7 +102,7 @@ fn movement_from_a_missing_commit_is_verified() {
         sandbox.git(&["gc", "--quiet", "--prune=now"]);
     });
     assert!(verification.changes.is_empty(), "{:?}", verification.changes);
-    assert_ne!(expected.head.commit(), verification.present.snapshot.head.commit());
+    assert_ne!(expected.head.commit(), verification.current.snapshot.head.commit());
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn staged_only_changes_are_in_the_snapshot() {
     let staged = |between: &dyn Fn(&Sandbox)| {
         let (expected, verification) = sandbox.verified(between);
         assert!(verification.changes.is_empty(), "{:?}", verification.changes);
-        (expected.staged, verification.present.snapshot.staged)
+        (expected.staged, verification.current.snapshot.staged)
     };
     let (expected, actual) = staged(&|sandbox| drop(sandbox.git(&["add", "a"])));
     assert_eq!(expected, []);
@@ -145,11 +145,11 @@ fn edits_renames_and_additions_are_reported_per_file() {
 struct Closed;
 
 impl Inspector for Closed {
-    fn begin(&mut self) {}
+    fn restart(&mut self) {}
 
-    fn look(&mut self, _: &str, _: &[u8]) {}
+    fn inspect(&mut self, _: &str, _: &[u8]) {}
 
-    fn verdict(&self) -> Result<(), Fault> {
+    fn check(&self) -> Result<(), Fault> {
         Err(Fault::new(ErrorCode::SecretFound, "nothing may be stored"))
     }
 }
@@ -193,6 +193,6 @@ fn withheld_files_are_reported_by_name_and_hash() {
         assert_ne!(stored(vault.folder()), before);
         assert_eq!(withheld.changes, kept.changes, "{attributes}");
         assert_eq!(kept.changes.len(), 4);
-        assert_eq!(withheld.present.snapshot, kept.present.snapshot);
+        assert_eq!(withheld.current.snapshot, kept.current.snapshot);
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::artifact::Compress;
 use crate::environment::TaskEnvironment;
 use crate::folder::{Draft, WriteOptions};
-use crate::inside::read_inside;
+use crate::named_file::read_in_checkout;
 use crate::operation::{Effect, OnCheckout, Operation, params_as_input};
 use crate::rules::{Evidence, unix_line_ends};
 
@@ -56,7 +56,7 @@ impl Operation<OnCheckout> for AttachEvidence {
     params_as_input!();
 
     fn run((): &(), environment: &TaskEnvironment, params: &Self) -> Result<Self::Output, Fault> {
-        let file = read_inside(environment.root(), "path", &params.path)?;
+        let file = read_in_checkout(environment.root(), "path", &params.path)?;
         let excerpt = params.lines.as_deref().map(|lines| extract(&file.bytes, lines)).transpose()?;
         let options = WriteOptions::of::<Self>(&params.actor).accepting_secrets(params.force_secrets);
         let mut draft = Draft::open(environment, &params.task_id, &options)?;

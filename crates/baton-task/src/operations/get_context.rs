@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use crate::environment::TaskEnvironment;
 use crate::folder::{derived_problems, require_context};
 use crate::gather::{stale, task_file_is_unchanged};
-use crate::inside::read_inside;
+use crate::named_file::read_in_checkout;
 use crate::operation::{Effect, OnCheckout, Operation, params_as_input};
 use crate::rules::{
     DriftEvent, Evidence, QaResults, RoleNote, RoleState, RoleStatus, SnapshotKind, SnapshotRef, TaskContext,
@@ -140,7 +140,7 @@ fn role_context(context: &TaskContext, role: &Role) -> Result<RoleContext, Fault
             .map(|(role, state)| (role.clone(), state.blocking_findings.clone()))
             .collect(),
         evidence: context.evidence.clone(),
-        drift_budget: context.drift.open(),
+        drift_budget: context.drift.open_count(),
         open_drifts: context.drift.unresolved().cloned().collect(),
         settled_drifts: context
             .drift
@@ -170,7 +170,7 @@ pub fn qa_lines(context: &TaskContext) -> Vec<QaLine> {
 /// Lists the snapshots of a task.
 pub fn snapshot_lines(context: &TaskContext) -> Vec<SnapshotLine> {
     let line = |reference: &SnapshotRef| {
-        let whole = context.whole_snapshot(reference);
+        let whole = context.full_snapshot(reference);
         SnapshotLine {
             sequence: reference.sequence,
             kind: reference.kind,
@@ -206,8 +206,8 @@ fn warnings(environment: &TaskEnvironment, context: &TaskContext) -> Result<Vec<
             context.task_id
         )
     }));
-    if context.drift.open() > 0 {
-        let open = counted(context.drift.open(), "unresolved drift");
+    if context.drift.open_count() > 0 {
+        let open = counted(context.drift.open_count(), "unresolved drift");
         warnings.push(format!(
             "{open}; resolve it with baton task resolve-drift {} --note TEXT",
             context.task_id
@@ -254,7 +254,7 @@ fn changed_evidence(environment: &TaskEnvironment, evidence: &Evidence) -> Optio
         return None;
     }
     let Evidence { id, path, .. } = evidence;
-    match read_inside(environment.root(), "evidence", path) {
+    match read_in_checkout(environment.root(), "evidence", path) {
         Ok(file) if Sha256Hash::of(&file.bytes) == evidence.sha256 => None,
         Ok(_) => Some(format!(
             "{path} changed after it was attached as {id}; attach it again if the new content counts"

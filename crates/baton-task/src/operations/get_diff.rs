@@ -85,7 +85,7 @@ impl Operation<OnCheckout> for GetDiff {
             None
         };
         let id = &context.task_id;
-        let next = if context.drift.open() > 0 {
+        let next = if context.drift.open_count() > 0 {
             format!("baton task resolve-drift {id} --note TEXT")
         } else {
             context.next_command()

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::archive;
+use crate::checkout_state::checkout_state;
 use crate::environment::{CONTEXT_FILE, OUTPUT_FOLDER, TaskEnvironment};
 use crate::folder::{Draft, WriteOptions, last_number, lock_task, read_context};
 use crate::gather::{Gathered, gather};
@@ -15,7 +16,6 @@ use crate::rules::{
     Audit, CONTEXT_VERSION, DriftLog, GitBase, LargeText, Revision, RoleState, SummaryLine, TaskContext,
     export_file, unwritable,
 };
-use crate::starting_state::starting_state;
 
 /// Creates the context of a task, before the first role starts.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -77,7 +77,7 @@ impl Operation<OnCheckout> for InitContext {
         };
         let task_lock = lock_task(environment, id)?;
         require_new(environment, id)?;
-        let state = starting_state(environment, gathered.sources.iter().map(|source| source.path.as_str()))?;
+        let state = checkout_state(environment, gathered.sources.iter().map(|source| source.path.as_str()))?;
         let git = GitBase {
             base_commit,
             head: head.commit,

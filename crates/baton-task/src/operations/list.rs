@@ -110,7 +110,7 @@ fn line(task_id: TaskId, context: Result<TaskContext, Fault>, archived_at: Optio
         statuses: context.map(TaskContext::statuses).unwrap_or_default(),
         pipeline: context.map(|context| context.pipeline.clone()).unwrap_or_default(),
         blocking_findings: context.map_or(0, findings),
-        drift_budget: context.map_or(0, |context| context.drift.open()),
+        drift_budget: context.map_or(0, |context| context.drift.open_count()),
         updated_at: context.map(|context| context.audit.updated_at),
         archived_at,
         problem,

@@ -8,11 +8,8 @@ use serde_json::json;
 
 use crate::environment::TaskEnvironment;
 use crate::folder::{Draft, WriteOptions};
-use crate::operation::{Effect, OnCheckout, Operation, params_as_input};
+use crate::operation::{Effect, OnCheckout, Operation, params_as_input, require_text};
 use crate::rules::RoleState;
-
-/// Maximum length of a finding or note, in bytes.
-pub(crate) const MAX_TEXT_BYTES: usize = 4_096;
 
 /// Records a finding that blocks a role until it is fixed.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -67,18 +64,4 @@ impl Operation<OnCheckout> for MarkBlocked {
         let next = context.next_command();
         Ok(MarkBlockedOutput { task_id: context.task_id, agent: params.agent.clone(), state, next, warnings })
     }
-}
-
-/// Trims a text. Rejects an empty text and a text that is too long.
-pub(crate) fn require_text<'a>(field: &str, text: &'a str) -> Result<&'a str, Fault> {
-    let text = text.trim();
-    if text.is_empty() {
-        return Err(Fault::invalid(field, "is empty"));
-    }
-    if text.len() > MAX_TEXT_BYTES {
-        let problem = format!("has {} bytes, at most {MAX_TEXT_BYTES} are allowed", text.len());
-        return Err(Fault::invalid(field, problem)
-            .hint("attach a file with baton task attach-evidence and refer to it"));
-    }
-    Ok(text)
 }

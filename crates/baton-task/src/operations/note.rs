@@ -6,10 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::mark_blocked::require_text;
 use crate::environment::TaskEnvironment;
 use crate::folder::{Draft, WriteOptions};
-use crate::operation::{Effect, OnCheckout, Operation, params_as_input};
+use crate::operation::{Effect, OnCheckout, Operation, params_as_input, require_text};
 use crate::rules::{NoteKind, RoleNote};
 
 /// Records a note of a role. Notes never block the task.

@@ -6,13 +6,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::checkout_state::checkout_state;
 use crate::environment::TaskEnvironment;
 use crate::folder::{Draft, WriteOptions, derived_problems};
 use crate::gather::gather;
 use crate::operation::{Effect, OnCheckout, Operation, params_as_input};
 use crate::qa_recording::replace_immutable;
 use crate::rules::{LargeText, RoleState, Source, SummaryLine, TaskContext, unwritable};
-use crate::starting_state::starting_state;
 
 /// Rebuilds the frozen part from changed sources, as a new revision.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -93,7 +93,7 @@ impl Operation<OnCheckout> for RebuildContext {
             draft.context.sources = gathered.sources;
             if draft.context.last_holder.is_none() {
                 let sources = draft.context.sources.iter().map(|source| source.path.as_str());
-                draft.context.git.state_at_init = Some(starting_state(environment, sources)?.sha256);
+                draft.context.git.state_at_init = Some(checkout_state(environment, sources)?.sha256);
             }
             draft.context.git.task_file_sha = gathered.read.sha256;
             draft.context.task_file = gathered.read.path;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::environment::TaskEnvironment;
 use crate::folder::WriteOptions;
-use crate::inside::read_anywhere;
+use crate::named_file::read_anywhere;
 use crate::operation::{Effect, OnCheckout, Operation, params_as_input};
 use crate::qa_recording::QaRecording;
 use crate::rules::{QaCommand, QaResults};

@@ -6,14 +6,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::mark_blocked::require_text;
 use crate::environment::TaskEnvironment;
 use crate::folder::{Draft, WriteOptions};
-use crate::operation::{Effect, OnCheckout, Operation, params_as_input};
+use crate::operation::{Effect, OnCheckout, Operation, params_as_input, require_text};
 use crate::restore::restore;
 use crate::rules::{Resolution, SetAside, SnapshotKind};
 use crate::tree::Reading;
-use crate::worktree::{take, verify};
+use crate::worktree::{take_snapshot, verify};
 
 /// Resolves all open drifts: accepts the edits or restores files, and records the resulting tree.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -81,7 +80,7 @@ impl Operation<OnCheckout> for ResolveDrift {
         let mut draft = Draft::open(environment, &params.task_id, &options)?;
         draft.scan().value("note", &json!(note));
         let agent = match draft.context.latest_snapshot() {
-            Some(snapshot) if draft.context.drift.open() > 0 => snapshot.agent.clone(),
+            Some(snapshot) if draft.context.drift.open_count() > 0 => snapshot.agent.clone(),
             _ => {
                 let message = format!("{} has no open drift", params.task_id);
                 return Err(Fault::new(ErrorCode::TaskConflict, message)
@@ -102,7 +101,7 @@ impl Operation<OnCheckout> for ResolveDrift {
             let outcome = restore(&mut draft, &verified, paths)?;
             (restored, set_aside) = (outcome.paths, outcome.set_aside);
         }
-        let snapshot = take(&mut draft, &agent, SnapshotKind::Resolution)?;
+        let snapshot = take_snapshot(&mut draft, &agent, SnapshotKind::Resolution)?;
         let resolution = Resolution {
             resolved_at: draft.now,
             resolved_by: draft.actor.clone(),
@@ -112,7 +111,7 @@ impl Operation<OnCheckout> for ResolveDrift {
             set_aside: set_aside.clone(),
         };
         let resolved = draft.context.drift.resolve(&resolution);
-        draft.context.count_drift();
+        draft.context.update_drift_budgets();
         let (context, warnings) = draft.save()?;
         Ok(ResolveDriftOutput {
             next: context.next_command(),

@@ -9,7 +9,7 @@ use crate::environment::TaskEnvironment;
 use crate::folder::{Draft, WriteOptions};
 use crate::operation::{Effect, OnCheckout, Operation, params_as_input};
 use crate::rules::{SnapshotKind, WorktreeSnapshot};
-use crate::worktree::take;
+use crate::worktree::take_snapshot;
 
 /// Records a snapshot of the working tree for a role.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -59,9 +59,9 @@ impl Operation<OnCheckout> for SnapshotWorktree {
         let role = &params.agent;
         draft.context.role(role)?;
         draft.context.require_no_drift()?;
-        draft.context.hold(role, draft.now)?;
+        draft.context.hold_or_start(role, draft.now)?;
         draft.role(role)?;
-        let snapshot = take(&mut draft, role, SnapshotKind::Work)?;
+        let snapshot = take_snapshot(&mut draft, role, SnapshotKind::Work)?;
         if snapshot.files_changed.is_empty() && !params.allow_clean {
             return Err(Fault::new(
                 ErrorCode::InvalidRequest,

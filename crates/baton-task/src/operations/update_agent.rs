@@ -11,7 +11,7 @@ use crate::archive;
 use crate::environment::TaskEnvironment;
 use crate::folder::{Draft, WriteOptions};
 use crate::gather::{stale, task_file_is_unchanged};
-use crate::inside::read_inside;
+use crate::named_file::read_in_checkout;
 use crate::operation::{Effect, OnCheckout, Operation, params_as_input};
 use crate::rules::{Acquisition, RoleNote, RoleState, RoleStatus, TaskContext};
 use crate::tree::Reading;
@@ -77,7 +77,7 @@ impl Operation<OnCheckout> for UpdateAgent {
         let log = params
             .qa_log
             .as_deref()
-            .map(|path| read_inside(environment.root(), "qa_log", path))
+            .map(|path| read_in_checkout(environment.root(), "qa_log", path))
             .transpose()?;
         let options = WriteOptions::of::<Self>(&params.actor).accepting_secrets(params.force_secrets);
         let mut draft = Draft::open(environment, &params.task_id, &options)?;
@@ -203,7 +203,7 @@ fn finish(draft: &mut Draft<'_>, params: &UpdateAgent) -> Result<(), Fault> {
     if draft.context.role(role)?.status == RoleStatus::Done {
         return Ok(());
     }
-    draft.context.hold(role, now)?;
+    draft.context.hold_or_start(role, now)?;
     if params.without_snapshot {
         draft.warn_of_unsaved(role)?;
     } else {

@@ -64,7 +64,7 @@ impl Operation<OnCheckout> for VerifyWorktree {
         let reading = if params.full { Reading::All } else { Reading::Changed };
         let verified = verify(environment, &context, role, reading)?;
         if verified.verdict.matches() {
-            let open = context.drift.open();
+            let open = context.drift.open_count();
             let mut warnings = Vec::new();
             if open > 0 {
                 warnings.push(format!(

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::citation::Citation;
 use super::context::{Immutable, QaResults, TaskSnapshot, ValidationBaseline};
-use super::file::TaskFile;
 use super::normalize::{Layout, normalize_multiline};
+use super::task_file::TaskFile;
 
 /// Size of text above which a warning is given or the text is truncated.
 pub(super) const LARGE_TEXT_BYTES: usize = 2_048;

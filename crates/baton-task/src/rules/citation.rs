@@ -7,9 +7,9 @@ use baton_core::{Fault, shorten};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::file::{Priority, StandardRef, TaskFile};
 use super::scope::check_repo_path;
 use super::section::{MAX_REQUIREMENT, Section, sections};
+use super::task_file::{Priority, StandardRef, TaskFile};
 
 /// Mapping rule: standards that apply to tasks of an area and priority.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

@@ -12,8 +12,8 @@ use serde_json::Value;
 use super::citation::Citation;
 use super::coordination::RoleState;
 use super::drift::DriftLog;
-use super::file::Priority;
 use super::snapshot::{Artifact, SnapshotRef, WorktreeSnapshot};
+use super::task_file::Priority;
 
 /// Document version that this code reads and writes.
 pub const CONTEXT_VERSION: u32 = 1;

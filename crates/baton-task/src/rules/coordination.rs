@@ -64,7 +64,7 @@ pub struct RoleState {
     pub snapshots_before: u64,
     /// Snapshot that the role started from, or null.
     #[serde(default)]
-    pub taken_over: Option<TakenOver>,
+    pub taken_over: Option<StartSnapshot>,
     /// Path of the log of the last quality check, or null.
     pub qa_log_path: Option<String>,
     /// Last QA result.
@@ -86,7 +86,7 @@ pub struct RoleState {
 
 /// Snapshot that a role started from. Its incremental diff starts there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct TakenOver {
+pub struct StartSnapshot {
     /// Number of the snapshot.
     pub sequence: u64,
     /// Role that recorded the snapshot.
@@ -156,7 +156,7 @@ impl TaskContext {
     }
 
     /// Returns the full record of a snapshot; `None` if only its reference is stored.
-    pub fn whole_snapshot(&self, reference: &SnapshotRef) -> Option<&WorktreeSnapshot> {
+    pub fn full_snapshot(&self, reference: &SnapshotRef) -> Option<&WorktreeSnapshot> {
         let of_role = self.coordination.get(&reference.agent)?.worktree_snapshot.as_ref();
         of_role.into_iter().chain(&self.resolution).find(|whole| whole.sequence == reference.sequence)
     }
@@ -166,13 +166,13 @@ impl TaskContext {
     pub fn expected_snapshot(&self, role: &Role) -> Option<&WorktreeSnapshot> {
         let own = self.coordination.get(role)?.worktree_snapshot.as_ref();
         let resolved = self.latest_snapshot().filter(|latest| latest.agent == *role);
-        resolved.and_then(|latest| self.whole_snapshot(latest)).or(own)
+        resolved.and_then(|latest| self.full_snapshot(latest)).or(own)
     }
 
-    /// Returns the newest snapshot as the start of a role's work; `None` without a snapshot or its full record.
-    pub fn newest_snapshot(&self) -> Option<TakenOver> {
+    /// Returns the newest snapshot, from which the next role starts; `None` without a snapshot or its full record.
+    pub fn start_snapshot(&self) -> Option<StartSnapshot> {
         let latest = self.latest_snapshot()?;
-        self.whole_snapshot(latest).map(|whole| TakenOver {
+        self.full_snapshot(latest).map(|whole| StartSnapshot {
             sequence: latest.sequence,
             agent: latest.agent.clone(),
             record: whole.record.clone(),
@@ -185,7 +185,7 @@ impl TaskContext {
     ///
     /// `task_blocked` with instructions for resolving the drift.
     pub fn require_no_drift(&self) -> Result<(), Fault> {
-        let open = self.drift.open();
+        let open = self.drift.open_count();
         if open == 0 {
             return Ok(());
         }
@@ -255,7 +255,7 @@ impl TaskContext {
     /// `invalid_request` for an unknown role.
     pub fn acquire(&mut self, role: &Role, now: Timestamp) -> Result<(), Fault> {
         let snapshots_before = self.snapshots.len() as u64;
-        let taken_over = self.newest_snapshot();
+        let taken_over = self.start_snapshot();
         let state = self.role_mut(role)?;
         if state.status == RoleStatus::InProgress {
             return Ok(());
@@ -315,8 +315,8 @@ impl TaskContext {
         let state = self.role_mut(role)?;
         state.status = RoleStatus::Done;
         state.completed_at = Some(now);
-        let dealt_with = std::mem::take(&mut state.blocking_findings);
-        state.resolved_findings.extend(dealt_with);
+        let resolved = std::mem::take(&mut state.blocking_findings);
+        state.resolved_findings.extend(resolved);
         Ok(())
     }
 
@@ -336,8 +336,8 @@ impl TaskContext {
         }
         state.status = RoleStatus::Pending;
         state.completed_at = None;
-        let withdrawn = std::mem::take(&mut state.blocking_findings);
-        state.resolved_findings.extend(withdrawn);
+        let resolved = std::mem::take(&mut state.blocking_findings);
+        state.resolved_findings.extend(resolved);
         Ok(())
     }
 
@@ -409,7 +409,7 @@ impl TaskContext {
     /// # Errors
     ///
     /// Fails like [`require_holder`](Self::require_holder).
-    pub fn hold(&mut self, role: &Role, now: Timestamp) -> Result<(), Fault> {
+    pub fn hold_or_start(&mut self, role: &Role, now: Timestamp) -> Result<(), Fault> {
         if self.may_start_implicitly(role) && self.role(role)?.status == RoleStatus::Pending {
             return self.acquire(role, now);
         }
@@ -419,8 +419,9 @@ impl TaskContext {
     /// Returns the command that continues the task.
     pub fn next_command(&self) -> String {
         let id = &self.task_id;
-        let take = |role: &Role| format!("baton task update-agent {id} --agent {role} --status in_progress");
-        if self.drift.open() > 0 {
+        let acquire =
+            |role: &Role| format!("baton task update-agent {id} --agent {role} --status in_progress");
+        if self.drift.open_count() > 0 {
             return format!("baton task get-diff {id} --type drift --content");
         }
         if let Some(role) = self.holder() {
@@ -456,15 +457,15 @@ impl TaskContext {
             Some(before)
                 if status(role) == Some(RoleStatus::Blocked) && self.last_holder.as_ref() != Some(before) =>
             {
-                take(before)
+                acquire(before)
             }
-            _ => take(role),
+            _ => acquire(role),
         }
     }
 
     /// Stores the number of open drifts in the state of every role.
-    pub fn count_drift(&mut self) {
-        let open = self.drift.open();
+    pub fn update_drift_budgets(&mut self) {
+        let open = self.drift.open_count();
         self.coordination.values_mut().for_each(|state| state.drift_budget = open);
     }
 

@@ -73,12 +73,12 @@ fn role_after_one_without_a_snapshot_verifies_the_last_snapshot() {
 #[test]
 fn only_the_holder_or_the_first_role_may_write() {
     let mut context = sample();
-    assert_eq!(context.hold(&role("reviewer"), NOW).unwrap_err().code, ErrorCode::TaskConflict);
-    context.hold(&role("implementer"), NOW).unwrap();
+    assert_eq!(context.hold_or_start(&role("reviewer"), NOW).unwrap_err().code, ErrorCode::TaskConflict);
+    context.hold_or_start(&role("implementer"), NOW).unwrap();
     assert_eq!(context.holder(), Some(&role("implementer")));
     snapshot(&mut context, "implementer");
     context.finish(&role("implementer"), NOW).unwrap();
-    assert_eq!(context.hold(&role("implementer"), NOW).unwrap_err().code, ErrorCode::TaskConflict);
+    assert_eq!(context.hold_or_start(&role("implementer"), NOW).unwrap_err().code, ErrorCode::TaskConflict);
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn open_drift_blocks_all_roles_until_it_is_resolved() {
     let mut context = sample();
     work(&mut context, "implementer");
     context.drift.record(found("t1", "t9", "me"));
-    context.count_drift();
+    context.update_drift_budgets();
     assert!(context.coordination.values().all(|state| state.drift_budget == 1));
     for name in ["implementer", "reviewer"] {
         assert_eq!(code(context.acquisition(&role(name))), ErrorCode::TaskBlocked);
@@ -199,7 +199,7 @@ fn open_drift_blocks_all_roles_until_it_is_resolved() {
         restored: Vec::new(),
         set_aside: Vec::new(),
     });
-    context.count_drift();
+    context.update_drift_budgets();
     assert!(context.acquisition(&role("reviewer")).is_ok());
 }
 

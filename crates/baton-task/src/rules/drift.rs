@@ -99,10 +99,11 @@ pub fn compare(
     let moved = snapshot.head != actual.head.commit;
     let same_tree = snapshot.tree == actual.tree;
     let (before, now) = (entries(&snapshot.status_report), entries(&actual.status_report));
-    let whole_tree =
-        |kind, text: &str| whole(kind, Some(snapshot.tree.clone()), Some(actual.tree.clone()), text);
+    let whole_tree = |kind, text: &str| {
+        tree_difference(kind, Some(snapshot.tree.clone()), Some(actual.tree.clone()), text)
+    };
     if moved {
-        verdict.differences.push(whole(
+        verdict.differences.push(tree_difference(
             DifferenceKind::BaseCommitMoved,
             snapshot.head.clone(),
             actual.head.commit.clone(),
@@ -118,7 +119,7 @@ pub fn compare(
             } else {
                 "some of the working tree was committed, delta tracking invalidated"
             };
-            verdict.differences.push(whole(DifferenceKind::Committed, None, None, text));
+            verdict.differences.push(tree_difference(DifferenceKind::Committed, None, None, text));
         }
     } else if !same_tree && changes_are_gone(&before, &now, actual.clean) {
         let left = if actual.clean { "working tree is clean" } else { "tracked files are as in HEAD" };
@@ -130,7 +131,7 @@ pub fn compare(
         verdict.differences.push(whole_tree(kind, &format!("{left}: {what}")));
     }
     if !same_tree {
-        verdict.differences.extend(changes.iter().map(|change| of_file(change, scope)));
+        verdict.differences.extend(changes.iter().map(|change| file_difference(change, scope)));
         if changes.is_empty() {
             // The tree ids differ although no changed file is known, so report a general difference.
             verdict.differences.push(whole_tree(DifferenceKind::ContentChanged, "working tree differs"));
@@ -191,7 +192,12 @@ fn staged_only(before: &Report<'_>, now: &Report<'_>, scope: &ScopeMatcher) -> V
     differing.map(notice).collect()
 }
 
-fn whole(kind: DifferenceKind, expected: Option<String>, actual: Option<String>, text: &str) -> Difference {
+fn tree_difference(
+    kind: DifferenceKind,
+    expected: Option<String>,
+    actual: Option<String>,
+    text: &str,
+) -> Difference {
     let message = match (&expected, &actual) {
         (Some(expected), Some(actual)) => {
             format!("{text} (expected {}, current {})", short(expected), short(actual))
@@ -201,7 +207,7 @@ fn whole(kind: DifferenceKind, expected: Option<String>, actual: Option<String>,
     Difference { kind, path: None, expected, actual, in_scope: None, message }
 }
 
-fn of_file(change: &TreeChange, scope: &ScopeMatcher) -> Difference {
+fn file_difference(change: &TreeChange, scope: &ScopeMatcher) -> Difference {
     let path = &change.path;
     let sha = |sha: &Option<String>| sha.clone().unwrap_or_else(|| "none".into());
     let (before, after) = (sha(&change.previous_sha256), sha(&change.sha256));
@@ -316,7 +322,7 @@ pub struct DriftLog {
 
 impl DriftLog {
     /// Returns the number of open drifts.
-    pub fn open(&self) -> u64 {
+    pub fn open_count(&self) -> u64 {
         self.unresolved().count() as u64
     }
 

@@ -224,7 +224,7 @@ fn same_pair_of_trees_is_recorded_once_while_open() {
     assert!(log.record(found("a", "b", "x")));
     assert!(!log.record(found("a", "b", "y")));
     assert!(log.record(found("a", "c", "x")));
-    assert_eq!(log.open(), 2);
+    assert_eq!(log.open_count(), 2);
     let resolution = Resolution {
         resolved_at: now,
         resolved_by: "x".into(),
@@ -234,6 +234,6 @@ fn same_pair_of_trees_is_recorded_once_while_open() {
         set_aside: Vec::new(),
     };
     assert_eq!(log.resolve(&resolution), 2);
-    assert_eq!((log.open(), log.resolve(&resolution)), (0, 0));
+    assert_eq!((log.open_count(), log.resolve(&resolution)), (0, 0));
     assert!(log.record(found("a", "b", "x")));
 }

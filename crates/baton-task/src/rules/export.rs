@@ -20,7 +20,7 @@ pub const MANIFEST_FILE: &str = "context.manifest";
 
 /// Returns the fields of the frozen part that a role does not need. Reviewers do not need the test baseline, validators
 /// do not need the standards. Other roles get every field.
-fn left_out(role: &Role) -> &'static [&'static str] {
+fn omitted_fields(role: &Role) -> &'static [&'static str] {
     match role.as_str() {
         "reviewer" => &["validation_baseline", "scope_patterns"],
         "validator" => &["standards_citations", "scope_patterns"],
@@ -42,7 +42,7 @@ pub fn export_file(role: &Role) -> String {
 pub fn role_export(context: &TaskContext, role: &Role) -> Result<Value, Fault> {
     let mut immutable = serde_json::to_value(&context.immutable).map_err(unwritable)?;
     if let Value::Object(fields) = &mut immutable {
-        left_out(role).iter().for_each(|field| {
+        omitted_fields(role).iter().for_each(|field| {
             fields.remove(*field);
         });
     }

@@ -10,8 +10,6 @@ mod coordination;
 mod document;
 mod drift;
 mod export;
-mod file;
-mod file_shape;
 mod glob;
 mod normalize;
 mod scope;
@@ -19,6 +17,8 @@ mod section;
 mod snapshot;
 mod status;
 mod status_report;
+mod task_file;
+mod task_file_reader;
 mod ttl;
 
 pub use baton_core::task::{ChangeStatus, DiffStat, Head, Submodule, TreeChange, TreeDiff, TreeState};
@@ -30,15 +30,13 @@ pub use context::{
     PastRevision, QaCommand, QaResults, Revision, RoleNote, Source, TaskContext, TaskSnapshot,
     ValidationBaseline, canonical_line,
 };
-pub use coordination::{Acquisition, RoleState, RoleStatus, TakenOver};
+pub use coordination::{Acquisition, RoleState, RoleStatus, StartSnapshot};
 pub use drift::{
     Difference, DifferenceKind, DriftEvent, DriftLog, Resolution, SetAside, TreePoint, Verdict, compare,
 };
 pub use export::{
     MANIFEST_FILE, Manifest, SERIALIZER, SERIALIZER_VERSION, derive, export_edges, export_file, role_export,
 };
-pub use file::{IN_PROGRESS, Priority, StandardRef, TaskFile, check_pipeline};
-pub use file_shape::{Node, read_task_file};
 pub use glob::{Glob, GlobError};
 pub use normalize::{Layout, NORMALIZER_VERSION, normalize_diff, normalize_multiline, unix_line_ends};
 pub use scope::{
@@ -49,4 +47,6 @@ pub use snapshot::{
     Artifact, Encoding, FileChanged, FileMetadata, LARGE_DIFF_BYTES, SnapshotKind, SnapshotRef,
     WorktreeSnapshot, file_metadata, files_changed,
 };
+pub use task_file::{IN_PROGRESS, Priority, StandardRef, TaskFile, check_pipeline};
+pub use task_file_reader::{Node, read_task_file};
 pub use ttl::parse_ttl;

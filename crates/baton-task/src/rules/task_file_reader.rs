@@ -5,8 +5,8 @@ use std::fmt;
 
 use baton_core::task::{Area, Role, TaskId};
 
-use super::file::{IN_PROGRESS, Priority, StandardRef, TaskFile, check_pipeline};
 use super::scope::check_repo_path;
+use super::task_file::{IN_PROGRESS, Priority, StandardRef, TaskFile, check_pipeline};
 
 /// A YAML value. Mappings keep the order of the document.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -436,5 +436,5 @@ fn lines(members: &[(String, Node)]) -> Vec<String> {
 }
 
 #[cfg(test)]
-#[path = "file_shape_tests.rs"]
+#[path = "task_file_reader_tests.rs"]
 mod tests;

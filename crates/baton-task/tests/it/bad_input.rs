@@ -278,7 +278,7 @@ fn secrets_in_a_task_file_or_a_note_are_rejected() {
     checkout.code("verify_worktree", json!({ "task_id": TASK, "expected_agent": "implementer" }));
     let note = json!({ "task_id": TASK, "note": format!("used {}", secret()) });
     assert_eq!(checkout.code("resolve_drift", note), ErrorCode::SecretFound);
-    assert_eq!(checkout.context().drift.open(), 1);
+    assert_eq!(checkout.context().drift.open_count(), 1);
 }
 
 #[test]

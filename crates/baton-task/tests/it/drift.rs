@@ -78,7 +78,7 @@ fn acquiring_a_task_verifies_the_tree_and_an_open_drift_blocks_all_roles() {
     let fault = checkout.refused("update_agent", take.clone());
     assert_eq!(fault.code, ErrorCode::DriftDetected);
     assert!(fault.message.contains("src/main.rs: expected SHA"), "{}", fault.message);
-    assert_eq!(checkout.context().drift.open(), 1);
+    assert_eq!(checkout.context().drift.open_count(), 1);
     for (name, params) in [
         ("update_agent", take.clone()),
         ("snapshot_worktree", json!({ "task_id": TASK, "agent": "implementer" })),
@@ -111,7 +111,7 @@ fn the_same_drift_is_recorded_once_and_stays_open_after_it_is_undone() {
     for _ in 0..3 {
         verify(&checkout).unwrap_err();
     }
-    assert_eq!(checkout.context().drift.open(), 1);
+    assert_eq!(checkout.context().drift.open_count(), 1);
     checkout.write("src/main.rs", "two\n");
     assert_eq!(verify(&checkout).unwrap_err().1["drift_budget"], 2);
     checkout.write("src/main.rs", "fast\n");
@@ -127,7 +127,7 @@ fn changes_of_the_role_that_holds_the_task_are_not_recorded_as_drift() {
     checkout.write("src/main.rs", "reviewed\n");
     let (code, details) = verify(&checkout).unwrap_err();
     assert_eq!((code, &details["recorded"]), (ErrorCode::DriftDetected, &json!(false)));
-    assert_eq!(checkout.context().drift.open(), 0);
+    assert_eq!(checkout.context().drift.open_count(), 0);
     let fault =
         checkout.refused("verify_worktree", json!({ "task_id": TASK, "expected_agent": "implementer" }));
     assert!(fault.message.contains("differs from snapshot 1 of implementer"), "{}", fault.message);

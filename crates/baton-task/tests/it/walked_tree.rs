@@ -155,7 +155,7 @@ impl WorkingTree for WalkedTree {
     fn snapshot(&self, inspector: &mut dyn Inspector) -> Result<TreeState, Fault> {
         let head = self.head_tree().unwrap_or_else(|| self.commit_tree(None));
         self.inspect(&head, inspector)?;
-        inspector.verdict()?;
+        inspector.check()?;
         self.state()
     }
 
@@ -218,12 +218,12 @@ impl WalkedTree {
 
     /// Passes every file that differs from a tree to the inspector.
     fn inspect(&self, tree: &str, inspector: &mut dyn Inspector) -> Result<(), Fault> {
-        inspector.begin();
+        inspector.restart();
         let before = self.tree(tree)?;
         for (path, (mode, bytes)) in self.walk() {
             if before.get(&path) != Some(&(mode, Sha256Hash::of(&bytes).to_string())) {
-                inspector.look(&path, &[]);
-                inspector.look(&path, &bytes);
+                inspector.inspect(&path, &[]);
+                inspector.inspect(&path, &bytes);
             }
         }
         Ok(())

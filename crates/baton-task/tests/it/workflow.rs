@@ -85,7 +85,7 @@ fn complete_verifies_the_tree_and_accepts_a_commit_of_it() {
     checkout.write("src/main.rs", "edited by hand\n");
     let fault = checkout.refused("complete", json!({ "task_id": TASK }));
     assert_eq!(fault.code, ErrorCode::DriftDetected);
-    assert_eq!(checkout.context().drift.open(), 1);
+    assert_eq!(checkout.context().drift.open_count(), 1);
     let restore = json!({ "task_id": TASK, "note": "not meant", "restore_all": true });
     checkout.call("resolve_drift", restore);
     checkout.tree.commit();

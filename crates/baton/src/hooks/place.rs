@@ -24,11 +24,11 @@ pub(crate) fn describe_place(report: &mut Map<String, Value>) {
     }
     add(report, "host", host());
     let Some(root) = find_root(&folder) else { return };
-    let Some(glance) = Repository::glance(&root) else { return };
+    let Some(head_info) = Repository::read_head_info(&root) else { return };
     add(report, "root", root.to_str().map(str::to_owned));
-    add(report, "branch", glance.branch);
-    add(report, "commit_sha", glance.commit);
-    let name = glance.name.or_else(|| name_from_git(&root));
+    add(report, "branch", head_info.branch);
+    add(report, "commit_sha", head_info.commit);
+    let name = head_info.name.or_else(|| name_from_git(&root));
     add(report, "repo", name.map(Into::into));
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn hash_inside(folder: &Path, path: &Path) -> Option<Sha256Hash> {
     Sha256Hash::of_all(File::open(path).ok()?).ok()
 }
 
-/// Runs git to get the name of the repository, for configurations that `Repository::glance` cannot read.
+/// Runs git to get the name of the repository, for configurations that `Repository::read_head_info` cannot read.
 fn name_from_git(root: &Path) -> Option<baton_core::Repo> {
     Repository::name_at(&git().ok()?, root).ok().flatten()
 }

@@ -130,7 +130,8 @@ pub(crate) struct HowArgs {
 
 pub(crate) fn search(mut args: SearchArgs, backend: &Backend) -> Result<Answer, Failure> {
     let here = std::env::current_dir().ok().and_then(|folder| find_root(&folder));
-    args.current_branch = here.and_then(|root| Repository::glance(&root)).and_then(|glance| glance.branch);
+    args.current_branch =
+        here.and_then(|root| Repository::read_head_info(&root)).and_then(|head_info| head_info.branch);
     backend.answer::<Search>(&args, None, |found| {
         let mut lines: Vec<String> = found.results.iter().map(result_lines).collect();
         lines.push(match found.results.len() {

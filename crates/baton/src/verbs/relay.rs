@@ -134,8 +134,9 @@ impl Checkout {
         };
         let root = std::env::current_dir().ok().as_deref().and_then(find_root).ok_or_else(outside)?;
         let repo = repository_at(&root)?.ok_or_else(outside)?;
-        let glance = Repository::glance(&root);
-        let (branch, commit) = glance.map_or((None, None), |glance| (glance.branch, glance.commit));
+        let head_info = Repository::read_head_info(&root);
+        let (branch, commit) =
+            head_info.map_or((None, None), |head_info| (head_info.branch, head_info.commit));
         Ok(Self { uncommitted: uncommitted(&root)?, root, repo, branch, commit })
     }
 }

@@ -163,7 +163,7 @@ fn concurrent_verifications_record_one_drift_and_one_resolution() {
             let settle = |note| ["resolve-drift", TASK, "--note", note];
             let finished = both(&checkout, [&settle("left"), &settle("right")]);
             assert_eq!(codes(&finished), [0, 4], "{finished:?}");
-            assert_eq!(context(&checkout).drift.open(), 0);
+            assert_eq!(context(&checkout).drift.open_count(), 0);
         }
     });
     assert_eq!(context(&checkout).snapshots.len(), 1 + rounds());

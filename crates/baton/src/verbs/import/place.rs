@@ -44,7 +44,7 @@ fn look_up(folder: &str) -> Place {
         return Place::default();
     }
     let Some(root) = find_root(folder) else { return Place::default() };
-    let quick = Repository::glance(&root).and_then(|glance| glance.name);
+    let quick = Repository::read_head_info(&root).and_then(|head_info| head_info.name);
     let repo = quick.or_else(|| repository_at(&root).ok().flatten());
     Place { repo, root: root.to_str().map(str::to_owned) }
 }

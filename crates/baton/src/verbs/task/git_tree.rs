@@ -117,7 +117,7 @@ impl WorkingTree for GitTree {
         let vault = self.vault(repository)?;
         match repository.capture(&vault, inspector) {
             Ok(capture) => state(capture),
-            Err(error) => Err(inspector.verdict().err().unwrap_or_else(|| fault(error))),
+            Err(error) => Err(inspector.check().err().unwrap_or_else(|| fault(error))),
         }
     }
 
@@ -150,10 +150,10 @@ impl WorkingTree for GitTree {
             Reading::All => self.vault(repository)?.rereading(),
         };
         match repository.verify(&vault, &snapshot_of(&expected.record)?, inspector) {
-            Ok(verification) => Ok((state(verification.present)?, verification.changes)),
+            Ok(verification) => Ok((state(verification.current)?, verification.changes)),
             // The objects of the earlier tree were removed; the difference is still known from the ids.
             Err(GitError::CommandFailed { .. } | GitError::UnexpectedOutput { .. }) => {
-                Ok((state(repository.glimpse(&vault).map_err(fault)?)?, Vec::new()))
+                Ok((state(repository.capture_without_storing(&vault).map_err(fault)?)?, Vec::new()))
             }
             Err(error) => Err(fault(error)),
         }
