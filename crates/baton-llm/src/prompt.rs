@@ -6,7 +6,7 @@
 
 use baton_core::observation::{Digest, SessionMaterial, TurnText};
 use baton_core::{first_characters, one_line};
-use baton_observation::{ToolUse, cut_list, cut_output, input_files, render};
+use baton_observation::{ToolUse, input_files, render, truncate_list, truncate_output};
 
 /// Versions of the prompt templates for observations: without and with the turn of the tool use.
 const COMPRESS_V1: (&str, &str) = ("compress-v1", include_str!("prompts/compress-v1.txt"));
@@ -70,7 +70,7 @@ pub(crate) fn compress_prompt(tool_use: &ToolUse, delimiter: Delimiter) -> Promp
         &[
             ("tool_name", &one_line(&tool_use.tool_name, MAX_TOOL_NAME_CHARS)),
             ("files_touched", first_characters(&files, MAX_FILES_CHARS)),
-            ("raw_output", &cut_output(&rendered)),
+            ("raw_output", &truncate_output(&rendered)),
             ("tag", &delimiter.tag("tool_output")),
             ("context_tag", &delimiter.tag("turn")),
             ("request", &request),
@@ -97,7 +97,7 @@ pub(crate) fn summarize_prompt(material: &SessionMaterial, delimiter: Delimiter)
     let text = fill(
         template,
         &[
-            ("observations", &cut_list(&observations)),
+            ("observations", &truncate_list(&observations)),
             ("turns", &turns.join("\n")),
             ("tag", &delimiter.tag("observations")),
             ("turns_tag", &delimiter.tag("turns")),

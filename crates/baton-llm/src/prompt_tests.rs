@@ -78,7 +78,7 @@ fn template_adds_at_most_20_percent_to_the_output() {
     for bytes in [10_240, 12_000, 20_000, 32_000, 500_000] {
         let mut tool_use = bash(&line.repeat(bytes / line.len() + 1));
         tool_use.tool_input = json!({ "command": "make", "path": "p".repeat(1_000) });
-        let cut = cut_output(&render(&tool_use)).len();
+        let cut = truncate_output(&render(&tool_use)).len();
         let prompt = compress_prompt(&tool_use, DELIMITER).text.len();
         assert!(prompt * 10 <= cut * 12, "{prompt} bytes for {cut}");
         assert!(cut <= MAX_RAW_CHARS + 100);

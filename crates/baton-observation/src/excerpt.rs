@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::cut::{Budget, cut};
+use super::truncate::{Budget, truncate};
 
 /// Size of an excerpt.
 const EXCERPT: Budget = Budget { total: 2 * 1024 * 1024, middle: 128 * 1024, counts_lines: true };
@@ -41,7 +41,7 @@ impl Excerpt {
     }
 
     fn truncate(&mut self) {
-        if let Cow::Owned(excerpt) = cut(&self.text, self.budget) {
+        if let Cow::Owned(excerpt) = truncate(&self.text, self.budget) {
             self.text = excerpt;
         }
     }
@@ -50,8 +50,8 @@ impl Excerpt {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cut::{count_lines, is_cut_mark};
-    use crate::cut_output;
+    use crate::truncate::{count_lines, is_truncation_marker};
+    use crate::truncate_output;
     use proptest::prelude::*;
 
     fn excerpt(text: &str, total: usize, middle: usize, piece: usize) -> String {
@@ -96,7 +96,7 @@ mod tests {
             "{kept}"
         );
         // Truncating the excerpt again counts missing characters once.
-        let (shown, direct) = (cut_output(&kept).into_owned(), text.chars().count());
+        let (shown, direct) = (truncate_output(&kept).into_owned(), text.chars().count());
         assert_eq!(present(&shown) + missing(&shown), direct);
     }
 
@@ -124,7 +124,7 @@ mod tests {
     }
 
     fn marks(text: &str) -> impl Iterator<Item = (&str, usize)> {
-        text.lines().filter(|line| is_cut_mark(line)).map(|line| {
+        text.lines().filter(|line| is_truncation_marker(line)).map(|line| {
             let count = line.strip_prefix("[... truncated ").unwrap().split(' ').next().unwrap();
             (line, count.parse().unwrap())
         })

@@ -5,7 +5,6 @@
 
 mod agent_task;
 mod client;
-mod cut;
 mod excerpt;
 mod hook;
 mod host;
@@ -20,10 +19,10 @@ mod sample;
 mod superseded;
 mod tool_use;
 pub mod transcript;
+mod truncate;
 
 pub use agent_task::{TASK_CREATION, add_task_subject, updated_task};
 pub use client::{CLIENTS, Client, ContextLimit, agent_of_client, client_name};
-pub use cut::{MAX_RAW_CHARS, count_lines, cut_list, cut_output, is_cut, is_cut_mark};
 pub use hook::{HookEvent, files_of, relative};
 pub use host::Host;
 pub use large_report::{LargeReport, read_large};
@@ -37,3 +36,6 @@ pub use privacy::{PRIVATE_MARK, make_private, redact_observation, redact_summary
 pub use render::{input_files, render};
 pub use superseded::{SUBAGENT, is_todo_update, may_supersede, superseded};
 pub use tool_use::ToolUse;
+pub use truncate::{
+    MAX_RAW_CHARS, count_lines, is_truncated, is_truncation_marker, truncate_list, truncate_output,
+};

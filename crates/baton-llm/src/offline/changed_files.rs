@@ -59,7 +59,7 @@ pub(super) fn changed_files(digests: &[Digest]) -> ChangedFiles<'_> {
 
 /// Returns the files that `rm` or `git rm` removed. Empty if the command may have done anything else to files.
 fn removed(digest: &Digest) -> Vec<&str> {
-    let quoted = QuotedCommand::read(&digest.summary).filter(|quoted| !quoted.is_cut);
+    let quoted = QuotedCommand::read(&digest.summary).filter(|quoted| !quoted.is_truncated);
     let is_removal = quoted.is_some_and(|quoted| {
         let mut steps = quoted.line.steps.iter().filter(|step| !step.changed_files().is_empty()).peekable();
         steps.peek().is_some() && steps.all(|step| runs(step, "rm"))
@@ -101,6 +101,6 @@ fn may_commit(digest: &Digest) -> bool {
     let is_commit = |step: &Step| step.git_verb().is_some_and(|verb| is_any(verb, VERBS));
     let quoted = QuotedCommand::read(&digest.summary);
     // What is cut off may be a commit.
-    let may = |quoted: QuotedCommand| quoted.is_cut || quoted.line.steps.iter().any(is_commit);
+    let may = |quoted: QuotedCommand| quoted.is_truncated || quoted.line.steps.iter().any(is_commit);
     commit_message(&digest.title).is_some() || digest.title.starts_with("Amend ") || quoted.is_some_and(may)
 }

@@ -1,7 +1,7 @@
 //! `git` commands and their output: commits, branches, status and diffs.
 
 use baton_core::{contains_any, starts_with_any, strip_any};
-use baton_observation::is_cut;
+use baton_observation::is_truncated;
 
 use super::command::{CommandLine, Shown, Step};
 use super::facts::is_path;
@@ -60,7 +60,7 @@ pub(super) fn step_result(step: &Step, line: &CommandLine, output: &str) -> Opti
                     [] if output.trim().is_empty() => Some("no differences".to_owned()),
                     [] if step.has("--name-only|--name-status") => {
                         Some(counted(output.lines().filter(|line| !line.is_empty()).count(), "file"))
-                            .filter(|_| line.shown_output(output) == Shown::All && !is_cut(output))
+                            .filter(|_| line.shown_output(output) == Shown::All && !is_truncated(output))
                     }
                     [] => stat_line(output),
                     files => Some(totals(files)),
@@ -74,7 +74,7 @@ pub(super) fn step_result(step: &Step, line: &CommandLine, output: &str) -> Opti
             Some(StepResult {
                 done: format!("List git log {}", all.unwrap_or_default()),
                 outcome: (commits > 0).then(|| match line.shown_output(output) {
-                    Shown::All if !is_cut(output) => counted(commits, "commit"),
+                    Shown::All if !is_truncated(output) => counted(commits, "commit"),
                     Shown::All | Shown::End | Shown::Selected => {
                         format!("{} shown", counted(commits, "commit"))
                     }

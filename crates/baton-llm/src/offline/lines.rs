@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use baton_core::starts_with_any;
-use baton_observation::is_cut_mark;
+use baton_observation::is_truncation_marker;
 use regex::Regex;
 
 use super::facts::{MAX_DETAIL_LINE, is_name, is_path};
@@ -148,7 +148,7 @@ pub(super) fn informative_lines(text: &str, bytes: usize) -> Vec<String> {
     for line in text.lines().map(str::trim) {
         if line.starts_with("```") {
             is_fenced = !is_fenced;
-        } else if !is_fenced && !line.is_empty() && !is_cut_mark(line) && lines.len() < MAX_LINES {
+        } else if !is_fenced && !line.is_empty() && !is_truncation_marker(line) && lines.len() < MAX_LINES {
             let line = head(line, MAX_LINE_BYTES);
             if seen.insert(shape(line)) {
                 lines.push((score(line), line));

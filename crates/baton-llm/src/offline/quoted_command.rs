@@ -6,7 +6,7 @@ use super::command::{CommandLine, Step};
 pub(super) struct QuotedCommand {
     pub(super) line: CommandLine,
     /// The end of the command is missing.
-    pub(super) is_cut: bool,
+    pub(super) is_truncated: bool,
     /// It is known to have succeeded or failed.
     pub(super) has_succeeded: Option<bool>,
 }
@@ -26,12 +26,12 @@ impl QuotedCommand {
         let command = quoted.get(..at)?;
         let whole = command.strip_suffix('…');
         let line = CommandLine::read(whole.unwrap_or(command));
-        Some(Self { line, is_cut: whole.is_some(), has_succeeded })
+        Some(Self { line, is_truncated: whole.is_some(), has_succeeded })
     }
 
     /// Returns the steps that are quoted completely.
     pub(super) fn whole_steps(&self) -> &[Step] {
-        let count = self.line.steps.len().saturating_sub(usize::from(self.is_cut));
+        let count = self.line.steps.len().saturating_sub(usize::from(self.is_truncated));
         self.line.steps.get(..count).unwrap_or_default()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use baton_observation::{is_cut, is_cut_mark};
+use baton_observation::{is_truncated, is_truncation_marker};
 use serde_json::Value;
 
 use super::call::Call;
@@ -136,7 +136,7 @@ pub(super) fn is_file(path: &str) -> bool {
 fn count_prefix(is_limited: bool, counted: usize, output: &str) -> &'static str {
     if is_limited {
         "first "
-    } else if counted >= MAX_HITS || is_cut(output) {
+    } else if counted >= MAX_HITS || is_truncated(output) {
         "at least "
     } else {
         ""
@@ -278,7 +278,7 @@ fn different_hits(files: &[FileHits<'_>]) -> Vec<String> {
 fn hits<'a>(output: &'a str, cwd: Option<&str>, search: &Search<'a>) -> Vec<FileHits<'a>> {
     let is_result_line = |line: &&str| {
         let is_note = line.starts_with("[Showing results") || line.starts_with("Found 0 ");
-        !line.is_empty() && *line != "--" && !is_note && !is_cut_mark(line)
+        !line.is_empty() && *line != "--" && !is_note && !is_truncation_marker(line)
     };
     let lines: Vec<&str> = output.lines().take(MAX_HITS).filter(is_result_line).collect();
     if lines

@@ -280,9 +280,9 @@ fn statement(lines: &[&str], only_inspects: bool) -> Option<String> {
         lines.iter().rev().find(|line| states_something(line)).filter(|_| lines.len() <= MAX_REPORT_LINES)
     };
     let words: Vec<&str> = line?.split_whitespace().take(MAX_RESULT_WORDS + 1).collect();
-    let is_cut = words.len() > MAX_RESULT_WORDS;
+    let is_truncated = words.len() > MAX_RESULT_WORDS;
     let start = one_line(&words.get(..MAX_RESULT_WORDS.min(words.len()))?.join(" "), 48);
-    Some(if is_cut && !start.ends_with('…') { format!("{start}…") } else { start })
+    Some(if is_truncated && !start.ends_with('…') { format!("{start}…") } else { start })
 }
 
 /// Whether a line has words, and is neither a row of `ls -l` nor a heading of the output.

@@ -1,7 +1,7 @@
 //! The content of prompts: its size, and that tool output stays data.
 
 use baton_llm::Compressor;
-use baton_observation::{MAX_RAW_CHARS, cut_output, render};
+use baton_observation::{MAX_RAW_CHARS, render, truncate_output};
 use baton_testkit::model_server::ModelServer;
 use serde_json::json;
 
@@ -52,7 +52,7 @@ fn prompt_is_little_longer_than_the_output_and_has_no_history() {
             for _ in 0..3 {
                 compressor.compress(&tool_use).unwrap();
             }
-            let cut = cut_output(&render(&tool_use)).len();
+            let cut = truncate_output(&render(&tool_use)).len();
             for request in server.requests() {
                 let prompt = request.prompt().len();
                 assert!(prompt * 10 <= cut * 12, "{prompt} bytes of prompt for {cut} bytes of output");

@@ -46,13 +46,13 @@ static ERROR: LazyLock<Option<Regex>> = LazyLock::new(|| {
 ///
 /// Head and tail end on line boundaries, except within an overlong line. Error lines and test summaries between them
 /// are kept while there is room.
-pub fn cut_output(text: &str) -> Cow<'_, str> {
-    cut(text, Budget { total: MAX_RAW_CHARS, middle: MIDDLE_CHARS, counts_lines: false })
+pub fn truncate_output(text: &str) -> Cow<'_, str> {
+    truncate(text, Budget { total: MAX_RAW_CHARS, middle: MIDDLE_CHARS, counts_lines: false })
 }
 
 /// Truncates a list of lines to [`MAX_RAW_CHARS`] characters, plus a marker, by removing lines in the middle.
-pub fn cut_list(text: &str) -> Cow<'_, str> {
-    cut(text, Budget { total: MAX_RAW_CHARS, middle: 0, counts_lines: false })
+pub fn truncate_list(text: &str) -> Cow<'_, str> {
+    truncate(text, Budget { total: MAX_RAW_CHARS, middle: 0, counts_lines: false })
 }
 
 /// What a truncated text consists of.
@@ -67,7 +67,7 @@ pub(super) struct Budget {
 }
 
 /// Truncates a text. The result can be truncated again, with more text after it: what is missing is counted once.
-pub(super) fn cut(text: &str, budget: Budget) -> Cow<'_, str> {
+pub(super) fn truncate(text: &str, budget: Budget) -> Cow<'_, str> {
     let kept = kept(text, budget);
     if let [all] = kept.as_slice()
         && *all == (0..text.len())
@@ -120,13 +120,13 @@ fn read_mark(line: &str) -> Option<Missing> {
 }
 
 /// Returns true if a line is a truncation marker.
-pub fn is_cut_mark(line: &str) -> bool {
+pub fn is_truncation_marker(line: &str) -> bool {
     read_mark(line).is_some()
 }
 
 /// Returns true if a text contains a truncation marker.
-pub fn is_cut(text: &str) -> bool {
-    text.contains(MARK_START) && text.lines().any(is_cut_mark)
+pub fn is_truncated(text: &str) -> bool {
+    text.contains(MARK_START) && text.lines().any(is_truncation_marker)
 }
 
 /// Returns the number of lines of a text, including the lines that its markers count.
@@ -236,11 +236,9 @@ fn middle(text: &str, between: Range<usize>, max: usize) -> Vec<Range<usize>> {
         }
     }
     let mut picked = Vec::new();
-    let mut room = max;
     // The last summaries usually cover the whole run.
-    let half = take(text, summaries.into_iter().rev(), max / 2, &mut picked);
-    room -= half;
-    take(text, errors.into_iter(), room, &mut picked);
+    let used = take(text, summaries.into_iter().rev(), max / 2, &mut picked);
+    take(text, errors.into_iter(), max - used, &mut picked);
     picked.sort_by_key(|range| range.start);
     picked
 }
@@ -274,5 +272,5 @@ fn matches(pattern: &LazyLock<Option<Regex>>, line: &str) -> bool {
 }
 
 #[cfg(test)]
-#[path = "cut_tests.rs"]
+#[path = "truncate_tests.rs"]
 mod tests;

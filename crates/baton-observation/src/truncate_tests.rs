@@ -26,14 +26,14 @@ fn the_patterns_are_valid() {
 #[test]
 fn short_output_is_unchanged() {
     for text in ["", "short", &"x".repeat(MAX_RAW_CHARS), &"ä".repeat(MAX_RAW_CHARS)] {
-        assert!(matches!(cut_output(text), Cow::Borrowed(same) if same == text));
+        assert!(matches!(truncate_output(text), Cow::Borrowed(same) if same == text));
     }
 }
 
 #[test]
 fn keeps_whole_lines_of_head_and_tail_around_one_marker() {
     let text = log(5_000);
-    let shown = cut_output(&text);
+    let shown = truncate_output(&text);
     let [gone] = missing(&shown)[..] else { panic!("{:?}", missing(&shown)) };
     let marker = format!("[... truncated {gone} chars ...]\n");
     let (head, tail) = shown.split_once(&marker).unwrap();
@@ -48,7 +48,7 @@ fn keeps_errors_and_test_summaries_from_the_middle() {
     let noise = log(2_000);
     let kept = "error[E0308]: mismatched types\ntest result: FAILED. 3 passed; 1 failed; 0 ignored\n";
     let text = format!("{noise}{kept}{noise}thread 'a' panicked at src/lib.rs:4:5:\n{noise}");
-    let shown = cut_output(&text);
+    let shown = truncate_output(&text);
     assert!(shown.contains(kept), "{shown}");
     assert!(shown.contains("\nthread 'a' panicked at src/lib.rs:4:5:\n["));
     assert_eq!(missing(&shown).len(), 3);
@@ -59,7 +59,7 @@ fn keeps_errors_and_test_summaries_from_the_middle() {
 fn many_errors_do_not_displace_the_summary_or_exceed_the_limit() {
     let errors: String = (0..20_000).map(|line| format!("error: {line}\n")).collect();
     let text = format!("{errors}test result: FAILED. 3 passed; 9 failed\n{errors}");
-    let shown = cut_output(&text);
+    let shown = truncate_output(&text);
     assert!(shown.contains("test result: FAILED. 3 passed; 9 failed"));
     assert!(characters(&shown) <= MAX_RAW_CHARS + MARKER_CHARS, "{}", characters(&shown));
 }
@@ -67,7 +67,7 @@ fn many_errors_do_not_displace_the_summary_or_exceed_the_limit() {
 #[test]
 fn truncates_within_an_overlong_line() {
     let text = format!("{}error{}", "é".repeat(40_000), "x".repeat(40_000));
-    let shown = cut_output(&text);
+    let shown = truncate_output(&text);
     assert_eq!(missing(&shown).iter().sum::<usize>() + MAX_RAW_CHARS, characters(&text) + extra(&shown));
     assert!(shown.starts_with('é') && shown.ends_with('x'));
     assert!(characters(&shown) <= MAX_RAW_CHARS + MARKER_CHARS);
@@ -83,7 +83,7 @@ fn extra(shown: &str) -> usize {
 #[test]
 fn list_is_truncated_in_the_middle_only() {
     let text: String = (0..4_000).map(|line| format!("- [Bash] error {line}\n")).collect();
-    let shown = cut_list(&text);
+    let shown = truncate_list(&text);
     assert_eq!(missing(&shown).len(), 1);
     assert!(shown.starts_with("- [Bash] error 0\n") && shown.ends_with("- [Bash] error 3999\n"));
 }
@@ -109,7 +109,7 @@ proptest! {
         prop_assert_eq!(parts.first().map(|part| part.start), Some(0));
         prop_assert_eq!(position, text.len());
 
-        let shown = cut(&text, budget);
+        let shown = truncate(&text, budget);
         prop_assert_eq!(count + missing(&shown).iter().sum::<usize>(), characters(&text));
         prop_assert!(characters(&shown) <= total + MARKER_CHARS);
         if characters(&text) <= total {
