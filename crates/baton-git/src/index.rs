@@ -226,7 +226,7 @@ fn parse(bytes: &[u8], format: ObjectFormat) -> Result<Parsed, GitError> {
     let mut entries = Vec::with_capacity(count.min(body / 62));
     let mut previous = 0..0;
     for _ in 0..count {
-        let Some(entry) = parse_entry(&mut reader, version, format, (&mut paths, previous))? else {
+        let Some(entry) = parse_entry(&mut reader, version, format, &mut paths, previous)? else {
             return Ok(Parsed::Special);
         };
         previous = entry.path.clone();
@@ -249,7 +249,8 @@ fn parse_entry(
     reader: &mut Reader<'_>,
     version: u32,
     format: ObjectFormat,
-    (paths, previous): (&mut Vec<u8>, Range<usize>),
+    paths: &mut Vec<u8>,
+    previous: Range<usize>,
 ) -> Result<Option<IndexEntry>, GitError> {
     let before = reader.left.len();
     let ctime = (reader.u32()?, reader.u32()?);

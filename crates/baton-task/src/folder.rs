@@ -297,7 +297,8 @@ impl<'a> Draft<'a> {
         bytes: &[u8],
         compress: Compress,
     ) -> Result<Artifact, Fault> {
-        Ok(self.keep_encoded(name, extension, encode(bytes, compress)?))
+        let (stored, artifact) = encode(bytes, compress)?;
+        Ok(self.keep_encoded(name, extension, stored, artifact))
     }
 
     /// Adds a file that is already encoded.
@@ -305,7 +306,8 @@ impl<'a> Draft<'a> {
         &mut self,
         name: &str,
         extension: &str,
-        (stored, artifact): (Vec<u8>, Artifact),
+        stored: Vec<u8>,
+        artifact: Artifact,
     ) -> Artifact {
         let (file, path) = self.next_file(name, extension, artifact.encoding);
         self.files.push((file, stored));

@@ -13,8 +13,8 @@ use crate::content_scan::ContentScan;
 use crate::environment::TaskEnvironment;
 use crate::folder::Draft;
 use crate::rules::{
-    Artifact, Difference, DifferenceKind, DriftEvent, LARGE_DIFF_BYTES, ScopeMatcher, SnapshotKind,
-    SnapshotRef, StartSnapshot, TaskContext, TreeChange, TreeDiff, TreePoint, TreeState, Verdict,
+    Artifact, Comparison, Difference, DifferenceKind, DriftEvent, LARGE_DIFF_BYTES, ScopeMatcher,
+    SnapshotKind, SnapshotRef, StartSnapshot, TaskContext, TreeChange, TreeDiff, TreePoint, TreeState,
     WorktreeSnapshot, compare, file_metadata, files_changed, normalize_diff, scope_hash,
 };
 use crate::secrets::without_secrets;
@@ -55,6 +55,36 @@ pub(crate) fn take_snapshot(
         SnapshotKind::Resolution => draft.context.resolution = Some(snapshot.clone()),
     }
     Ok(snapshot)
+}
+
+/// Warns of changes out of scope, of a moved HEAD and of nested repositories.
+fn warn_of_snapshot(
+    draft: &mut Draft<'_>,
+    role: &Role,
+    kind: SnapshotKind,
+    state: &TreeState,
+    out_of_scope: &[String],
+) {
+    if !out_of_scope.is_empty() {
+        draft.warnings.push(format!(
+            "{} out of scope: {}",
+            counted(out_of_scope.len() as u64, "changed file"),
+            list(out_of_scope)
+        ));
+    }
+    let expected_head = draft.context.expected_head().cloned();
+    if kind == SnapshotKind::Work && state.head.commit != expected_head {
+        let (from, to) = (commit_name(expected_head.as_deref()), commit_name(state.head.commit.as_deref()));
+        let base = commit_name(draft.context.git.base_commit.as_deref());
+        draft.warnings.push(format!(
+            "HEAD moved from {from} to {to}: what was committed counts as work of {role}, since changes are counted from \
+             {base}; if that is not meant, git reset --soft {from} and take the snapshot again"
+        ));
+    }
+    for module in &state.submodules {
+        let kind = if module.registered { "a submodule" } else { "an embedded repository" };
+        draft.warnings.push(format!("{} is {kind}: its files are not part of the snapshot", module.path));
+    }
 }
 
 fn describe(
@@ -105,26 +135,7 @@ fn describe(
         .map(|change| change.path.clone())
         .filter(|path| !scope.contains(path))
         .collect();
-    if !out_of_scope.is_empty() {
-        draft.warnings.push(format!(
-            "{} out of scope: {}",
-            counted(out_of_scope.len() as u64, "changed file"),
-            list(&out_of_scope)
-        ));
-    }
-    let expected_head = draft.context.expected_head().cloned();
-    if kind == SnapshotKind::Work && state.head.commit != expected_head {
-        let (from, to) = (commit_name(expected_head.as_deref()), commit_name(state.head.commit.as_deref()));
-        draft.warnings.push(format!(
-            "HEAD moved from {from} to {to}: what was committed counts as work of {role}, since changes are counted from {}; \
-             if that is not meant, git reset --soft {from} and take the snapshot again",
-            commit_name(git.base_commit.as_deref())
-        ));
-    }
-    for module in &state.submodules {
-        let kind = if module.registered { "a submodule" } else { "an embedded repository" };
-        draft.warnings.push(format!("{} is {kind}: its files are not part of the snapshot", module.path));
-    }
+    warn_of_snapshot(draft, role, kind, state, &out_of_scope);
     let diff_from_previous = incremental.as_ref().map(|(path, _)| path.clone());
     let by_implementer = role.as_str() != "implementer"
         && previous.as_ref().is_some_and(|previous| previous.agent.as_str() == "implementer");
@@ -193,8 +204,9 @@ fn keep_diff(draft: &mut Draft<'_>, name: &str, diff: &TreeDiff) -> Result<Artif
         draft.scan().patch(&diff.patch);
         encoding.join()
     });
-    let encoded = encoded.map_err(|_| Fault::new(ErrorCode::Internal, "cannot compress a diff"))??;
-    Ok(draft.keep_encoded(name, "diff", encoded))
+    let (stored, artifact) =
+        encoded.map_err(|_| Fault::new(ErrorCode::Internal, "cannot compress a diff"))??;
+    Ok(draft.keep_encoded(name, "diff", stored, artifact))
 }
 
 /// Formats at most [`MAX_LISTED`] paths.
@@ -231,7 +243,7 @@ pub(crate) struct Verified {
     /// Changed files.
     pub(crate) changes: Vec<TreeChange>,
     /// Differences and notices.
-    pub(crate) verdict: Verdict,
+    pub(crate) comparison: Comparison,
     /// Reason why the current tree was not stored, if it contains a secret.
     pub(crate) withheld: Option<String>,
 }
@@ -250,10 +262,10 @@ pub(crate) fn verify(
     let withheld = scan.check().err().map(|fault| fault.message);
     let scope = ScopeMatcher::new(&context.immutable.scope_patterns);
     let missing = missing_paths(environment, context, &state);
-    let mut verdict = compare(&snapshot, &state, &changes, &scope, &missing);
-    verdict.differences.iter_mut().chain(&mut verdict.notices).for_each(hide_secrets);
+    let mut comparison = compare(&snapshot, &state, &changes, &scope, &missing);
+    comparison.differences.iter_mut().chain(&mut comparison.notices).for_each(hide_secrets);
     let actual = TreePoint { tree: state.tree.clone(), head: state.head.commit.clone() };
-    Ok(Verified { snapshot, agent: role.clone(), actual, state, changes, verdict, withheld })
+    Ok(Verified { snapshot, agent: role.clone(), actual, state, changes, comparison, withheld })
 }
 
 /// Redacts secrets in file names, because differences are stored.
@@ -270,7 +282,7 @@ impl Verified {
         let expected = TreePoint { tree: self.snapshot.tree.clone(), head: self.snapshot.head.clone() };
         let diff =
             if draft.context.drift.is_known(&expected, &self.actual) { None } else { self.keep_diff(draft)? };
-        let differences = self.verdict.differences.clone();
+        let differences = self.comparison.differences.clone();
         let is_new = draft.context.drift.record(DriftEvent {
             expected_agent: self.agent.clone(),
             snapshot: self.snapshot.sequence,
@@ -303,7 +315,7 @@ impl Verified {
     /// Creates the error that lists the differences.
     pub(crate) fn fault(&self, context: &TaskContext, recorded: bool) -> Fault {
         let id = &context.task_id;
-        let messages: Vec<&str> = self.verdict.differences.iter().map(|d| d.message.as_str()).collect();
+        let messages: Vec<&str> = self.comparison.differences.iter().map(|d| d.message.as_str()).collect();
         let mut lines: Vec<String> =
             messages.iter().take(MAX_LISTED).map(|text| format!("  {text}")).collect();
         if messages.len() > MAX_LISTED {
@@ -313,19 +325,7 @@ impl Verified {
             let found = why.split_once(';').map_or(why.as_str(), |(found, _)| found);
             lines.push(format!("  only names and hashes of this tree were stored: {found}"));
         }
-        let has = |kind| self.verdict.differences.iter().any(|difference| difference.kind == kind);
-        let meaning = if has(DifferenceKind::Committed) {
-            "working tree was committed, delta tracking invalidated"
-        } else if has(DifferenceKind::BaseCommitMoved) {
-            "base commit changed, cannot verify deltas"
-        } else if has(DifferenceKind::Stashed) {
-            "the changes were stashed"
-        } else if has(DifferenceKind::Reset) {
-            "the changes were reset"
-        } else {
-            "files were changed since"
-        };
-        let (agent, sequence) = (&self.agent, self.snapshot.sequence);
+        let (agent, sequence, meaning) = (&self.agent, self.snapshot.sequence, self.meaning());
         // A role that held the task after the snapshot may have made the changes.
         let afterwards = context
             .last_holder
@@ -336,8 +336,39 @@ impl Verified {
             "working tree drift detected: it differs from snapshot {sequence} of {agent}: {meaning}{afterwards}\n{}",
             lines.join("\n")
         );
-        let newest = context.latest_snapshot().filter(|newest| newest.sequence != sequence);
-        let hint = if recorded {
+        Fault::new(ErrorCode::DriftDetected, message).hint(self.hint(context, recorded)).details(json!({
+            "task_id": id,
+            "expected_agent": self.agent,
+            "snapshot": self.snapshot.sequence,
+            "expected": { "tree": self.snapshot.tree, "head": self.snapshot.head },
+            "actual": self.actual,
+            "differences": self.comparison.differences,
+            "recorded": recorded,
+            "withheld": self.withheld,
+            "drift_budget": context.drift.open_count(),
+        }))
+    }
+
+    /// Describes the most important kind of difference.
+    fn meaning(&self) -> &'static str {
+        let has = |kind| self.comparison.differences.iter().any(|difference| difference.kind == kind);
+        if has(DifferenceKind::Committed) {
+            "working tree was committed, delta tracking invalidated"
+        } else if has(DifferenceKind::BaseCommitMoved) {
+            "base commit changed, cannot verify deltas"
+        } else if has(DifferenceKind::Stashed) {
+            "the changes were stashed"
+        } else if has(DifferenceKind::Reset) {
+            "the changes were reset"
+        } else {
+            "files were changed since"
+        }
+    }
+
+    fn hint(&self, context: &TaskContext, recorded: bool) -> String {
+        let id = &context.task_id;
+        let newest = context.latest_snapshot().filter(|newest| newest.sequence != self.snapshot.sequence);
+        if recorded {
             format!(
                 "show it with baton task get-diff {id} --type drift --content; then keep it with baton task resolve-drift \
                  {id} --note TEXT, or undo it with baton task resolve-drift {id} --restore-all --note TEXT"
@@ -353,20 +384,10 @@ impl Verified {
             )
         } else {
             format!(
-                "nothing was recorded; verify again with baton task verify-worktree {id} --expected-agent {agent}"
+                "nothing was recorded; verify again with baton task verify-worktree {id} --expected-agent {}",
+                self.agent
             )
-        };
-        Fault::new(ErrorCode::DriftDetected, message).hint(hint).details(json!({
-            "task_id": id,
-            "expected_agent": self.agent,
-            "snapshot": self.snapshot.sequence,
-            "expected": { "tree": self.snapshot.tree, "head": self.snapshot.head },
-            "actual": self.actual,
-            "differences": self.verdict.differences,
-            "recorded": recorded,
-            "withheld": self.withheld,
-            "drift_budget": context.drift.open_count(),
-        }))
+        }
     }
 }
 
@@ -384,8 +405,8 @@ pub(crate) fn describe_unsaved(
     let Some(snapshot) = context.full_snapshot(newest) else { return Ok(None) };
     let (state, changes) = environment.tree().verify(snapshot, Reading::Changed, &mut RejectAll)?;
     let scope = ScopeMatcher::new(&context.immutable.scope_patterns);
-    let verdict = compare(snapshot, &state, &changes, &scope, &[]);
-    if verdict.matches() {
+    let comparison = compare(snapshot, &state, &changes, &scope, &[]);
+    if comparison.matches() {
         return Ok(None);
     }
     let mut names: Vec<String> = changes.iter().map(|change| without_secrets(&change.path)).collect();

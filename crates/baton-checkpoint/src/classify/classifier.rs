@@ -123,7 +123,7 @@ impl Classifier {
     pub fn classify<'a>(&'a self, context: JsonText<'a>, overrides: &[String]) -> Classification<'a> {
         let marked = overrides.iter().filter_map(|text| find_key(context, text)).collect();
         let mut classification = Classification { classifier: self, context, marked, keys: Vec::new() };
-        classification.add_members((0, context), None, &mut String::new(), 1);
+        classification.add_members(0, context, None, &mut String::new(), 1);
         classification.keys.shrink_to_fit();
         classification
     }
@@ -220,7 +220,8 @@ impl<'a> Classification<'a> {
     /// Classifies the members of an object, whose text starts at a position in the context.
     fn add_members(
         &mut self,
-        (start, object): (usize, JsonText<'a>),
+        start: usize,
+        object: JsonText<'a>,
         parent: Option<(usize, Parent)>,
         path: &mut String,
         depth: usize,
@@ -246,7 +247,7 @@ impl<'a> Classification<'a> {
                 && (depth < MAX_KEY_DEPTH || self.is_marked_below(path));
             if is_split {
                 let parent = Parent::of(&self.keys[index], path.len());
-                self.add_members((value_start, member.value), Some((index, parent)), path, depth + 1);
+                self.add_members(value_start, member.value, Some((index, parent)), path, depth + 1);
             }
             self.keys[index].next = position(self.len());
             path.truncate(length);

@@ -92,7 +92,7 @@ fn changed_since_last_snapshot(draft: &mut Draft<'_>) -> Result<Option<Fault>, F
     let verified = verify(draft.environment(), &draft.context, &last, Reading::Changed)?;
     let is_commit = |kind| matches!(kind, DifferenceKind::BaseCommitMoved | DifferenceKind::Committed);
     if verified.snapshot.tree == verified.actual.tree
-        || verified.verdict.differences.iter().all(|difference| is_commit(difference.kind))
+        || verified.comparison.differences.iter().all(|difference| is_commit(difference.kind))
     {
         return Ok(None);
     }

@@ -66,7 +66,7 @@ impl Operation<OnCheckout> for InitContext {
 
     fn run((): &(), environment: &TaskEnvironment, params: &Self) -> Result<Self::Output, Fault> {
         let id = &params.task_id;
-        let large_text = if params.truncate { LargeText::Cut } else { LargeText::Keep };
+        let large_text = if params.truncate { LargeText::Truncate } else { LargeText::Keep };
         let actor = environment.actor(params.actor.as_deref())?;
         require_new(environment, id)?;
         let gathered = gather(environment, id, large_text)?;

@@ -63,7 +63,7 @@ impl Operation<OnCheckout> for RebuildContext {
         let options = WriteOptions::of::<Self>(&params.actor).accepting_secrets(params.force_secrets);
         let mut draft = Draft::open(environment, &params.task_id, &options)?;
         draft.context.require_no_drift()?;
-        let large_text = if params.truncate { LargeText::Cut } else { LargeText::Keep };
+        let large_text = if params.truncate { LargeText::Truncate } else { LargeText::Keep };
         let gathered = gather(environment, &params.task_id, large_text)?;
         draft.warnings.extend(gathered.captured.warnings);
         let mut next = gathered.captured.immutable;

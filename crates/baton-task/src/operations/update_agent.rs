@@ -154,11 +154,11 @@ fn acquire(draft: &mut Draft<'_>, role: &Role) -> Result<AcquireOutcome, Fault> 
     require_current_standards(environment, &draft.context)?;
     if let Some(expected) = &expected {
         let verified = verify(environment, &draft.context, &expected.agent, Reading::Changed)?;
-        if !verified.verdict.matches() {
+        if !verified.comparison.matches() {
             verified.record(draft)?;
             return Ok(AcquireOutcome::Drifted(Box::new(verified.fault(&draft.context, true))));
         }
-        draft.warnings.extend(verified.verdict.notices.into_iter().map(|notice| notice.message));
+        draft.warnings.extend(verified.comparison.notices.into_iter().map(|notice| notice.message));
     }
     if !task_file_is_unchanged(environment, &draft.context) {
         draft.warnings.push(format!("{} changed after the context was created", draft.context.task_file));

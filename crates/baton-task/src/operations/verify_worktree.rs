@@ -63,7 +63,7 @@ impl Operation<OnCheckout> for VerifyWorktree {
         let context = require_context(environment, &params.task_id)?;
         let reading = if params.full { Reading::All } else { Reading::Changed };
         let verified = verify(environment, &context, role, reading)?;
-        if verified.verdict.matches() {
+        if verified.comparison.matches() {
             let open = context.drift.open_count();
             let mut warnings = Vec::new();
             if open > 0 {
@@ -79,7 +79,7 @@ impl Operation<OnCheckout> for VerifyWorktree {
                 expected_agent: role.clone(),
                 snapshot: verified.snapshot.sequence,
                 tree: verified.actual.tree,
-                notices: verified.verdict.notices,
+                notices: verified.comparison.notices,
                 drift_budget: open,
                 warnings,
             });

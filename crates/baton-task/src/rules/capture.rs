@@ -42,7 +42,7 @@ pub enum LargeText {
     /// Keep the text and warn.
     Keep,
     /// Truncate the text and refer to its source.
-    Cut,
+    Truncate,
 }
 
 /// Input of the frozen part.
@@ -164,8 +164,10 @@ fn bound(from: &Capture<'_>, field: &str, text: String, warnings: &mut Vec<Strin
             warnings.push(format!("{field} has {size} bytes, more than {LARGE_TEXT_BYTES}; see {place}"));
             text
         }
-        LargeText::Cut => {
-            warnings.push(format!("{field} had {size} bytes and was cut to {LARGE_TEXT_BYTES}; see {place}"));
+        LargeText::Truncate => {
+            warnings.push(format!(
+                "{field} had {size} bytes and was truncated to {LARGE_TEXT_BYTES}; see {place}"
+            ));
             let pointer = format!("… see {place}\n");
             let end = text.floor_char_boundary(LARGE_TEXT_BYTES.saturating_sub(pointer.len()));
             format!("{}{pointer}", text.get(..end).unwrap_or_default().trim_end())
@@ -294,7 +296,7 @@ mod tests {
         let kept = run(&large, citation(), LargeText::Keep).unwrap();
         assert!(kept.warnings[0].contains("tasks/TASK-1.task.yaml#L2"), "{:?}", kept.warnings);
         assert!(kept.immutable.task_snapshot.description.len() > LARGE_TEXT_BYTES);
-        let cut = run(&large, citation(), LargeText::Cut).unwrap().immutable.task_snapshot.description;
+        let cut = run(&large, citation(), LargeText::Truncate).unwrap().immutable.task_snapshot.description;
         assert!(cut.len() <= LARGE_TEXT_BYTES && cut.ends_with("… see tasks/TASK-1.task.yaml#L2\n"), "{cut}");
     }
     #[test]
@@ -302,7 +304,7 @@ mod tests {
         let large = task(json!({ "description": "ä ".repeat(2_000) }));
         for length in [LARGE_TEXT_BYTES - 20, LARGE_TEXT_BYTES - 10, LARGE_TEXT_BYTES, 4_000] {
             let path = "t".repeat(length);
-            let captured = run_at(&path, &large, citation(), LargeText::Cut).unwrap();
+            let captured = run_at(&path, &large, citation(), LargeText::Truncate).unwrap();
             let description = captured.immutable.task_snapshot.description;
             assert!(description.ends_with(&format!("… see {path}#L2\n")), "{description}");
         }

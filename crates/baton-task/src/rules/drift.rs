@@ -72,14 +72,14 @@ pub struct Difference {
 
 /// Result of a verification.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Verdict {
+pub struct Comparison {
     /// Differences that are drift; empty if the tree matches.
     pub differences: Vec<Difference>,
     /// Differences that are not drift.
     pub notices: Vec<Difference>,
 }
 
-impl Verdict {
+impl Comparison {
     /// Returns true if the tree matches.
     pub fn matches(&self) -> bool {
         self.differences.is_empty()
@@ -94,8 +94,8 @@ pub fn compare(
     changes: &[TreeChange],
     scope: &ScopeMatcher,
     missing: &[String],
-) -> Verdict {
-    let mut verdict = Verdict::default();
+) -> Comparison {
+    let mut comparison = Comparison::default();
     let moved = snapshot.head != actual.head.commit;
     let same_tree = snapshot.tree == actual.tree;
     let (before, now) = (entries(&snapshot.status_report), entries(&actual.status_report));
@@ -103,7 +103,7 @@ pub fn compare(
         tree_difference(kind, Some(snapshot.tree.clone()), Some(actual.tree.clone()), text)
     };
     if moved {
-        verdict.differences.push(tree_difference(
+        comparison.differences.push(tree_difference(
             DifferenceKind::BaseCommitMoved,
             snapshot.head.clone(),
             actual.head.commit.clone(),
@@ -119,7 +119,7 @@ pub fn compare(
             } else {
                 "some of the working tree was committed, delta tracking invalidated"
             };
-            verdict.differences.push(tree_difference(DifferenceKind::Committed, None, None, text));
+            comparison.differences.push(tree_difference(DifferenceKind::Committed, None, None, text));
         }
     } else if !same_tree && changes_are_gone(&before, &now, actual.clean) {
         let left = if actual.clean { "working tree is clean" } else { "tracked files are as in HEAD" };
@@ -128,13 +128,13 @@ pub fn compare(
         } else {
             (DifferenceKind::Stashed, "the changes were stashed")
         };
-        verdict.differences.push(whole_tree(kind, &format!("{left}: {what}")));
+        comparison.differences.push(whole_tree(kind, &format!("{left}: {what}")));
     }
     if !same_tree {
-        verdict.differences.extend(changes.iter().map(|change| file_difference(change, scope)));
+        comparison.differences.extend(changes.iter().map(|change| file_difference(change, scope)));
         if changes.is_empty() {
             // The tree ids differ although no changed file is known, so report a general difference.
-            verdict.differences.push(whole_tree(DifferenceKind::ContentChanged, "working tree differs"));
+            comparison.differences.push(whole_tree(DifferenceKind::ContentChanged, "working tree differs"));
         }
     }
     let gone = missing.iter().filter(|path| !snapshot.scope_missing.contains(path)).map(|path| Difference {
@@ -145,15 +145,15 @@ pub fn compare(
         in_scope: Some(true),
         message: format!("{path}: belongs to the scope and is missing"),
     });
-    if verdict.matches() {
-        verdict.notices.extend(gone)
+    if comparison.matches() {
+        comparison.notices.extend(gone)
     } else {
-        verdict.differences.extend(gone)
+        comparison.differences.extend(gone)
     }
     if same_tree && !moved && snapshot.status_report != actual.status_report {
-        verdict.notices.extend(staged_only(&before, &now, scope));
+        comparison.notices.extend(staged_only(&before, &now, scope));
     }
-    verdict
+    comparison
 }
 
 type Report<'a> = BTreeMap<&'a str, Entry<'a>>;

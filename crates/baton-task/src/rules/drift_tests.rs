@@ -28,7 +28,7 @@ fn change(path: &str, status: ChangeStatus) -> TreeChange {
     }
 }
 
-fn verdict(edit: impl FnOnce(&mut TreeState), changes: &[TreeChange], missing: &[&str]) -> Verdict {
+fn compare_after(edit: impl FnOnce(&mut TreeState), changes: &[TreeChange], missing: &[&str]) -> Comparison {
     let snapshot = sample();
     let mut actual = state(&snapshot);
     edit(&mut actual);
@@ -43,8 +43,8 @@ fn kinds(list: &[Difference]) -> Vec<DifferenceKind> {
 
 #[test]
 fn same_tree_on_the_same_commit_matches() {
-    let verdict = verdict(|_| {}, &[], &["src/never-there.rs"]);
-    assert_eq!(verdict, Verdict::default());
+    let comparison = compare_after(|_| {}, &[], &["src/never-there.rs"]);
+    assert_eq!(comparison, Comparison::default());
 }
 
 #[test]
@@ -74,9 +74,9 @@ fn every_change_is_reported_with_expected_and_actual_state() {
         ),
     ];
     for (status, kind, message) in all {
-        let verdict = verdict(|tree| tree.tree = "other".into(), &[change("src/x", status)], &[]);
-        assert_eq!(kinds(&verdict.differences), [kind]);
-        let difference = &verdict.differences[0];
+        let comparison = compare_after(|tree| tree.tree = "other".into(), &[change("src/x", status)], &[]);
+        assert_eq!(kinds(&comparison.differences), [kind]);
+        let difference = &comparison.differences[0];
         assert_eq!((difference.message.as_str(), difference.in_scope), (message, Some(true)));
         assert!(difference.expected.is_some() && difference.actual.is_some());
     }
@@ -84,21 +84,21 @@ fn every_change_is_reported_with_expected_and_actual_state() {
 
 #[test]
 fn out_of_scope_changes_are_marked() {
-    let verdict =
-        verdict(|tree| tree.tree = "other".into(), &[change("docs/x", ChangeStatus::Modified)], &[]);
-    assert_eq!(verdict.differences[0].in_scope, Some(false));
-    assert!(verdict.differences[0].message.ends_with("(out of scope)"));
+    let comparison =
+        compare_after(|tree| tree.tree = "other".into(), &[change("docs/x", ChangeStatus::Modified)], &[]);
+    assert_eq!(comparison.differences[0].in_scope, Some(false));
+    assert!(comparison.differences[0].message.ends_with("(out of scope)"));
 }
 
 #[test]
 fn commits_stashes_and_resets_are_distinguished() {
-    let moved = verdict(|tree| tree.head.commit = Some("c2".into()), &[], &[]);
+    let moved = compare_after(|tree| tree.head.commit = Some("c2".into()), &[], &[]);
     assert_eq!(
         kinds(&moved.differences),
         [DifferenceKind::BaseCommitMoved],
         "what was left is in no commit yet"
     );
-    let committed = verdict(
+    let committed = compare_after(
         |tree| {
             tree.head.commit = Some("c2".into());
             tree.clean = true;
@@ -109,7 +109,7 @@ fn commits_stashes_and_resets_are_distinguished() {
     );
     assert_eq!(kinds(&committed.differences), [DifferenceKind::BaseCommitMoved, DifferenceKind::Committed]);
     assert!(committed.differences[1].message.contains("was committed, delta tracking invalidated"));
-    let stashed = verdict(
+    let stashed = compare_after(
         |tree| {
             tree.tree = "t0".into();
             tree.clean = true;
@@ -119,7 +119,7 @@ fn commits_stashes_and_resets_are_distinguished() {
         &[],
     );
     assert_eq!(kinds(&stashed.differences), [DifferenceKind::Stashed, DifferenceKind::Removed]);
-    let reset = verdict(
+    let reset = compare_after(
         |tree| {
             tree.tree = "t0".into();
             tree.clean = true;
@@ -133,7 +133,7 @@ fn commits_stashes_and_resets_are_distinguished() {
 #[test]
 fn different_trees_without_a_known_change_are_drift() {
     assert_eq!(
-        kinds(&verdict(|tree| tree.tree = "other".into(), &[], &[]).differences),
+        kinds(&compare_after(|tree| tree.tree = "other".into(), &[], &[]).differences),
         [DifferenceKind::ContentChanged]
     );
 }
@@ -141,10 +141,10 @@ fn different_trees_without_a_known_change_are_drift() {
 #[test]
 fn staging_is_a_notice_and_not_drift() {
     let staged = format!("{}? y\0", line("M.", "src/x"));
-    let verdict = verdict(|tree| tree.status_report = staged, &[], &[]);
-    assert!(verdict.matches());
-    assert_eq!(kinds(&verdict.notices), [DifferenceKind::StagedOnly; 2]);
-    let notice = &verdict.notices[0];
+    let comparison = compare_after(|tree| tree.status_report = staged, &[], &[]);
+    assert!(comparison.matches());
+    assert_eq!(kinds(&comparison.notices), [DifferenceKind::StagedOnly; 2]);
+    let notice = &comparison.notices[0];
     assert_eq!((notice.path.as_deref(), notice.in_scope), (Some("src/x"), Some(true)));
     assert_eq!((notice.expected.as_deref(), notice.actual.as_deref()), (Some(".M"), Some("M.")));
     assert_eq!(notice.message, "src/x: only the index differs: it was staged");
@@ -196,8 +196,9 @@ fn commits_stashes_and_resets_are_detected_despite_untracked_files() {
 #[test]
 fn missing_files_in_scope_are_reported_unless_they_were_missing_before() {
     let changes = [change("src/x", ChangeStatus::Deleted)];
-    let verdict = verdict(|tree| tree.tree = "other".into(), &changes, &["src/x", "src/never-there.rs"]);
-    assert_eq!(kinds(&verdict.differences), [DifferenceKind::Removed, DifferenceKind::ScopeFileMissing]);
+    let comparison =
+        compare_after(|tree| tree.tree = "other".into(), &changes, &["src/x", "src/never-there.rs"]);
+    assert_eq!(kinds(&comparison.differences), [DifferenceKind::Removed, DifferenceKind::ScopeFileMissing]);
 }
 
 /// Returns an open drift.

@@ -32,7 +32,7 @@ pub use context::{
 };
 pub use coordination::{Acquisition, RoleState, RoleStatus, StartSnapshot};
 pub use drift::{
-    Difference, DifferenceKind, DriftEvent, DriftLog, Resolution, SetAside, TreePoint, Verdict, compare,
+    Comparison, Difference, DifferenceKind, DriftEvent, DriftLog, Resolution, SetAside, TreePoint, compare,
 };
 pub use export::{
     MANIFEST_FILE, Manifest, SERIALIZER, SERIALIZER_VERSION, derive, export_edges, export_file, role_export,
