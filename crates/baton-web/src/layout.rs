@@ -49,7 +49,7 @@ impl Theme {
 const HTMX_CONFIG: &str = r#"{"allowEval":false,"includeIndicatorStyles":false,"allowScriptTags":false,"selfRequestsOnly":true,"historyCacheSize":0,"refreshOnHistoryMiss":true}"#;
 
 /// Renders a page.
-pub fn page(view: &View, path: &str, theme: Theme, csrf: &str) -> String {
+pub fn page(view: &View, path: &str, theme: Theme) -> String {
     let content = html! {
         header.bar {
             a.brand href="/" { img src=(url("icon.svg")) alt="" width="22" height="22"; span { "Baton" } }
@@ -62,7 +62,6 @@ pub fn page(view: &View, path: &str, theme: Theme, csrf: &str) -> String {
             }
             div.tools {
                 form.theme method="post" action="/ui/theme" aria-label="Theme" {
-                    input type="hidden" name="csrf" value=(csrf);
                     input type="hidden" name="back" value=(path);
                     @for choice in Theme::ALL {
                         button name="theme" value=(choice.as_str()) aria-pressed=(if choice == theme { "true" } else { "false" }) {
@@ -71,7 +70,6 @@ pub fn page(view: &View, path: &str, theme: Theme, csrf: &str) -> String {
                     }
                 }
                 form method="post" action="/ui/signout" {
-                    input type="hidden" name="csrf" value=(csrf);
                     button.quiet { "Sign out" }
                 }
             }

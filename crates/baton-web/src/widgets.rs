@@ -1,7 +1,7 @@
 //! Small parts of pages: times, links, labels, empty states, forms.
 
 use baton_core::task::TaskRecord;
-use baton_core::{Timestamp, one_line, visible};
+use baton_core::{Timestamp, counted, cut_with_ellipsis, one_line, visible};
 use maud::{Markup, html};
 
 use crate::visitor::{Query, Visitor, encode, url};
@@ -53,9 +53,8 @@ pub(crate) fn prose(text: &str) -> Markup {
 /// Shows text of an agent in one line.
 pub(crate) fn line(text: &str, max_chars: usize) -> Markup {
     // Escaped first, because `one_line` would remove control characters.
-    let short = one_line(&visible(text), max_chars);
-    let is_cut = short.chars().count() == max_chars;
-    html! { (short) @if is_cut { "…" } }
+    let joined = one_line(&visible(text), usize::MAX);
+    html! { (cut_with_ellipsis(&joined, max_chars)) }
 }
 
 /// Shows an empty state with the next step.
@@ -133,7 +132,7 @@ pub(crate) fn default_venture(visitor: &Visitor, query: &Query) -> String {
 
 /// Returns `1 session`, `2 sessions`.
 pub(crate) fn count(number: usize, noun: &str) -> String {
-    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+    counted(number as u64, noun)
 }
 
 #[cfg(test)]
@@ -162,6 +161,15 @@ mod tests {
             shown.contains("datetime=\"2023-11-14T22:11:50.000Z\" title=\"2023-11-14T22:11:50.000Z\""),
             "{shown}"
         );
+    }
+
+    #[test]
+    fn one_line_of_text_has_an_ellipsis_only_if_it_was_cut() {
+        let shown = |text: &str| line(text, 5).into_string();
+        assert_eq!(shown("five5"), "five5");
+        assert_eq!(shown("a  b\nc"), "a b c");
+        assert_eq!(shown("longer"), "longe…");
+        assert!(shown("four more").ends_with('…'));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The dashboard over HTTP: pages, assets, sign-in, forms and the event stream.
 //!
-//! A form calls an operation of `baton_web::ACTIONS` on behalf of the browser's cookie. It must come from a page of this
-//! server and contain the token of the cookie.
+//! A form must come from a page of this server. A form that calls an operation of `baton_web::ACTIONS` on behalf of the
+//! browser's cookie must also contain the token of the cookie.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -19,7 +19,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, Request, Response, StatusCode};
 use axum::routing::{MethodRouter, get, post};
 use baton_app::token::{CreateToken, RevokeToken};
-use baton_app::{App, Call, Face, OnStore, Operation, PageRequest, RefusedCall, Reply, operation};
+use baton_app::{App, Call, Face, OnStore, Operation, PageRequest, Reply, operation};
 use baton_core::{Actor, CorrelationId, ErrorCode, Fault, IdempotencyKey, PresentedToken};
 use baton_web::{ACTIONS, Page, Problem, Query, SIGN_IN_DAYS, SignIn, SignInCookie, Theme, Visitor};
 use futures_util::stream;
@@ -98,7 +98,10 @@ pub(super) fn add(mut router: Router, shared: &Arc<Shared>) -> Router {
         )
         .route("/ui/signin/link", writing(shared, |shared, parts, _| Box::pin(make_link(shared, parts))))
         .route("/ui/signout", writing(shared, |shared, parts, _| Box::pin(sign_out(shared, parts))))
-        .route("/ui/theme", writing(shared, |_, _, form| Box::pin(async move { choose_theme(&form) })))
+        .route(
+            "/ui/theme",
+            writing(shared, |_, parts, form| Box::pin(async move { choose_theme(&parts, &form) })),
+        )
         .route(
             "/ui/call/{operation}",
             writing(shared, |shared, parts, form| Box::pin(call(shared, parts, form))),
@@ -279,9 +282,9 @@ async fn show(shared: Arc<Shared>, mut parts: Parts, page: &'static Page) -> Res
     };
     let query = query(&mut parts).await?;
     let csrf = shared.dashboard.csrf(&parts);
-    let visitor = visitor(&shared, &parts, actor, csrf.clone())?;
+    let visitor = visitor(&shared, &parts, actor, csrf)?;
     let view = (page.render)(&visitor, &query).await?;
-    let mut response = html(StatusCode::OK, baton_web::page(&view, &path, theme, &csrf));
+    let mut response = html(StatusCode::OK, baton_web::page(&view, &path, theme));
     // For the request log.
     response.extensions_mut().insert(visitor.actor.key_id);
     Ok(response)
@@ -298,12 +301,16 @@ async fn enter(shared: &Shared, parts: &Parts) -> Result<Actor, Fault> {
     shared.authenticate(parts).await
 }
 
+/// Returns the correlation id that `finish` assigned to the request.
+fn correlation_id(shared: &Shared, parts: &Parts) -> Result<CorrelationId, Problem> {
+    match parts.extensions.get::<CorrelationId>() {
+        Some(id) => Ok(id.clone()),
+        None => shared.app.correlation_id().map_err(|fault| problem(&fault)),
+    }
+}
+
 fn visitor(shared: &Shared, parts: &Parts, actor: Actor, csrf: String) -> Result<Visitor, Problem> {
-    let assigned = parts.extensions.get().cloned();
-    let correlation_id = match assigned {
-        Some(id) => id,
-        None => shared.app.correlation_id().map_err(|fault| problem(&fault))?,
-    };
+    let correlation_id = correlation_id(shared, parts)?;
     Ok(Visitor { app: shared.app.clone(), actor, correlation_id, csrf, now: shared.app.now() })
 }
 
@@ -397,7 +404,7 @@ async fn call_as_owner<O: Operation<OnStore>>(
         Authentication::Keys(authenticator) => authenticator.holder().clone(),
         Authentication::Owner(_) => Actor::local(),
     };
-    let Visitor { actor, correlation_id, .. } = visitor(shared, parts, actor, String::new())?;
+    let correlation_id = correlation_id(shared, parts)?;
     let face = Face::Http { method: parts.method.to_string(), path: parts.uri.path().to_owned() };
     let call = Call { actor, face, correlation_id, idempotency_key: None, attachment: None };
     let reply = shared.app.call(operation::<O>(), call, params).await;
@@ -449,14 +456,8 @@ async fn make_link(shared: Arc<Shared>, parts: Parts) -> Result<Response<Body>, 
             response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
             Ok(response)
         }
-        Err(fault) => {
-            let Admitted { correlation_id, face } = match shared.admit(&parts) {
-                Ok(admitted) => admitted,
-                Err(response) => return Ok(*response),
-            };
-            let refused = RefusedCall { face, correlation_id, actor_key_id: None, peer: peer(&parts).0 };
-            Ok(respond(shared.app.refuse(refused, &fault)))
-        }
+        // `finish` writes the log record.
+        Err(fault) => Ok(respond(Reply::fault(&fault, correlation_id(&shared, &parts)?))),
     }
 }
 
@@ -477,7 +478,8 @@ async fn sign_out(shared: Arc<Shared>, parts: Parts) -> Result<Response<Body>, P
     Ok(response)
 }
 
-fn choose_theme(form: &Form) -> Result<Response<Body>, Problem> {
+fn choose_theme(parts: &Parts, form: &Form) -> Result<Response<Body>, Problem> {
+    require_same_origin(parts)?;
     let chosen = form.get("theme").and_then(Value::as_str).and_then(Theme::from_wire).unwrap_or_default();
     let mut response = redirect(&local_path(form, "back"));
     let text =
@@ -512,7 +514,7 @@ async fn call(shared: Arc<Shared>, mut parts: Parts, mut form: Form) -> Result<R
     let actor = shared.actor(&parts, None, found).await.map_err(|fault| problem(&fault))?;
     let params =
         form_params(form, &literal_params(&operation.params_schema())).map_err(|fault| problem(&fault))?;
-    let Visitor { actor, correlation_id, .. } = visitor(&shared, &parts, actor, String::new())?;
+    let correlation_id = correlation_id(&shared, &parts)?;
     let idempotency_key =
         key.as_deref().map(IdempotencyKey::parse).transpose().map_err(|fault| problem(&fault))?;
     let face = Face::Http { method: "POST".to_owned(), path: parts.uri.path().to_owned() };

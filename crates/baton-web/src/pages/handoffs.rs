@@ -13,13 +13,15 @@ use crate::visitor::{Problem, Query, Visitor, url};
 use crate::widgets::{default_venture, empty, form_fields, id_link, line, list, prose, time};
 
 const LIMIT: i64 = 50;
+const FILTERS: [&str; 3] = ["repo", "from_agent", "to_agent"];
 
 pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Problem> {
     let venture = default_venture(visitor, query);
     let page = json!({ "venture": venture, "limit": LIMIT });
     let params = query.params(&["repo", "from_agent", "to_agent", "cursor"], page);
     let found = visitor.ask::<ListHandoffs>(params).await?;
-    let filters = [("venture", venture.as_str()), ("repo", query.get("repo").unwrap_or_default())];
+    let chosen = FILTERS.into_iter().filter_map(|name| Some((name, query.get(name)?)));
+    let filters: Vec<(&str, &str)> = chosen.chain([("venture", venture.as_str())]).collect();
     let body = html! {
         h1 { "Handoffs" }
         form.filters method="get" action="/ui/handoffs" {
@@ -35,11 +37,11 @@ pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Pro
         }
         ul.rows { @for handoff in &found.handoffs { (row(handoff, visitor.now)) } }
         @if let Some(cursor) = &found.pagination.next_cursor {
-            p.pager { a.button href=(url("/ui/handoffs", filters.into_iter().chain([("cursor", cursor.as_str())]))) { "Earlier handoffs" } }
+            p.pager { a.button href=(url("/ui/handoffs", filters.iter().copied().chain([("cursor", cursor.as_str())]))) { "Earlier handoffs" } }
         }
         @if visitor.can_write() { (write_form(visitor, &venture, query.get("repo")).await?) }
     };
-    Ok(View::new("Handoffs", url("/handoffs", [("venture", venture.as_str())]), body))
+    Ok(View::new("Handoffs", url("/handoffs", filters.iter().copied()), body))
 }
 
 fn row(handoff: &HandoffView, now: Timestamp) -> Markup {

@@ -1,6 +1,6 @@
 //! *Now*: what needs attention, active sessions by repository, files that several agents change.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use baton_app::session::{
     Attention, AttentionKind, LiveSession, SessionOverview, SessionOverviewOutput, SharedFile,
@@ -48,16 +48,14 @@ pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Pro
 }
 
 fn summary(overview: &SessionOverviewOutput) -> String {
-    let live = overview.sessions.iter().filter(|session| !session.is_stale).count();
-    let stale = overview.sessions.len() - live;
-    let repos = by_repo(overview).len();
-    let mut text = match live {
+    let live: Vec<&LiveSession> = overview.sessions.iter().filter(|session| !session.is_stale).collect();
+    let stale = overview.sessions.len() - live.len();
+    let repos: BTreeSet<&str> = live.iter().map(|session| session.repo.as_str()).collect();
+    let agents = count(live.len(), "agent");
+    let mut text = match repos.len() {
         0 => "No agent is at work.".to_owned(),
-        _ => format!(
-            "{} at work in {}.",
-            count(live, "agent"),
-            count(repos, "repository").replace("ys", "ies")
-        ),
+        1 => format!("{agents} at work in 1 repository."),
+        several => format!("{agents} at work in {several} repositories."),
     };
     if stale > 0 {
         text.push_str(&format!(" {} without a recent heartbeat.", count(stale, "session")));
@@ -162,4 +160,33 @@ fn no_sessions() -> Markup {
             p { "Earlier work is under " a href="/ui/sessions" { "Sessions" } "." }
         },
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_summary_counts_repositories_with_a_live_session_only() {
+        let described = |sessions: &[(&str, bool)]| {
+            let session = |(repo, is_stale): &(&str, bool)| {
+                json!({
+                    "id": "sess_01M7H6D3AHF4DP3YJEERGQ2KGT", "agent": "a", "client": null, "host": null,
+                    "venture": "v", "repo": repo, "track": null, "branch": null,
+                    "started_at": "2026-01-01T00:00:00.000Z", "last_heartbeat_at": "2026-01-01T00:00:00.000Z",
+                    "is_stale": is_stale, "last_turn": null, "files_changed": [],
+                })
+            };
+            let sessions: Vec<_> = sessions.iter().map(session).collect();
+            let overview =
+                json!({ "attention": [], "sessions": sessions, "has_more": false, "shared_files": [] });
+            summary(&serde_json::from_value(overview).unwrap())
+        };
+        assert_eq!(described(&[]), "No agent is at work.");
+        assert_eq!(
+            described(&[("o/a", false), ("o/b", true)]),
+            "1 agent at work in 1 repository. 1 session without a recent heartbeat."
+        );
+        assert_eq!(described(&[("o/a", false), ("o/b", false)]), "2 agents at work in 2 repositories.");
+    }
 }

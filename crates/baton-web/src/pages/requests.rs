@@ -7,14 +7,15 @@ use serde_json::json;
 
 use super::View;
 use crate::visitor::{Problem, Query, Visitor, url};
-use crate::widgets::{count, empty, line, time};
+use crate::widgets::{empty, line, time};
 
 const LIMIT: i64 = 100;
+const FILTERS: [&str; 3] = ["status", "endpoint", "since"];
 
 pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Problem> {
     let before = query.get("before").and_then(|before| before.parse::<i64>().ok());
     let page = json!({ "limit": LIMIT, "before": before });
-    let found = visitor.ask::<ListRequests>(query.params(&["status", "endpoint", "since"], page)).await?;
+    let found = visitor.ask::<ListRequests>(query.params(&FILTERS, page)).await?;
     let requests: Vec<RequestRecord> = found.requests.into_iter().map(|request| request.record).collect();
     let failed = requests.iter().filter(|request| request.status_code >= 400).count();
     let body = html! {
@@ -33,7 +34,7 @@ pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Pro
         @if requests.is_empty() {
             (empty("No requests", html! { p { "Requests of agents and of the command line appear here." } }))
         } @else {
-            p.meta { span { (count(requests.len(), "entry").replace("ys", "ies")) } span { (failed) " failed" } span { "pages of the dashboard are not listed" } }
+            p.meta { span { @match requests.len() { 1 => "1 entry", number => { (number) " entries" } } } span { (failed) " failed" } span { "pages of the dashboard are not listed" } }
             @if requests.len() > 1 { (plot(&requests)) }
             div.scroll { table {
                 thead { tr { th { "Time" } th { "Request" } th.number { "Status" } th.number { "Duration" } th { "By" } } }
@@ -41,11 +42,17 @@ pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Pro
             } }
         }
         @if let Some(before) = found.next_before {
-            p.pager { a.button href=(url("/ui/requests", [("before", before.to_string().as_str())])) { "Earlier requests" } }
+            p.pager { a.button href=(earlier_url(query, before)) { "Earlier requests" } }
         }
     };
-    let view = View::new("Requests", query.url("/api/requests", &["status", "endpoint", "since"]), body);
+    let view = View::new("Requests", query.url("/api/requests", &FILTERS), body);
     Ok(View { has_plot: requests.len() > 1, ..view })
+}
+
+/// Returns the URL of the next page, with the filters of this one.
+fn earlier_url(query: &Query, before: i64) -> String {
+    let filters = FILTERS.iter().filter_map(|name| Some((*name, query.get(name)?)));
+    url("/ui/requests", filters.chain([("before", before.to_string().as_str())]))
 }
 
 fn row(request: &RequestRecord, now: Timestamp) -> Markup {
@@ -78,4 +85,17 @@ fn plot(requests: &[RequestRecord]) -> Markup {
     ]);
     let plot = json!({ "x": x, "series": series, "unit": " ms", "points": true });
     html! { figure.plot data-plot=(plot) aria-label="Response times" {} }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_page_keeps_the_filters() {
+        let given = [("status", "4xx"), ("endpoint", "/sod"), ("before", "90")];
+        let query = Query(given.map(|(name, value)| (name.to_owned(), value.to_owned())).into());
+        assert_eq!(earlier_url(&query, 70), "/ui/requests?status=4xx&endpoint=%2Fsod&before=70");
+        assert_eq!(earlier_url(&Query::default(), 70), "/ui/requests?before=70");
+    }
 }

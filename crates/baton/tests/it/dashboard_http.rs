@@ -211,6 +211,33 @@ fn the_request_log_contains_no_pages_and_no_errors_of_their_own() {
 }
 
 #[test]
+fn a_rejected_request_for_a_link_is_logged_once_with_its_correlation_id() {
+    let served = Served::sqlite();
+    let refused = served.send("POST", "/ui/signin/link", &[("x-relay-key", "wrong")], b"");
+    assert_eq!(refused.status, 401, "{}", refused.text);
+    let correlation_id = id(&refused.json()["correlation_id"]);
+    assert_eq!(refused.header("x-correlation-id"), Some(correlation_id.as_str()));
+    // Records are written in order, so the record of the link precedes that of the session.
+    served.start("a");
+    let logged = || {
+        let found = served.found("/api/requests");
+        let list = found["requests"].as_array().unwrap().clone();
+        list.into_iter().map(|one| one["endpoint"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    wait_until("the session is logged", || logged().contains(&"/sod".to_owned()));
+    assert_eq!(logged().iter().filter(|endpoint| *endpoint == "/ui/signin/link").count(), 1);
+}
+
+#[test]
+fn the_handoffs_page_keeps_its_filters_in_the_link_to_json() {
+    let served = Served::sqlite();
+    let page =
+        SignedIn::new(&served).get(&served, "/ui/handoffs?venture=v&repo=o%2Fr&from_agent=a&to_agent=b");
+    let link = "/handoffs?repo=o%2Fr&amp;from_agent=a&amp;to_agent=b&amp;venture=v";
+    assert!(page.text.contains(&format!("<footer><a href=\"{link}\"")), "{}", page.text);
+}
+
+#[test]
 fn the_cookie_is_accepted_for_reading_the_api_only() {
     let served = Served::sqlite();
     let browser = SignedIn::new(&served);
@@ -470,6 +497,8 @@ fn the_theme_is_kept_in_a_cookie() {
     assert_eq!((chosen.status, chosen.header("location")), (303, Some("/ui/next")));
     browser.cookie = format!("{}; {}", browser.cookie, cookie_of(&chosen));
     assert!(browser.get(&served, "/").text.contains("data-theme=\"dark\""));
+    let foreign = browser.send(&served, "/ui/theme", "theme=light", &[("origin", "https://evil.example")]);
+    assert_eq!((foreign.status, foreign.header("set-cookie")), (403, None));
 }
 
 #[test]
