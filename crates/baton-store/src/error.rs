@@ -36,7 +36,7 @@ pub enum StoreError {
         name: String,
     },
     /// The data folder cannot be created or written.
-    #[error("{path}: {source}")]
+    #[error("cannot write {path}: {source}")]
     Folder {
         /// Folder or file.
         path: PathBuf,

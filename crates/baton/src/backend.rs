@@ -113,7 +113,11 @@ pub(crate) fn store_failure(error: &StoreError) -> Failure {
     let mut message = error.to_string();
     let mut cause = std::error::Error::source(error);
     while let Some(inner) = cause {
-        message = format!("{message}: {inner}");
+        let text = inner.to_string();
+        // Some errors already contain their cause.
+        if !message.contains(&text) {
+            message = format!("{message}: {text}");
+        }
         cause = inner.source();
     }
     let hint = match error {
@@ -132,7 +136,7 @@ pub(crate) fn store_failure(error: &StoreError) -> Failure {
             "make the data folder and the files in it writable, or set BATON_DATA_DIR to another folder"
         }
         StoreError::Busy | StoreError::Overloaded => {
-            "another process holds the database; try again in a moment"
+            "try again in a moment; another process holds the database"
         }
         _ => "check BATON_DATABASE_URL and BATON_DATA_DIR with `baton config show`, then run `baton doctor`",
     };
@@ -426,8 +430,12 @@ impl Remote {
     }
 
     fn unreachable(&self, error: &ureq::Error) -> Failure {
-        Failure::new(Exit::StoreUnavailable, "server_unreachable", format!("{}: {error}", self.url))
-            .hint("check that `baton serve` runs there, or omit --server to use the local store")
+        Failure::new(
+            Exit::StoreUnavailable,
+            "server_unreachable",
+            format!("cannot reach the server {}: {error}", self.url),
+        )
+        .hint("check that `baton serve` runs there, or omit --server to use the local store")
     }
 }
 

@@ -37,7 +37,7 @@ impl DataDir {
             Failure::new(
                 Exit::StoreUnavailable,
                 "store_unavailable",
-                format!("data folder {}: {error}", path.display()),
+                format!("cannot create the data folder {}: {error}", path.display()),
             )
             .hint("make it writable for you, or point BATON_DATA_DIR at a folder that is")
         };

@@ -358,9 +358,9 @@ fn observations(config: &Config) -> Finding {
         return CHECK.ok("no tool uses captured yet");
     }
     // The check must not migrate the database.
-    let backend = is_current(config).then(|| Backend::local(config, "checking the queue"));
-    let stats =
-        backend.and_then(|backend| backend.ok()?.call::<ReadQueueStats>(&ReadQueueStats {}, None).ok());
+    let app = is_current(config).then(|| open_app(config, Threads::Caller).ok()).flatten();
+    let backend = app.map(|app| Backend::Local(Box::new(app)));
+    let stats = backend.and_then(|backend| backend.call::<ReadQueueStats>(&ReadQueueStats {}, None).ok());
     let Some((stats, _)) = stats else {
         return CHECK.ok("not checked; see the database finding");
     };

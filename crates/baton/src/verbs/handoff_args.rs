@@ -61,7 +61,7 @@ struct ContentArgs {
     next_actions: Vec<String>,
     #[command(flatten)]
     references: ReferenceArgs,
-    /// Additional fields as a JSON object; its fields override the flags
+    /// Additional fields as a JSON object; its fields override the flags, except --summary, --status and --to-agent
     #[arg(long, value_name = "JSON")]
     #[serde(skip)]
     payload: Option<String>,

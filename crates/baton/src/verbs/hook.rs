@@ -51,8 +51,8 @@ Examples:
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct HookArgs {
-    /// Event: session-start, user-prompt-submit, pre-tool-use, post-tool-use, pre-compact, post-compact, stop, subagent-stop or
-    /// session-end
+    /// Event: session-start, user-prompt-submit, pre-tool-use, post-tool-use, post-tool-use-failure, pre-compact,
+    /// post-compact, stop, stop-failure, interrupt, subagent-stop or session-end
     pub(crate) event: String,
     /// Client program that runs the agent, for example claude-code or codex
     #[arg(long)]

@@ -26,7 +26,7 @@ use crate::checkout::{fault, find_root, git, repository_at};
 use crate::config::Config;
 use crate::exit::Exit;
 use crate::live_session::{client_here, client_variables, live_sessions};
-use crate::output::{Answer, Failure, note};
+use crate::output::{Answer, Failure, note, warn};
 use crate::setup::{self, Agent, StartCommand};
 use crate::verbs::context::ContextArgs;
 use crate::verbs::handoff::FilterArgs;
@@ -97,7 +97,9 @@ pub(crate) fn run(args: &RelayArgs, config: &Config) -> Result<Answer, Failure> 
         command.env(HANDOFF_VARIABLE, handoff.id.to_string());
     }
     let error = command.current_dir(&checkout.root).exec();
-    work.undo(config)?;
+    if let Err(failure) = work.undo(config) {
+        warn(&format!("cannot withdraw the handoff: {}", failure.message));
+    }
     Err(Failure::internal(format!("cannot start {}: {error}", program.display()))
         .hint("start the agent yourself and paste the prompt: add --print"))
 }

@@ -82,17 +82,20 @@ pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
     lines.extend(captured.iter().map(|(client, at)| format!("captured {client}, last {}", when(*at))));
     lines.extend(capture_failure.as_ref().map(|failure| format!("capture  {}", failure.describe())));
     let errors = health.as_ref().map_or(0, |health| health.errors);
-    let next = match () {
-        () if capture_failure.is_some() => ("baton doctor", "find out why hook reports were lost"),
-        () if capture != CaptureState::On => ("baton pause --end", "let hooks record again"),
-        () if captured.is_empty() && !Records::of(&config.data_dir).exist() => {
-            ("baton setup", "connect your coding agents")
-        }
-        () if errors > 0 => ("baton queue list --errors", "see tool uses that could not be processed"),
-        () if repository_here().is_ok_and(|repo| repo.is_some()) => {
-            ("baton context", "see what the next chat in this repository receives")
-        }
-        () => ("baton search WORDS", "search everything recorded"),
+    let next = if capture_failure.is_some() {
+        ("baton doctor", "find out why hook reports were lost")
+    } else if matches!(capture, CaptureState::Paused { .. }) {
+        ("baton pause --end", "let hooks record again")
+    } else if capture == CaptureState::Off {
+        ("baton config show", "see where capture.enabled is set")
+    } else if captured.is_empty() && !Records::of(&config.data_dir).exist() {
+        ("baton setup", "connect your coding agents")
+    } else if errors > 0 {
+        ("baton queue list --errors", "see tool uses that could not be processed")
+    } else if repository_here().is_ok_and(|repo| repo.is_some()) {
+        ("baton context", "see what the next chat in this repository receives")
+    } else {
+        ("baton search WORDS", "search everything recorded")
     };
     lines.push(describe_next(next));
     let data = json!({

@@ -1,6 +1,8 @@
 //! `baton token …`: access tokens for agents. They are managed on the machine of the store, never over the network.
 
 use baton_app::token::{CreateToken, ListTokens, RevokeToken, TokenView};
+use baton_app::{Clock, SystemClock};
+use baton_core::Timestamp;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use serde::Serialize;
@@ -69,7 +71,7 @@ pub(crate) fn run(command: TokenCommand, config: &Config) -> Result<Answer, Fail
                 (Text("NAME"), |token| token.name.clone()),
                 (Whole("ACCESS"), |token| token.access.as_str().to_owned()),
                 (Text("VENTURES"), ventures),
-                (Whole("STATE"), |token| state(token).unwrap_or_else(|| "active".into())),
+                (Whole("STATE"), |token| state(token, SystemClock.now()).unwrap_or_else(|| "active".into())),
             ];
             let empty = "no tokens; create one with baton token create --name NAME";
             list_items(&output.tokens, empty, describe, columns).join("\n")
@@ -102,7 +104,7 @@ fn whole_id(given: &str, backend: &Backend) -> Result<String, Failure> {
 }
 
 fn describe(token: &TokenView) -> String {
-    let state = state(token).map(|state| format!(", {state}")).unwrap_or_default();
+    let state = state(token, SystemClock.now()).map(|state| format!(", {state}")).unwrap_or_default();
     format!("{}  {}  {} in {}{state}", token.id, token.name, token.access.as_str(), ventures(token))
 }
 
@@ -110,11 +112,37 @@ fn ventures(token: &TokenView) -> String {
     token.ventures.as_ref().map_or_else(|| "all ventures".into(), |ventures| ventures.join(", "))
 }
 
-/// Returns when the token was revoked or expires.
-fn state(token: &TokenView) -> Option<String> {
+/// Returns when the token was revoked, has expired or will expire.
+fn state(token: &TokenView, now: Timestamp) -> Option<String> {
     match (token.revoked_at, token.expires_at) {
         (Some(revoked_at), _) => Some(format!("revoked {}", at(revoked_at))),
+        (None, Some(expires_at)) if expires_at <= now => Some(format!("expired {}", at(expires_at))),
         (None, Some(expires_at)) => Some(format!("expires {}", at(expires_at))),
         (None, None) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use baton_core::Access;
+
+    use super::*;
+
+    #[test]
+    fn an_expiry_in_the_past_is_described_as_past() {
+        let now = Timestamp::from_millis(1_700_000_000_000);
+        let token = |expires_at: i64| TokenView {
+            id: "9bc6aff44eaeaa51".into(),
+            name: "ci".into(),
+            access: Access::Read,
+            ventures: None,
+            created_at: Timestamp::from_millis(0),
+            expires_at: Some(Timestamp::from_millis(expires_at)),
+            revoked_at: None,
+        };
+        let described = |offset: i64| state(&token(now.as_millis() + offset), now).unwrap();
+        assert!(described(-1).starts_with("expired "), "{}", described(-1));
+        assert!(described(0).starts_with("expired "), "{}", described(0));
+        assert!(described(1).starts_with("expires "), "{}", described(1));
     }
 }

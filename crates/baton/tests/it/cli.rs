@@ -288,6 +288,16 @@ fn doctor_reports_open_modes_with_a_fix() {
 }
 
 #[test]
+fn doctor_checks_the_local_queue_although_a_server_is_configured() {
+    let home = home();
+    home.run(&["session", "start", "--agent", "a", "--repo", "o/r"]);
+    let found = home.run(&["--server", "http://127.0.0.1:9", "doctor", "--format", "json"]).json();
+    let findings = found["data"]["findings"].as_array().unwrap();
+    let message = |check: &str| &findings.iter().find(|one| one["check"] == check).unwrap()["message"];
+    assert!(!message("observations").as_str().unwrap().contains("not checked"), "{found}");
+}
+
+#[test]
 fn doctor_and_verbs_reject_a_damaged_database() {
     let home = home();
     std::fs::create_dir(home.data_dir()).unwrap();
@@ -327,6 +337,13 @@ fn a_data_folder_that_cannot_be_created_is_an_error() {
     std::fs::write(home.data_dir(), b"a file").unwrap();
     let finished = home.run(&["session", "start", "--agent", "a", "--repo", "o/r", "--format", "json"]);
     assert_eq!((finished.code, &finished.json()["error"]["code"]), (9, &"store_unavailable".into()));
+    let message = finished.json()["error"]["message"].as_str().unwrap().to_owned();
+    assert!(message.starts_with("cannot "), "{message}");
+    assert_eq!(
+        message.to_lowercase().matches("not a directory").count(),
+        1,
+        "the cause is stated once: {message}"
+    );
 }
 
 #[test]

@@ -19,7 +19,8 @@ fn hooks_record_nothing_while_capture_is_paused() {
     assert_eq!(ask(&hooked), "");
     assert_eq!(hooked.response("session-start", &hooked.claude("SessionStart", json!({}))), "");
     assert!(hooked.sessions().is_empty());
-    assert_eq!(hooked.data(&["status"])["capture"], paused["capture"]);
+    let status = hooked.data(&["status"]);
+    assert_eq!((&status["capture"], &status["next"]), (&paused["capture"], &"baton pause --end".into()));
     let text = hooked.home.run(&["status"]).stdout;
     assert!(text.contains("capture  paused since "), "{text}");
     assert_eq!(hooked.data(&["pause", "--end"])["capture"]["state"], "on");
@@ -34,7 +35,9 @@ fn hooks_record_nothing_if_the_environment_or_the_project_disables_capture() {
         Hooked::at(Home::new(env!("CARGO_BIN_EXE_baton")).working_in("shop").with("BATON_CAPTURE", "off"));
     ask(&off);
     assert!(off.sessions().is_empty());
-    assert_eq!(off.data(&["status"])["capture"], json!({ "state": "off" }));
+    let status = off.data(&["status"]);
+    assert_eq!(status["capture"], json!({ "state": "off" }));
+    assert_eq!(status["next"], "baton config show", "`baton pause --end` would change nothing");
 
     let project = Hooked::new();
     let folder = project.home.working_folder().to_owned();

@@ -14,7 +14,7 @@ pub(crate) const AGENT: Agent = Agent {
     targets,
     notes: |_| {
         vec![
-            "Antigravity CLI has no event for the end of a chat; its sessions end when they become stale."
+            "Antigravity CLI has no event for the end of a chat; its sessions become stale and are later marked as abandoned."
                 .into(),
         ]
     },

@@ -15,7 +15,7 @@ pub(crate) const AGENT: Agent = Agent {
     targets,
     notes: |_| {
         vec![
-            "VS Code has no event for the end of a chat; its sessions end when they become stale.".into(),
+            "VS Code has no event for the end of a chat; its sessions become stale and are later marked as abandoned.".into(),
             "Hooks are a preview feature; a policy of your organization can disable them.".into(),
         ]
     },
