@@ -1,6 +1,6 @@
-//! Sign-in: one-time codes for the local browser, the cookie, and the token of forms.
+//! Sign-in: one-time codes of links, the cookie, and the CSRF token of forms.
 //!
-//! The cookie holds an access token. A browser that signs in with a link gets a token of its own, which ends when it
+//! The cookie holds an access token. A browser that signs in with a link or the relay key gets a token of its own, which ends when it
 //! signs out; the cookie then also has a signature of the relay key. All other state is in the store, so that any of
 //! several servers accepts the cookie, also after a restart.
 
@@ -18,7 +18,8 @@ use subtle::ConstantTimeEq;
 const CODE_TTL: Duration = Duration::from_secs(15 * 60);
 /// Maximum number of unused codes.
 const MAX_CODES: usize = 100;
-const LOCAL: &str = "local.";
+/// Prefix of the cookie of a browser for which a token was created.
+const OWN_TOKEN_PREFIX: &str = "local.";
 
 /// Days until a browser must sign in again.
 pub const SIGN_IN_DAYS: u32 = 7;
@@ -41,7 +42,7 @@ pub struct SignInCookie {
     /// Access token.
     pub token: String,
     /// True if the token was created for this browser.
-    pub is_local: bool,
+    pub has_own_token: bool,
 }
 
 impl SignIn {
@@ -70,20 +71,20 @@ impl SignIn {
     }
 
     /// Returns the cookie of a browser for which a token was created.
-    pub fn local_cookie(&self, token: &str) -> String {
-        format!("{LOCAL}{token}.{}", self.sign("cookie", token))
+    pub fn own_token_cookie(&self, token: &str) -> String {
+        format!("{OWN_TOKEN_PREFIX}{token}.{}", self.sign("cookie", token))
     }
 
     /// Reads a cookie. Returns `None` if it is not one of this server.
     pub fn read_cookie(&self, cookie: &str) -> Option<SignInCookie> {
-        let (token, is_local) = match cookie.strip_prefix(LOCAL) {
+        let (token, has_own_token) = match cookie.strip_prefix(OWN_TOKEN_PREFIX) {
             Some(signed) => {
                 let (token, signature) = signed.rsplit_once('.')?;
                 (is_equal(signature, &self.sign("cookie", token)).then_some(token)?, true)
             }
             None => (cookie, false),
         };
-        token.starts_with("bt_").then(|| SignInCookie { token: token.to_owned(), is_local })
+        token.starts_with("bt_").then(|| SignInCookie { token: token.to_owned(), has_own_token })
     }
 
     /// Returns the token that forms of a browser with this cookie contain.
@@ -92,7 +93,7 @@ impl SignIn {
     }
 
     /// Checks the token of a form.
-    pub fn is_csrf(&self, cookie: &str, token: &str) -> bool {
+    pub fn is_valid_csrf(&self, cookie: &str, token: &str) -> bool {
         is_equal(token, &self.csrf(cookie))
     }
 
@@ -142,23 +143,23 @@ mod tests {
     #[test]
     fn the_cookie_of_a_link_is_only_valid_with_its_key() {
         let sign_in = SignIn::new("key");
-        let cookie = sign_in.local_cookie("bt_a");
-        let read = SignInCookie { token: "bt_a".to_owned(), is_local: true };
+        let cookie = sign_in.own_token_cookie("bt_a");
+        let read = SignInCookie { token: "bt_a".to_owned(), has_own_token: true };
         assert_eq!(sign_in.read_cookie(&cookie), Some(read.clone()));
         assert_eq!(SignIn::new("other").read_cookie(&cookie), None);
         let forged = cookie.replacen("bt_a", "bt_b", 1);
         for bad in [forged.as_str(), "local.", "local.1", "local.bt_a", "local.bt_a.", "", "x"] {
             assert_eq!(sign_in.read_cookie(bad), None, "{bad}");
         }
-        assert_eq!(sign_in.read_cookie("bt_a"), Some(SignInCookie { is_local: false, ..read }));
+        assert_eq!(sign_in.read_cookie("bt_a"), Some(SignInCookie { has_own_token: false, ..read }));
     }
 
     #[test]
     fn a_form_token_belongs_to_one_cookie() {
         let sign_in = SignIn::new("key");
-        let (one, other) = (sign_in.local_cookie("bt_a"), "bt_a");
-        assert!(sign_in.is_csrf(&one, &sign_in.csrf(&one)));
-        assert!(!sign_in.is_csrf(other, &sign_in.csrf(&one)));
-        assert!(!sign_in.is_csrf(&one, ""));
+        let (one, other) = (sign_in.own_token_cookie("bt_a"), "bt_a");
+        assert!(sign_in.is_valid_csrf(&one, &sign_in.csrf(&one)));
+        assert!(!sign_in.is_valid_csrf(other, &sign_in.csrf(&one)));
+        assert!(!sign_in.is_valid_csrf(&one, ""));
     }
 }

@@ -119,8 +119,8 @@ pub(crate) fn form_fields(visitor: &Visitor, back: &str) -> Markup {
 pub(crate) fn bytes(size: u64) -> String {
     match size {
         ..1_024 => format!("{size} B"),
-        1_024..1_048_576 => format!("{:.1} KB", size as f64 / 1_024.0),
-        _ => format!("{:.1} MB", size as f64 / 1_048_576.0),
+        1_024..1_048_576 => format!("{:.1} KiB", size as f64 / 1_024.0),
+        _ => format!("{:.1} MiB", size as f64 / 1_048_576.0),
     }
 }
 

@@ -383,15 +383,19 @@ async fn sign_in_form(shared: Arc<Shared>, parts: Parts) -> Result<Response<Body
         let page = baton_web::sign_in_page(&next, Some(problem), theme(&parts));
         return Ok(html(StatusCode::UNAUTHORIZED, page));
     }
-    sign_in_locally(&shared, &parts, &next).await
+    sign_in_with_new_token(&shared, &parts, &next).await
 }
 
 /// Creates a token for a browser whose user has the relay key, and signs it in.
-async fn sign_in_locally(shared: &Shared, parts: &Parts, next: &str) -> Result<Response<Body>, Problem> {
+async fn sign_in_with_new_token(
+    shared: &Shared,
+    parts: &Parts,
+    next: &str,
+) -> Result<Response<Body>, Problem> {
     let params = json!({ "name": "browser", "access": "write", "expires_in_days": SIGN_IN_DAYS });
     let created = call_as_owner::<CreateToken>(shared, parts, params).await?;
     let token = created["token"].as_str().unwrap_or_default();
-    Ok(signed_in(shared, parts, &shared.dashboard.sign_in.local_cookie(token), next))
+    Ok(signed_in(shared, parts, &shared.dashboard.sign_in.own_token_cookie(token), next))
 }
 
 /// Calls an operation on a token with the rights of the relay key.
@@ -431,7 +435,7 @@ async fn sign_in(shared: Arc<Shared>, parts: Parts, form: Form) -> Result<Respon
     let credential = form.get("credential").and_then(Value::as_str).unwrap_or_default().trim();
     match shared.actor(&parts, Some(credential), None).await {
         Ok(_) if credential.starts_with("bt_") => Ok(signed_in(&shared, &parts, credential, &next)),
-        Ok(_) => sign_in_locally(&shared, &parts, &next).await,
+        Ok(_) => sign_in_with_new_token(&shared, &parts, &next).await,
         Err(fault) if fault.code == ErrorCode::Unauthorized => {
             let problem = "This token is unknown, expired or revoked.";
             let form = baton_web::sign_in_page(&next, Some(problem), theme(&parts));
@@ -464,7 +468,7 @@ async fn make_link(shared: Arc<Shared>, parts: Parts) -> Result<Response<Body>, 
 /// Removes the cookie, and revokes the token if it was created for this browser.
 async fn sign_out(shared: Arc<Shared>, parts: Parts) -> Result<Response<Body>, Problem> {
     require_same_origin(&parts)?;
-    let cookie = shared.dashboard.cookie(&parts).filter(|cookie| cookie.is_local);
+    let cookie = shared.dashboard.cookie(&parts).filter(|cookie| cookie.has_own_token);
     if let Some(token) = cookie.and_then(|cookie| PresentedToken::parse(&cookie.token)) {
         call_as_owner::<RevokeToken>(&shared, &parts, json!({ "token_id": token.id.as_str() })).await?;
         if let Authentication::Keys(authenticator) = &shared.authentication {
@@ -504,7 +508,7 @@ async fn call(shared: Arc<Shared>, mut parts: Parts, mut form: Form) -> Result<R
     let back = local_path(&form, "back");
     form.remove("back");
     let (raw, found) = (cookie(&parts, &dashboard.cookie_name), dashboard.cookie(&parts));
-    let is_own_form = raw.is_some_and(|cookie| dashboard.sign_in.is_csrf(cookie, &token));
+    let is_own_form = raw.is_some_and(|cookie| dashboard.sign_in.is_valid_csrf(cookie, &token));
     if found.is_none() || !is_own_form {
         return Err(Problem {
             hint: Some("Load the page again and repeat the action.".to_owned()),

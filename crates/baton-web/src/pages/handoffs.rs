@@ -92,7 +92,7 @@ async fn write_form(visitor: &Visitor, venture: &str, repo: Option<&str>) -> Res
                 div {
                     label for="status_label" { "Status" }
                     select id="status_label" name="handoff.status_label" {
-                        @for status in ["in-progress", "blocked", "ready", "done"] { option { (status) } }
+                        @for status in ["in-progress", "blocked", "ready-for-review", "done"] { option { (status) } }
                     }
                 }
                 (area("handoff.blockers[]", "Blockers, one per line", "The staging database is down"))

@@ -1,4 +1,4 @@
-//! One session: its turns as a story, its handoff and its summary.
+//! One session: its turns, its handoff and its summary.
 
 use baton_app::handoff::HandoffSummary;
 use baton_app::observation::SummaryView;
@@ -41,7 +41,7 @@ pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Pro
             @if turns.is_empty() { (no_turns(session)) }
             @if query.get("before").is_some() { p { a href=(page) { "Latest turns" } } }
             // The list starts with the newest turn; the page starts with the oldest.
-            ol.story { @for turn in turns.iter().rev() { (story(turn, visitor.now)) } }
+            ol.story { @for turn in turns.iter().rev() { (turn_entry(turn, visitor.now)) } }
             @if let Some(before) = listed.next_before {
                 p.pager { a.button href=(url(&page, [("before", before.to_string().as_str())])) { "Earlier turns" } }
             }
@@ -108,7 +108,7 @@ fn handoff_panel(handoff: &HandoffSummary, now: Timestamp) -> Markup {
     }
 }
 
-fn story(shown: &ShowTurnOutput, now: Timestamp) -> Markup {
+fn turn_entry(shown: &ShowTurnOutput, now: Timestamp) -> Markup {
     let turn = &shown.turn;
     let (label, tone) = match turn.status {
         TurnStatus::Open => ("working", "warn"),

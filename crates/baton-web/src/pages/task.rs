@@ -17,8 +17,9 @@ use super::tasks::{drift_label, status_label};
 use crate::visitor::{Problem, Query, Visitor, url};
 use crate::widgets::{count, empty, id_link, line, list, prose, time};
 
-/// Maximum number of rows of a table, and of failures of a tool.
+/// Maximum number of rows of a table.
 const MAX_ROWS: usize = 100;
+/// Maximum number of failures of a tool.
 const MAX_FAILURES: usize = 20;
 
 #[derive(Deserialize)]

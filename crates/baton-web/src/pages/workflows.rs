@@ -138,7 +138,7 @@ fn size_plot(checkpoints: &[CheckpointView]) -> Markup {
     let oldest_first = || checkpoints.iter().rev();
     let x: Vec<f64> = oldest_first().map(|one| one.created_at.as_millis() as f64 / 1_000.0).collect();
     let values: Vec<f64> = oldest_first().map(|one| one.size_bytes as f64 / 1_024.0).collect();
-    let plot = json!({ "x": x, "series": [{ "label": "Size", "values": values }], "unit": " KB" });
+    let plot = json!({ "x": x, "series": [{ "label": "Size", "values": values }], "unit": " KiB" });
     html! { figure.plot data-plot=(plot) aria-label="Size of each checkpoint" {} }
 }
 
