@@ -192,7 +192,9 @@ impl Endpoint {
                 found.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
             if lenient {
                 // An agent may send fields with the names of path parameters; they mean something else.
-                names.iter().for_each(|(name, _)| drop(params.remove(name)));
+                for (name, _) in &names {
+                    params.remove(name);
+                }
             }
             add_path(&mut params, names, &self.literals)?;
         }

@@ -57,7 +57,9 @@ impl LiveUpdates {
             // The text of an error contains the id of the call.
             let content = if reply.error.is_some() { "" } else { &reply.body };
             let state = (minute, reply.error, Sha256Hash::of(content.as_bytes()));
-            if seen.replace(state).is_some_and(|before| Some(before) != seen) {
+            let is_changed = seen.as_ref().is_some_and(|before| *before != state);
+            seen = Some(state);
+            if is_changed {
                 self.changes.send_modify(|version| *version += 1);
             }
         }

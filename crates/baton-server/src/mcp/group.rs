@@ -70,27 +70,24 @@ impl ToolGroup {
 
     /// Describes the group to a client. Returns `None` if no tool of the group exists.
     pub(super) fn describe(&self, tools: &[Tool]) -> Option<Tool> {
-        let named = |action: &&str| {
+        let member = |action: &&'static str| {
             let name = format!("{}_{action}", self.name);
-            Some((*action, tools.iter().find(|tool| tool.name == name)?))
-                .map(|(action, tool)| (action.to_owned(), tool))
+            tools.iter().find(|tool| tool.name == name).map(|tool| (*action, tool))
         };
-        let members: Vec<(String, &Tool)> = self.actions.iter().filter_map(named).collect();
+        let members: Vec<(&str, &Tool)> = self.actions.iter().filter_map(member).collect();
         if members.is_empty() {
             return None;
         }
-        let actions: Vec<&str> = members.iter().map(|(action, _)| action.as_str()).collect();
+        let actions: Vec<&str> = members.iter().map(|(action, _)| *action).collect();
         let mut properties = Map::new();
         properties.insert(ACTION.into(), json!({ "type": "string", "enum": actions }));
         for (name, schema) in members.iter().flat_map(|(_, tool)| listed_properties(tool)) {
             let property = bare(schema);
-            match properties.get(name) {
-                Some(other) if *other != property => {
-                    drop(properties.insert(name.clone(), common(other, &property)))
-                }
-                Some(_) => {}
-                None => drop(properties.insert(name.clone(), property)),
-            }
+            let merged = match properties.get(name) {
+                Some(other) if *other != property => common(other, &property),
+                _ => property,
+            };
+            properties.insert(name.clone(), merged);
         }
         let input = json!({ "type": "object", "properties": properties, "required": [ACTION] });
         let usages: Vec<String> = members.iter().map(|(action, tool)| usage(action, tool)).collect();

@@ -34,7 +34,9 @@ pub(super) fn short_input(schema: Value) -> Map<String, Value> {
 }
 
 fn shorten(schema: &mut Map<String, Value>) {
-    REMOVED.iter().for_each(|keyword| drop(schema.remove(*keyword)));
+    for keyword in REMOVED {
+        schema.remove(keyword);
+    }
     if let Some(Value::String(text)) = schema.get_mut("description") {
         *text = text.replace('\n', " ");
     }
