@@ -19,7 +19,7 @@ pub fn openapi() -> Value {
         "info": {
             "title": "Baton",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "Keeps the context of coding agents alive across chats, agents, crashes and machines.",
+            "description": "Keeps the context of coding agents across chats, agents, crashes and machines.",
             "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
         },
         "servers": [{ "url": "http://127.0.0.1:7333" }],

@@ -22,7 +22,7 @@ use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::exit::Exit;
 use crate::machine::ThisMachine;
-use crate::output::{Answer, Data, Failure, note, warn};
+use crate::output::{Answer, Data, Failure, print_message, warn};
 use crate::{checkpoints, observations, short_id};
 
 /// Opens the store and creates the application.
@@ -42,7 +42,7 @@ pub(crate) fn open_app_or_degrade(config: &Config, threads: Threads) -> Result<A
             failure.message
         ));
         if let Some(hint) = &failure.hint {
-            note(&format!("next: {hint}"));
+            print_message(&format!("next: {hint}"));
         }
         Store::open_later(&location, &error)
     });

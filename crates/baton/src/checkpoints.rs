@@ -56,7 +56,7 @@ fn classifier(config: &Config) -> Result<Classifier, Failure> {
 /// Reads a rules file: JSON if the extension is `.json`, otherwise TOML.
 fn read_rules(path: &Path) -> Result<RulesFile, Failure> {
     let failed = |problem: String| {
-        Failure::new(Exit::Usage, "invalid_config", format!("rules file {}: {problem}", path.display()))
+        Failure::new(Exit::Usage, "invalid_config", format!("cannot read the rules file {}: {problem}", path.display()))
             .hint("fix the file, or unset checkpoint.rules_file (BATON_CHECKPOINT_RULES_FILE); docs/checkpoints.md shows one")
     };
     let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;

@@ -340,7 +340,7 @@ fn usage(error: &clap::Error) -> Exit {
         _ if asks_for_json() => {
             let message = error.render().to_string();
             let message = message.trim().strip_prefix("error: ").unwrap_or(message.trim());
-            finish(Format::Json, Err(Failure::usage(message).hint("baton --help")))
+            finish(Format::Json, Err(Failure::usage(message).hint("run baton --help")))
         }
         _ => {
             // A failed write to standard error cannot be reported anywhere.

@@ -114,7 +114,9 @@ impl DataDir {
             return Ok((key, false));
         }
         let path = self.relay_key();
-        let failed = |error: std::io::Error| Failure::internal(format!("{}: {error}", path.display()));
+        let failed = |error: std::io::Error| {
+            Failure::internal(format!("cannot create the relay key {}: {error}", path.display()))
+        };
         let mut random = [0; 32];
         getrandom::fill(&mut random).map_err(|error| failed(std::io::Error::other(error.to_string())))?;
         let key = Sha256Hash::of(&random).to_string();

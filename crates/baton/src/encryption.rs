@@ -10,7 +10,7 @@ use baton_store::SecretKey;
 
 use crate::config::Config;
 use crate::keys::{KeyFile, KeySource, Keychain, Mode, decide};
-use crate::output::{note, warn};
+use crate::output::{print_message, warn};
 
 /// Keychain timeout if standard input is a terminal: the keychain may ask the user for a password.
 const INTERACTIVE_TIMEOUT: Duration = Duration::from_secs(60);
@@ -57,7 +57,7 @@ impl Keys for ConfiguredKeys {
         let fresh = match SecretKey::random() {
             Ok(fresh) => fresh,
             Err(error) => {
-                let hint = "see that /dev/urandom can be read".to_owned();
+                let hint = "check that /dev/urandom can be read".to_owned();
                 return Sealing::Refused { reason: error.to_string(), hint };
             }
         };
@@ -75,7 +75,7 @@ impl Keys for ConfiguredKeys {
             && !self.has_warned.swap(true, Ordering::Relaxed)
         {
             warn(&format!("contexts are stored unencrypted although encryption is preferred: {reason}"));
-            note(&format!("next: {hint}"));
+            print_message(&format!("next: {hint}"));
         }
         sealing
     }

@@ -29,7 +29,7 @@ pub(crate) fn start(config: &Config) -> Result<(), Failure> {
                     Failure::new(
                         Exit::Usage,
                         "invalid_config",
-                        format!("log.file {}: {error}", path.display()),
+                        format!("cannot open log.file {}: {error}", path.display()),
                     )
                     .hint("name a writable file, or unset log.file to log to standard error")
                 })?;

@@ -141,13 +141,13 @@ pub(crate) fn finish(format: Format, outcome: Result<Answer, Failure>) -> Exit {
         (Format::Json, Err(failure)) => (document(None, Some(failure)), failure.exit),
         (Format::Human, Ok(answer)) => (for_reader(&answer.text).into_owned(), answer.exit),
         (Format::Human, Err(failure)) => {
-            complain(&failure.message, failure.hint.as_deref());
+            print_error(&failure.message, failure.hint.as_deref());
             return failure.exit;
         }
     };
     print(&text);
     if let (Format::Human, Ok(Answer { next: Some(next), .. })) = (format, &outcome) {
-        note(&format!("next: {next}"));
+        print_message(&format!("next: {next}"));
     }
     exit
 }
@@ -219,7 +219,7 @@ pub(crate) fn print_line(text: &str) -> Printed {
         Ok(()) => Printed::Written,
         Err(error) => {
             if error.kind() != ErrorKind::BrokenPipe {
-                complain(&format!("cannot write the output: {error}"), None);
+                print_error(&format!("cannot write the output: {error}"), None);
             }
             Printed::ReaderGone
         }
@@ -227,7 +227,7 @@ pub(crate) fn print_line(text: &str) -> Printed {
 }
 
 /// Prints an error and its hint.
-pub(crate) fn complain(message: &str, hint: Option<&str>) {
+pub(crate) fn print_error(message: &str, hint: Option<&str>) {
     let mut stderr = anstream::stderr().lock();
     // A failed write to standard error cannot be reported anywhere.
     let _ = writeln!(stderr, "\x1b[1;31merror:\x1b[0m {}", visible(message));
@@ -242,7 +242,7 @@ pub(crate) fn warn(message: &str) {
 }
 
 /// Prints a message to standard error.
-pub(crate) fn note(message: &str) {
+pub(crate) fn print_message(message: &str) {
     let _ = writeln!(anstream::stderr().lock(), "{message}");
 }
 

@@ -1,5 +1,5 @@
 //! Short ids: the parameters of a call may contain the beginning of an id instead of the whole id, if it is unique.
-//! Ids that cannot exist are not found.
+//! A text with the prefix of an id that cannot be an id is reported as not found.
 
 use baton_app::id::FindIdsOutput;
 use baton_core::observation::TurnId;

@@ -11,8 +11,9 @@ use baton_app::{Clock, SystemClock};
 use baton_core::{Timestamp, one_line};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Narrowest width of a shortened column, and of one with long text. If that is not enough, rows are wrapped.
+/// Narrowest width of a shortened column. If that is not enough, rows are wrapped.
 const MIN_COLUMN: usize = 8;
+/// Narrowest width of a shortened column with long text.
 const MIN_TEXT: usize = 12;
 
 /// Longest name in a column. A column that is wider contains sentences, which are shortened before names.

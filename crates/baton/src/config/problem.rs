@@ -162,7 +162,7 @@ impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let did_you_mean = |f: &mut fmt::Formatter<'_>, nearest: &Option<&str>| match nearest {
             Some(nearest) => write!(f, "; did you mean `{nearest}`?"),
-            None => f.write_str("; `baton config show` lists those there are"),
+            None => f.write_str("; run `baton config show` for the list"),
         };
         match self {
             Self::UnknownKey { key, path, nearest } => {
@@ -180,7 +180,7 @@ impl fmt::Display for Warning {
                 path.display()
             ),
             Self::NoUserFile { env, path } => {
-                write!(f, "{env} names {}, which does not exist; it is left out", path.display())
+                write!(f, "{env} names {}, which does not exist; it is ignored", path.display())
             }
         }
     }

@@ -12,12 +12,12 @@ use baton_store::{
 };
 use serde_json::Value;
 
-use super::Journal;
+use super::HookLog;
 use crate::data_dir::DataDir;
 use crate::exit::Exit;
 use crate::output::Failure;
 
-/// Event of journal entries about replayed reports.
+/// Event of log entries about replayed reports.
 const EVENT: &str = "replay";
 
 /// Identifies one report, so that it is stored once even if it is sent directly and also saved to the outbox.
@@ -40,7 +40,7 @@ impl ReportId {
 #[derive(Debug)]
 pub(crate) struct ReportOutbox {
     outbox: Outbox,
-    journal: Journal,
+    log: HookLog,
 }
 
 impl ReportOutbox {
@@ -48,7 +48,7 @@ impl ReportOutbox {
     pub(crate) fn of(data_dir: &Path, target: Option<Target>) -> Self {
         let folder = DataDir::at(data_dir).spill().join("hooks");
         let outbox = Outbox::at(folder, target).with_fallback(FallbackFolder::of(data_dir));
-        Self { outbox, journal: Journal::of(data_dir) }
+        Self { outbox, log: HookLog::of(data_dir) }
     }
 
     pub(crate) const fn files(&self) -> &Outbox {
@@ -85,7 +85,7 @@ impl ReportOutbox {
             Err(result) => result,
         });
         for problem in &replay.problems {
-            self.journal.record(EVENT, problem);
+            self.log.record(EVENT, problem);
         }
         replay
     }
@@ -104,7 +104,7 @@ fn read(entry: &OutboxEntry, body: &mut dyn Read, intake: &Intake) -> Result<Rep
     })
 }
 
-/// Decides what a failure to store a report means for the report.
+/// Returns whether a report that could not be stored is retried or set aside.
 pub(crate) fn result_of(failure: &Failure) -> ReplayResult {
     let message = failure.message.clone();
     match failure.exit {
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_rejected_reports_aside_and_writes_the_reason_to_the_journal() {
+    fn sets_rejected_reports_aside_and_logs_the_reason() {
         let home = tempfile::tempdir().unwrap();
         let outbox = outbox(home.path());
         put(&outbox);
@@ -164,7 +164,7 @@ mod tests {
             |_: &Report, _: Option<&str>| Err(Failure::new(Exit::Validation, "invalid", "it is wrong"));
         let replay = outbox.replay(LIMITS, &Intake::default(), wrong);
         assert_eq!((replay.stored, outbox.files().count(), outbox.files().rejected()), (0, 0, 1));
-        let message = Journal::of(home.path()).latest(1).pop().unwrap().message;
+        let message = HookLog::of(home.path()).latest(1).pop().unwrap().message;
         assert!(message.contains("it is wrong") && message.contains(".refused"), "{message}");
     }
 }

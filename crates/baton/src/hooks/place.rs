@@ -89,7 +89,7 @@ fn name_from_git(root: &Path) -> Option<baton_core::Repo> {
 }
 
 fn host() -> Option<String> {
-    rustix::system::uname().nodename().to_str().ok().filter(|name| !name.is_empty()).map(str::to_owned)
+    Some(crate::machine::host()).filter(|name| !name.is_empty())
 }
 
 fn add(report: &mut Map<String, Value>, field: &str, value: Option<String>) {

@@ -46,19 +46,21 @@ fn store(app: &App, report: &Report, key: Option<&str>) -> Result<(), Failure> {
 pub(crate) async fn replay_periodically(app: App, config: Config) {
     let mut ticks = tokio::time::interval(CHECK_INTERVAL);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let mut stuck = 0;
+    // Entries that the last replay could not store. They are tried again after `RETRY_INTERVAL`, or earlier if new ones
+    // arrive.
+    let mut left_by_last_replay = 0;
     let mut replayed_at = Instant::now();
     loop {
         ticks.tick().await;
         let spooled = outbox(&config).files().count() + app.spooled_writes();
-        if spooled == 0 || spooled <= stuck && replayed_at.elapsed() < RETRY_INTERVAL {
-            stuck = stuck.min(spooled);
+        if spooled == 0 || spooled <= left_by_last_replay && replayed_at.elapsed() < RETRY_INTERVAL {
+            left_by_last_replay = left_by_last_replay.min(spooled);
             continue;
         }
         let (app, config) = (app.clone(), config.clone());
         replayed_at = Instant::now();
         let replay = move || (app.replay_outbox(), replay_reports(&app, &config));
-        stuck = match tokio::task::spawn_blocking(replay).await {
+        left_by_last_replay = match tokio::task::spawn_blocking(replay).await {
             Ok((_, replay)) if replay.is_blocked => 0,
             Ok((left, replay)) => left + replay.left,
             Err(_) => {

@@ -41,7 +41,7 @@ pub(crate) fn decide(
     let (reason, hint) = match keys {
         Ok(keys) => return Sealing::Sealed(keys),
         Err(error) if error.is_missing() && is_anything_sealed => (
-            "the store has encrypted data, but no key was found; no new one is made, because the data would stay \
+            "the store has encrypted data, but no key was found; no new key is created, because the data would stay \
              unreadable"
                 .to_owned(),
             "unlock the keychain, or put the key back: BATON_ENCRYPTION_KEY_FILE names a file that has it".to_owned(),

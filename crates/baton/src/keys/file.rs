@@ -89,8 +89,8 @@ impl KeyFile {
         &self.path
     }
 
-    /// Reads the keys, with a warning about the file, if any. Access by other users is a warning and not an error, because mounted secrets often have such
-    /// modes.
+    /// Reads the keys, with a warning about the file, if any. Access by other users is a warning and not an error, because
+    /// mounted secrets often have such modes.
     pub(crate) fn read(&self) -> Result<(KeyRing, Option<KeyFileWarning>), KeyFileError> {
         let path = || self.path.clone();
         let unreadable = |source: io::Error| match source.kind() {

@@ -66,14 +66,14 @@ impl KeychainError {
                 "unlock the keychain, or keep the keys in a file instead: BATON_ENCRYPTION_KEY_FILE=<path>"
             }
             Self::NoKeys => {
-                "unlock the keychain if it is locked; a first key is made where nothing is encrypted yet"
+                "unlock the keychain if it is locked; Baton creates the first key only if nothing is encrypted yet"
             }
             Self::Content { source } => source.hint(),
             Self::Several { .. } => {
                 "inspect the entries with the program of the keychain and remove those that are not needed"
             }
             Self::Lock { .. } => {
-                "make the file writable for you, and see whether another baton process hangs"
+                "make the file writable for you, and check whether another baton process hangs"
             }
         }
     }
@@ -163,7 +163,7 @@ impl Keychain {
         receiver.recv_timeout(self.deadline).unwrap_or_else(|error| match error {
             RecvTimeoutError::Timeout => Err(KeychainError::TimedOut { deadline: self.deadline }),
             RecvTimeoutError::Disconnected => {
-                Err(KeychainError::Failed { cause: "its client broke off".into() })
+                Err(KeychainError::Failed { cause: "the keychain client stopped unexpectedly".into() })
             }
         })
     }

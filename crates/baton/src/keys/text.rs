@@ -78,9 +78,7 @@ impl KeyTextError {
             Self::Line { .. } => {
                 "write each key as the 64 digits of: openssl rand -hex 32; comments begin with #"
             }
-            Self::Repeated { .. } => {
-                "remove one of the two lines; the first key in the list is the one that seals"
-            }
+            Self::Repeated { .. } => "remove one of the two lines; the first key in the list encrypts",
         }
     }
 }

@@ -100,7 +100,7 @@ fn change_to_add(agent: &Agent, target: &Target, records: &Records) -> Result<Ch
     })
 }
 
-/// Rejects to replace a script of the user: two programs cannot share it without being edited by hand.
+/// Refuses to replace a script of the user: two programs cannot share it without being edited by hand.
 fn require_own_script(
     target: &Target,
     text: Option<&str>,

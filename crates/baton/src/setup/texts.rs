@@ -29,9 +29,9 @@ pub(crate) const SKILLS: [Skill; 3] = [
         text: "Write a handoff. The next agent cannot read this chat.\n\n\
             1. Check the working tree, the last commit and the tests. Distinguish what you verified from what you \
             assume.\n\
-            2. Call the Baton tool `session_end` with `handoff`: `summary` (goal, state, reasons of decisions), \
-            `status_label`, `work_completed`, `blockers` and `next_actions`, each as short exact items with file names \
-            and commands.\n\
+            2. Call the Baton tool `session_end` with `handoff`: `summary` (what was done and what the next agent must \
+            know), `goal`, `state`, `decisions` and `rejected` with their reasons, `gotchas`, `status_label`, \
+            `work_completed`, `blockers` and `next_actions`, each as short exact items with file names and commands.\n\
             3. Do not include keys, tokens or passwords. State where to find them.\n\n\
             To continue working after the handoff, use the tool `handoff` with action `create` instead.",
     },

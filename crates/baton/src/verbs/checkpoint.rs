@@ -20,7 +20,7 @@ use crate::checkout::repository_here;
 use crate::config::Config;
 use crate::exit::Exit;
 use crate::live_session::live_session;
-use crate::output::{Answer, Failure, note, warn};
+use crate::output::{Answer, Failure, print_message, warn};
 use crate::terminal::Header::{Text, Whole};
 use crate::terminal::{Column, list_items, when};
 use crate::verbs::session::KeyArgs;
@@ -361,8 +361,12 @@ fn read_context(file: Option<&Path>) -> Result<SavedContext, Failure> {
         ));
     }
     let invalid = |code: ErrorCode, problem: String| {
-        Failure::new(Exit::Validation, code.as_str(), format!("the context: {problem}"))
-            .hint("send one strict JSON object: no duplicate keys, no nesting over 64, nothing after it")
+        Failure::new(
+            Exit::Validation,
+            code.as_str(),
+            format!("cannot save the checkpoint: the context {problem}"),
+        )
+        .hint("send one strict JSON object: no duplicate keys, no nesting over 64, nothing after it")
     };
     SavedContext::read(&bytes)
         .map_err(|error| {
@@ -370,7 +374,7 @@ fn read_context(file: Option<&Path>) -> Result<SavedContext, Failure> {
                 JsonErrorKind::IntegerWouldRound(_) => ErrorCode::InvalidRequest,
                 _ => ErrorCode::InvalidJson,
             };
-            invalid(code, error.to_string())
+            invalid(code, format!("is not valid: {error}"))
         })?
         .ok_or_else(|| invalid(ErrorCode::InvalidRequest, "must be an object".to_owned()))
 }
@@ -387,10 +391,13 @@ fn load(mut args: LoadArgs, config: &Config, backend: &Backend) -> Result<Answer
         {
             let omitted = view.omissions.len() + view.unlisted.map_or(0, |unlisted| unlisted.count);
             let omitted = counted(omitted as u64, "value");
-            note(&format!("{} bytes shown, {omitted} shortened or omitted: {more}", view.shown_bytes));
+            print_message(&format!(
+                "{} bytes shown, {omitted} shortened or omitted: {more}",
+                view.shown_bytes
+            ));
         }
         if let Some(overflow) = output.view.as_ref().and_then(|view| view.overflow) {
-            note(&format!(
+            print_message(&format!(
                 "the critical values have {} bytes and exceed the budget of {} bytes",
                 overflow.critical_bytes, overflow.budget_bytes
             ));

@@ -36,7 +36,7 @@ pub(crate) struct ContextArgs {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) max_tokens: Option<i64>,
     /// Program that receives the context, for example claude-code or codex; its own limit applies as well
-    #[arg(long = "host", value_name = "CLIENT")]
+    #[arg(long, alias = "host", value_name = "CLIENT")]
     pub(crate) client: Option<String>,
     #[arg(skip)]
     pub(crate) unrecorded_session: Option<SessionId>,

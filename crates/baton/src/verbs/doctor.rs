@@ -20,7 +20,7 @@ use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::encryption::ConfiguredKeys;
 use crate::exit::Exit;
-use crate::hooks::{CaptureFailures, Journal, ReportOutbox, Trouble};
+use crate::hooks::{CaptureFailures, HookError, HookLog, ReportOutbox};
 use crate::keys::Mode;
 use crate::output::{Answer, Failure};
 use crate::progress::{Amount, Progress};
@@ -390,7 +390,7 @@ fn observations(config: &Config) -> Finding {
 fn hooks(config: &Config) -> Finding {
     const CHECK: Check = Check("hooks");
     let reports = ReportOutbox::of(&config.data_dir, Some(target(config)));
-    let journal = Journal::of(&config.data_dir);
+    let log = HookLog::of(&config.data_dir);
     let (spooled, rejected) = (reports.files().count(), reports.files().rejected());
     let mut problems = Vec::new();
     if let Some(failure) = CaptureFailures::of(&config.data_dir).read() {
@@ -415,10 +415,10 @@ fn hooks(config: &Config) -> Finding {
             format!("inspect {}/*.refused, then remove them", reports.files().folder().display()),
         ));
     }
-    if let Some(Trouble { at, event, message }) = journal.latest(1).pop() {
+    if let Some(HookError { at, event, message }) = log.latest(1).pop() {
         problems.push((
             format!("the last error was at {at} in {event}: {message}"),
-            format!("read {}, then remove it", journal.path().display()),
+            format!("read {}, then remove it", log.path().display()),
         ));
     }
     CHECK.problems(problems, "no problems")

@@ -1,7 +1,7 @@
 //! `baton hook <event>`: reads the report of an agent's hook, stores it, and prints a response in the agent's protocol.
 //!
-//! A hook never blocks or fails the agent: the process exits with 0 within its time limit, and errors are written to the
-//! journal.
+//! A hook never blocks or fails the agent: the process exits with 0 within its time limit, and errors are written to
+//! `logs/hook.log`.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -22,7 +22,7 @@ use crate::config::{Config, Sources};
 use crate::data_dir::DataDir;
 use crate::exit::Exit;
 use crate::hooks::{
-    CaptureFailures, Journal, LastCaptured, Outcome, ReportId, ReportOutbox, describe_branches,
+    CaptureFailures, HookLog, LastCaptured, Outcome, ReportId, ReportOutbox, describe_branches,
     describe_files, describe_place, result_of,
 };
 use crate::logging;
@@ -34,8 +34,9 @@ use crate::verbs::worker::start_if_absent;
 /// Time limit of a hook, counted from the last byte that the agent sent. A report that is not stored by then
 /// is saved to the outbox.
 const TIME_LIMIT: Duration = Duration::from_secs(5);
-/// Time limits of `session-end` for agents that stop the hook after 1.5 s and after 1 s.
+/// Time limit of `session-end` in Claude Code, which stops the hook after 1.5 s.
 const CLAUDE_CODE_END_LIMIT: Duration = Duration::from_millis(1_300);
+/// Time limit of `session-end` in Codex, which stops the hook after 1 s.
 const CODEX_END_LIMIT: Duration = Duration::from_millis(800);
 /// Time limit for replaying the outbox. If another process is replaying it, the hook does not wait and adds
 /// its own report to the outbox.
@@ -143,7 +144,7 @@ pub(crate) fn run(args: &HookArgs, sources: &Sources, wrong: Option<String>) {
             wrong.extend(logging::start(&config).err().map(|failure| failure.message));
             for message in &wrong {
                 warn(message);
-                Journal::of(&config.data_dir).record(&args.event, &format!("ignored: {message}"));
+                HookLog::of(&config.data_dir).record(&args.event, &format!("ignored: {message}"));
             }
             store_report(args, &config);
         }
@@ -168,13 +169,13 @@ fn discard_report() {
 
 /// Saves the report to the outbox without a target, because the configuration that names the store is
 /// invalid.
-fn spool_report(args: &HookArgs, folder: &Path, trouble: &str) {
-    warn(trouble);
+fn spool_report(args: &HookArgs, folder: &Path, reason: &str) {
+    warn(reason);
     let intake = Intake::default().replacing_unkept_output();
     let run = Arc::new(HookRun::new(args.clone(), folder, None, intake));
     start_time_limit(run.clone());
-    let failure = run.read_report().map_or_else(|failure| failure, |report| run.spool(report, trouble));
-    run.journal.record(&args.event, &failure.message);
+    let failure = run.read_report().map_or_else(|failure| failure, |report| run.spool(report, reason));
+    run.log.record(&args.event, &failure.message);
 }
 
 /// Stores the report and prints the response in the agent's protocol, regardless of `--format`.
@@ -191,11 +192,13 @@ fn store_report(args: &HookArgs, config: &Config) {
     start_time_limit(run.clone());
     let answer = run.store(config);
     match &answer {
-        Err(failure) => run.journal.record(&run.args.event, &failure.message),
+        Err(failure) => run.log.record(&run.args.event, &failure.message),
         Ok(_) => {
             let client =
                 run.origin.get().and_then(|origin| origin.host.client()).or(run.args.client.as_deref());
-            client.iter().for_each(|client| LastCaptured::of(&config.data_dir).record(client));
+            if let Some(client) = client {
+                LastCaptured::of(&config.data_dir).record(client);
+            }
         }
     }
     if let Some(answer) = run.with_capture_warning(answer).and_then(|answer| run.in_host_format(&answer)) {
@@ -204,11 +207,11 @@ fn store_report(args: &HookArgs, config: &Config) {
     start_if_absent(config);
 }
 
-/// Writes an error to the journal before the configuration is loaded.
+/// Writes an error to `logs/hook.log` before the configuration is loaded.
 pub(crate) fn record_error(sources: &Sources, event: &str, message: &str) {
     warn(message);
     if let Some(folder) = sources.data_dir_without_files() {
-        Journal::of(&folder).record(event, message);
+        HookLog::of(&folder).record(event, message);
     }
 }
 
@@ -222,7 +225,7 @@ fn start_time_limit(run: Arc<HookRun>) {
             Some(report) => run.spool(report, "the time limit was reached").message,
             None => "the agent did not send a complete report, so nothing was stored".to_owned(),
         };
-        run.journal.record(&run.args.event, &message);
+        run.log.record(&run.args.event, &message);
         std::process::exit(Exit::Ok as i32);
     };
     // If the thread cannot be started, the hook runs without a time limit.
@@ -240,7 +243,7 @@ struct Origin {
 /// State of one hook: its report, and where the report is stored.
 struct HookRun {
     args: HookArgs,
-    journal: Journal,
+    log: HookLog,
     outbox: ReportOutbox,
     failures: CaptureFailures,
     report_id: ReportId,
@@ -261,7 +264,7 @@ impl HookRun {
     fn new(args: HookArgs, data_dir: &Path, target: Option<Target>, intake: Intake) -> Self {
         Self {
             args,
-            journal: Journal::of(data_dir),
+            log: HookLog::of(data_dir),
             outbox: ReportOutbox::of(data_dir, target),
             failures: CaptureFailures::of(data_dir),
             report_id: ReportId::new(),
@@ -310,7 +313,7 @@ impl HookRun {
             Ok(backend) => backend,
             Err(failure) => return Err(self.spool(report, &failure.message)),
         };
-        if has_spooled && self.is_behind_others(&backend) {
+        if has_spooled && self.replay_outbox(&backend) {
             return Err(self.spool(report, "earlier reports are in the outbox"));
         }
         match backend.report(report, self.key(config).as_deref(), &self.intake) {
@@ -340,7 +343,7 @@ impl HookRun {
         }
         let Some(failure) = self.failures.read() else { return answer };
         if is_stored {
-            self.journal.record(&self.args.event, &failure.describe());
+            self.log.record(&self.args.event, &failure.describe());
             self.failures.clear();
         }
         let mut context =
@@ -361,21 +364,21 @@ impl HookRun {
         self.origin.get()?.host.response(output["hookEventName"].as_str()?, context)
     }
 
-    /// Writes invalid names of the command line to the journal. They are not added to the report.
+    /// Writes invalid names of the command line to `logs/hook.log`. They are not added to the report.
     fn check_names(&self) {
         let HookArgs { event, client, agent } = &self.args;
         let client = client.as_ref().and_then(|client| client.parse::<Label>().err());
         let agent = agent.as_ref().and_then(|agent| agent.parse::<Agent>().err());
         for (flag, problem) in [("--client", client), ("--agent", agent)] {
             if let Some(problem) = problem {
-                self.journal.record(event, &format!("ignored: {flag} {problem}"));
+                self.log.record(event, &format!("ignored: {flag} {problem}"));
             }
         }
     }
 
-    /// Replays the outbox. Returns true if reports remain in it. Reports must be stored in order, because a
-    /// later one may end or restart the session of an earlier one.
-    fn is_behind_others(&self, backend: &Backend) -> bool {
+    /// Replays the outbox and returns true if reports remain in it. Reports must be stored in order, because a later one
+    /// may end or restart the session of an earlier one.
+    fn replay_outbox(&self, backend: &Backend) -> bool {
         let store = |report: &Report, key: Option<&str>| backend.report(report, key, &self.intake).map(drop);
         self.outbox.replay(REPLAY_LIMITS, &self.intake, store).is_blocked
     }
@@ -422,21 +425,21 @@ impl HookRun {
 
     /// Saves a report to the outbox and returns the failure to record, which states whether the report was
     /// saved.
-    fn spool(&self, report: &Report, trouble: &str) -> Failure {
+    fn spool(&self, report: &Report, reason: &str) -> Failure {
         let event = &self.args.event;
         let mut spooled = self.spooled.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(message) = spooled.as_ref() {
             return Failure::new(Exit::StoreUnavailable, "store_unavailable", message);
         }
         let message = match self.outbox.put(&self.report_id, report, &self.intake) {
-            Ok(SpooledTo::Folder) => format!("{trouble}; the report was saved to the outbox"),
+            Ok(SpooledTo::Folder) => format!("{reason}; the report was saved to the outbox"),
             Ok(SpooledTo::Fallback(folder, error)) => {
-                let message = format!("{trouble}; the report was saved to {}: {error}", folder.display());
+                let message = format!("{reason}; the report was saved to {}: {error}", folder.display());
                 self.failures.record(event, Outcome::KeptElsewhere, &message);
                 message
             }
             Err(error) => {
-                let message = format!("{trouble}; cannot save the report to the outbox: {error}");
+                let message = format!("{reason}; cannot save the report to the outbox: {error}");
                 self.failures.record(event, Outcome::Lost, &message);
                 message
             }

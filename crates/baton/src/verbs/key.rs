@@ -8,14 +8,14 @@ use baton_store::{BlobFolder, KeyId, SecretKey, Store, StoreError, Threads};
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use crate::backend::{Backend, store_config, store_failure};
+use crate::backend::{Backend, require_local, store_config, store_failure};
 use crate::checkpoints;
 use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::encryption::ConfiguredKeys;
 use crate::exit::Exit;
 use crate::keys::{KeySource, Mode, SourceError};
-use crate::output::{Answer, Failure, note};
+use crate::output::{Answer, Failure, print_message};
 use crate::terminal::wrap;
 
 #[derive(Debug, Subcommand)]
@@ -44,7 +44,7 @@ pub(crate) fn run(command: &KeyCommand, config: &Config) -> Result<Answer, Failu
 }
 
 fn status(config: &Config) -> Result<Answer, Failure> {
-    refuse_server(config)?;
+    require_local(config, "managing keys")?;
     let keys = ConfiguredKeys::of(config);
     let (place, mode) = (place(keys.source()), mode(keys.mode()));
     let used = keys_in_use(config)?;
@@ -76,7 +76,7 @@ fn rotate(args: &RotateArgs, config: &Config) -> Result<Answer, Failure> {
         return Err(Failure::usage("cannot rotate the keys: encryption is off")
             .hint("set BATON_ENCRYPTION=preferred or required first"));
     }
-    refuse_server(config)?;
+    require_local(config, "managing keys")?;
     replay_checkpoints(config)?;
     let fresh = SecretKey::random().map_err(|error| Failure::internal(error.to_string()))?;
     // If nothing was encrypted yet, create the first key.
@@ -91,7 +91,7 @@ fn rotate(args: &RotateArgs, config: &Config) -> Result<Answer, Failure> {
     if args.drop_old {
         // Running processes cache their keys for a short time. Checkpoints saved with an old key meanwhile are
         // re-encrypted.
-        note("waiting until other processes use the new key");
+        print_message("waiting until other processes use the new key");
         std::thread::sleep(KEY_CACHE_TTL + Duration::from_secs(1));
         resealed += reseal_all(config)?.0;
         let used: Vec<KeyId> = keys_in_use(config)?.iter().filter_map(|(id, _)| id.parse().ok()).collect();
@@ -111,10 +111,6 @@ fn rotate(args: &RotateArgs, config: &Config) -> Result<Answer, Failure> {
     let data =
         json!({ "key_id": current, "resealed": resealed, "damaged": damaged, "dropped_keys": dropped });
     Ok(Answer::new(data, text))
-}
-
-fn refuse_server(config: &Config) -> Result<(), Failure> {
-    Backend::local(config, "managing keys").map(|_| ())
 }
 
 /// Replays checkpoints in the outbox, which may be encrypted with a key that is about to be deleted.

@@ -169,8 +169,11 @@ fn create(mut args: CreateArgs, config: &Config, backend: &Backend) -> Result<An
     args.venture = config.chosen_venture(venture);
     args.agent = config.agent.clone();
     backend.answer::<CreateNote>(&args, args.key.get(), |output| {
-        let spooled =
-            if output.degraded { "\nspooled: the database is unavailable; it is replayed later" } else { "" };
+        let spooled = if output.degraded {
+            "\nsaved to the outbox because the database is unavailable; stored when it is available again"
+        } else {
+            ""
+        };
         format!("{}{spooled}", line(&output.note))
     })
 }

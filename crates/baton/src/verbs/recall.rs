@@ -81,7 +81,7 @@ pub(crate) struct TimelineArgs {
     /// Id of a later item: list the items between the two
     #[arg(long, value_name = "ID")]
     to: Option<String>,
-    /// Maximum number of items before, and after; or between, 1 to 200 [default: 10]
+    /// Maximum number of items on each side of the item, or between the two items, 1 to 200 [default: 10]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     limit: Option<i64>,
     /// Filter by kind: turn, observation, handoff, summary, checkpoint, task or note

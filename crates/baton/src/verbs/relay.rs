@@ -26,7 +26,7 @@ use crate::checkout::{fault, find_root, git, repository_at};
 use crate::config::Config;
 use crate::exit::Exit;
 use crate::live_session::{client_here, client_variables, live_sessions};
-use crate::output::{Answer, Failure, note, warn};
+use crate::output::{Answer, Failure, print_message, warn};
 use crate::setup::{self, Agent, StartCommand};
 use crate::verbs::context::ContextArgs;
 use crate::verbs::handoff::FilterArgs;
@@ -37,8 +37,9 @@ pub(crate) const HANDOFF_VARIABLE: &str = "BATON_HANDOFF";
 
 /// Maximum length of the context of a task in a prompt, in characters.
 const MAX_TASK_CHARS: usize = 12_000;
-/// Maximum number of uncommitted files in a prompt and in a handoff, and of their characters in a prompt.
+/// Maximum number of uncommitted files in a prompt and in a handoff.
 const MAX_FILES: usize = 100;
+/// Maximum length of the list of uncommitted files in a prompt, in characters.
 const MAX_FILES_CHARS: usize = 6_000;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -87,12 +88,14 @@ pub(crate) fn run(args: &RelayArgs, config: &Config) -> Result<Answer, Failure> 
     drop(relay);
     let prompt = work.prompt(&checkout, task.as_ref());
     let from = work.from.as_deref().unwrap_or("the previous agent");
-    note(&format!("relaying the work of {from} to {}", agent.name));
+    print_message(&format!("relaying the work of {from} to {}", agent.name));
     let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     let mut command = Command::new(&program);
     command.args(if is_terminal { start.in_terminal } else { start.without_terminal }).arg(prompt);
     // The new agent is not a command of the agent in whose shell this one may run.
-    client_variables().for_each(|name| _ = command.env_remove(name));
+    for name in client_variables() {
+        command.env_remove(name);
+    }
     if let Some(handoff) = &work.handoff {
         command.env(HANDOFF_VARIABLE, handoff.id.to_string());
     }

@@ -15,7 +15,7 @@ use crate::exit::Exit;
 use crate::hooks::replay_periodically;
 use crate::maintenance::clean_up_every_minute;
 use crate::open_files::{max_connections, raise_open_file_limit};
-use crate::output::{Answer, Failure, note, warn};
+use crate::output::{Answer, Failure, print_message, warn};
 use crate::stop_signal::StopSignal;
 use crate::verbs::worker::{announce_server, spawn_in_process};
 
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &ServeArgs, config: &Config) -> Result<Answer, Failure> 
         None => {
             let (key, new) = folder.relay_key_or_new()?;
             if new {
-                note(&format!("created a relay key in {}", folder.relay_key().display()));
+                print_message(&format!("created a relay key in {}", folder.relay_key().display()));
             }
             key
         }
@@ -95,8 +95,8 @@ pub(crate) fn run(args: &ServeArgs, config: &Config) -> Result<Answer, Failure> 
                  proxy, and set the host names of the server in server.allowed_hosts (BATON_ALLOWED_HOSTS)",
             );
         }
-        note(&format!("baton listens on http://{address}"));
-        note(&format!("dashboard: {} (valid once, for 15 minutes)", server.sign_in_link()?));
+        print_message(&format!("baton listens on http://{address}"));
+        print_message(&format!("dashboard: {} (valid once, for 15 minutes)", server.sign_in_link()?));
         let cleaner = tokio::spawn(clean_up_every_minute(app.clone(), Duration::ZERO));
         let replayer = tokio::spawn(replay_periodically(app.clone(), config.clone()));
         server.run(Box::pin(stop.wait())).await;

@@ -57,13 +57,13 @@ pub(crate) enum SessionCommand {
     #[command(after_help = "Example:\n  $ baton session list --repo acme/webshop")]
     List(ListArgs),
     /// List active and ended sessions, newest first
-    #[command(after_help = "Examples:\n  $ baton session history --repo acme/webshop --status ended")]
+    #[command(after_help = "Example:\n  $ baton session history --repo acme/webshop --status ended")]
     History(HistoryArgs),
     /// Show active sessions, their last turns and what needs attention
-    #[command(after_help = "Examples:\n  $ baton session overview --venture acme")]
+    #[command(after_help = "Example:\n  $ baton session overview --venture acme")]
     Overview(OverviewArgs),
     /// Count the sessions and turns of each day
-    #[command(after_help = "Examples:\n  $ baton session activity --days 30")]
+    #[command(after_help = "Example:\n  $ baton session activity --days 30")]
     Activity(ActivityArgs),
     /// Show a session, active or ended
     #[command(after_help = "Example:\n  $ baton session show sess_01M7H6D3AHF4DP3YJEERGQ2KGT")]
@@ -177,12 +177,12 @@ pub(crate) struct ShowArgs {
 /// Parses a JSON object from an argument with the same strict rules as a request body.
 pub(crate) fn object(flag: &str, text: &str) -> Result<Map<String, Value>, Failure> {
     let wrong = |problem: String| {
-        Failure::new(Exit::Validation, "invalid_json", format!("{flag}: {problem}"))
+        Failure::new(Exit::Validation, "invalid_json", format!("cannot read {flag}: {problem}"))
             .hint(format!("pass a JSON object, for example {flag} '{{\"key\": \"value\"}}'"))
     };
     match baton_core::read_strict(text.as_bytes()) {
         Ok(Value::Object(map)) => Ok(map),
-        Ok(_) => Err(wrong("is not a JSON object".into())),
+        Ok(_) => Err(wrong("it is not a JSON object".into())),
         Err(error) => Err(wrong(error.to_string())),
     }
 }
@@ -314,7 +314,8 @@ fn start(mut args: StartArgs, config: &Config, backend: &Backend) -> Result<Answ
     backend.answer::<StartSession>(&args, args.key.get(), describe_start)
 }
 
-/// Returns the given repository, or else that of the current checkout, and the latter.
+/// Returns the repository to use (`given`, otherwise that of the current checkout), and the repository of the current
+/// checkout, if there is one.
 pub(crate) fn repository_or_here(
     given: Option<&str>,
     action: &str,
@@ -322,7 +323,7 @@ pub(crate) fn repository_or_here(
     let here = match (given, repository_here()) {
         (_, Ok(here)) => here.map(|repo| repo.as_str().to_owned()),
         (Some(_), Err(_)) => None,
-        (None, Err(fault)) => return Err(name_it(fault).into()),
+        (None, Err(fault)) => return Err(with_repo_hint(fault).into()),
     };
     let repo = given.map(str::to_owned).or_else(|| here.clone()).ok_or_else(|| {
         let message =
@@ -333,9 +334,12 @@ pub(crate) fn repository_or_here(
 }
 
 /// Adds `--repo` to the hint: with it, git is not needed.
-fn name_it(mut fault: Fault) -> Fault {
-    let hint = fault.hint.take().unwrap_or_default();
-    fault.hint(format!("add --repo OWNER/NAME; or {hint}").trim_end_matches("; or ").to_owned())
+fn with_repo_hint(fault: Fault) -> Fault {
+    let hint = match &fault.hint {
+        Some(hint) => format!("add --repo OWNER/NAME; or {hint}"),
+        None => "add --repo OWNER/NAME".to_owned(),
+    };
+    fault.hint(hint)
 }
 
 fn labelled(fields: &HandoffFields) -> impl Iterator<Item = String> {

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::backend::Backend;
 use crate::config::Config;
 use crate::exit::Exit;
-use crate::output::{Answer, Failure, note};
+use crate::output::{Answer, Failure, print_message};
 use crate::terminal::Header::{Text, Whole};
 use crate::terminal::{Column, at, list_items};
 
@@ -62,7 +62,7 @@ pub(crate) fn run(command: TokenCommand, config: &Config) -> Result<Answer, Fail
     let backend = Backend::local(config, "managing tokens")?;
     match command {
         TokenCommand::Create(args) => backend.answer::<CreateToken>(&args, None, |output| {
-            note(&format!("store the token now, it is not shown again: {}", describe(&output.info)));
+            print_message(&format!("store the token now, it is not shown again: {}", describe(&output.info)));
             output.token.clone()
         }),
         TokenCommand::List => backend.answer::<ListTokens>(&ListTokens {}, None, |output| {

@@ -47,7 +47,7 @@ fn targets(place: &Place) -> Vec<Target> {
     let plugin = base.join("skills/baton");
     let manifest = json!({
         "name": "baton",
-        "description": "Keeps the context of coding agents alive across chats, agents, crashes and machines.",
+        "description": "Keeps the context of coding agents across chats, agents, crashes and machines.",
         "version": env!("CARGO_PKG_VERSION"),
     });
     let servers = json!({ "mcpServers": { "baton": place.program.mcp_server() } });

@@ -13,7 +13,7 @@ use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::encryption::ConfiguredKeys;
 use crate::exit::Exit;
-use crate::output::{Answer, Failure, note, warn};
+use crate::output::{Answer, Failure, print_message, warn};
 use crate::verbs::key::keys_in_use;
 use crate::verbs::worker::{LockState, WorkerLock};
 
@@ -76,7 +76,9 @@ fn missing_keys(config: &Config) -> Result<Vec<String>, Failure> {
         warn(&format!("{count} checkpoints are encrypted with key {id}, which is not available here"));
     }
     if !missing.is_empty() {
-        note("next: put the key file in place (BATON_ENCRYPTION_KEY_FILE), then run baton doctor --deep");
+        print_message(
+            "next: put the key file in place (BATON_ENCRYPTION_KEY_FILE), then run baton doctor --deep",
+        );
     }
     Ok(missing.into_iter().map(|(id, _)| id).collect())
 }

@@ -112,7 +112,7 @@ pub(crate) fn run(args: &DemoArgs, format: Format) -> Result<Answer, Failure> {
     if args.serve {
         demo.import_history()?;
     }
-    story(&mut demo)?;
+    run_steps(&mut demo)?;
     if args.serve {
         agents_at_work(&mut demo)?;
         demo.say("The store is served until you press Ctrl-C.");
@@ -125,7 +125,7 @@ pub(crate) fn run(args: &DemoArgs, format: Format) -> Result<Answer, Failure> {
     })
 }
 
-fn story(demo: &mut Demo) -> Result<(), Failure> {
+fn run_steps(demo: &mut Demo) -> Result<(), Failure> {
     first_agent(demo)?;
     demo.say("A person edits a file before the next agent starts.");
     demo.write(CODE, CODE_OF_PERSON)?;

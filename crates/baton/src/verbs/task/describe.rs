@@ -181,10 +181,10 @@ pub(super) fn rebuilt(output: &RebuildContextOutput) -> String {
 }
 
 pub(super) fn swept(output: &SweepContextsOutput) -> String {
-    let (archived, dropped) =
-        if output.dry_run { ("would archive", "would drop") } else { ("archived", "dropped") };
+    let (archived, deleted) =
+        if output.dry_run { ("would archive", "would delete") } else { ("archived", "deleted") };
     let mut lines: Vec<String> = output.swept.iter().map(|id| format!("{archived} {id}")).collect();
-    lines.extend(output.expired.iter().map(|id| format!("{dropped} {id}, archived more than 30 days ago")));
+    lines.extend(output.expired.iter().map(|id| format!("{deleted} {id}, archived more than 30 days ago")));
     lines.extend(output.unreadable.iter().map(|problem| format!("skipped: {problem}")));
     if lines.is_empty() { "nothing to sweep".into() } else { lines.join("\n") }
 }

@@ -128,7 +128,7 @@ impl WorkingTree for GitTree {
         inspector: &mut dyn Inspector,
     ) -> Result<TreeDiff, Fault> {
         let vault = self.vault(self.repository()?)?;
-        let commit = commit.map(|id| id.parse().map_err(|_| lost(id))).transpose()?;
+        let commit = commit.map(|id| id.parse().map_err(|_| invalid_object_id(id))).transpose()?;
         vault.changes_since(commit, &snapshot_of(&to.record)?, inspector).map_err(fault)
     }
 
@@ -172,7 +172,7 @@ impl WorkingTree for GitTree {
             kept.extend(snapshot_of(&snapshot.record)?.objects());
         }
         for tree in trees {
-            kept.push(tree.parse().map_err(|_| lost(tree))?);
+            kept.push(tree.parse().map_err(|_| invalid_object_id(tree))?);
         }
         let freed = vault.sweep(&kept).map_err(fault)?;
         tracing::debug!(freed_bytes = freed, "swept the objects of snapshots");
@@ -180,7 +180,7 @@ impl WorkingTree for GitTree {
     }
 }
 
-fn lost(id: &str) -> Fault {
+fn invalid_object_id(id: &str) -> Fault {
     Fault::new(ErrorCode::TaskCorrupt, format!("`{id}` is not an object id"))
 }
 

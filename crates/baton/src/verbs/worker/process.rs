@@ -24,7 +24,7 @@ use crate::exit::Exit;
 use crate::hooks::{replay_periodically, replay_reports};
 use crate::maintenance::clean_up_every_minute;
 use crate::open_files::raise_open_file_limit;
-use crate::output::{Answer, Failure, note};
+use crate::output::{Answer, Failure, print_message};
 use crate::stop_signal::StopSignal;
 use crate::terminal::wrap;
 
@@ -83,7 +83,7 @@ pub(super) struct Started {
 /// Starts a detached worker process with its own log file and does not wait for it.
 pub(super) fn spawn_detached(config: &Config, folder: &DataDir) -> Result<Started, Failure> {
     let log = folder.logs().join("worker.log");
-    let unwritable = |error: std::io::Error| failed(format!("{}: {error}", log.display()));
+    let unwritable = |error: std::io::Error| failed(format!("cannot open {}: {error}", log.display()));
     if std::fs::metadata(&log).is_ok_and(|log| log.len() > MAX_LOG_BYTES) {
         std::fs::rename(&log, log.with_extension("log.1")).map_err(unwritable)?;
     }
@@ -289,7 +289,7 @@ pub(super) fn run(config: &Config, detached: bool) -> Result<Answer, Failure> {
             LocalServer::bind(app.clone(), worker_lock.socket(), VERSION, move || used.touch(clock.now()))
                 .map_err(|error| failed(error.to_string()))?;
         if !detached {
-            note(&format!(
+            print_message(&format!(
                 "worker runs (PID: {}), socket {}",
                 std::process::id(),
                 worker_lock.socket().display()

@@ -124,6 +124,6 @@ fn remove(path: &Path) -> io::Result<()> {
 }
 
 fn failed(path: &Path, error: &io::Error) -> Failure {
-    Failure::new(Exit::Failure, "worker_failed", format!("{}: {error}", path.display()))
+    Failure::new(Exit::Failure, "worker_failed", format!("cannot use {}: {error}", path.display()))
         .hint("check that you own the file, and run baton doctor")
 }

@@ -18,7 +18,7 @@ const MAX_EVENT: usize = 64;
 
 /// One error of a hook.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Trouble {
+pub(crate) struct HookError {
     /// Time of the error.
     pub(crate) at: String,
     /// Event of the hook.
@@ -29,11 +29,11 @@ pub(crate) struct Trouble {
 
 /// Error log of hooks.
 #[derive(Debug)]
-pub(crate) struct Journal {
+pub(crate) struct HookLog {
     path: PathBuf,
 }
 
-impl Journal {
+impl HookLog {
     /// Returns the log of a data folder.
     pub(crate) fn of(data_dir: &Path) -> Self {
         Self { path: DataDir::at(data_dir).logs().join("hook.log") }
@@ -49,22 +49,22 @@ impl Journal {
             baton_secrets::redact(&without_private(text)).chars().take(most).collect()
         };
         let (event, message) = (fit(event, MAX_EVENT), fit(message, MAX_MESSAGE));
-        let _ = self.append(&Trouble { at: SystemClock.now().to_string(), event, message });
+        let _ = self.append(&HookError { at: SystemClock.now().to_string(), event, message });
     }
 
-    fn append(&self, trouble: &Trouble) -> std::io::Result<()> {
-        if std::fs::metadata(&self.path).is_ok_and(|journal| journal.len() > MAX_BYTES) {
+    fn append(&self, error: &HookError) -> std::io::Result<()> {
+        if std::fs::metadata(&self.path).is_ok_and(|log| log.len() > MAX_BYTES) {
             std::fs::rename(&self.path, self.path.with_extension("log.1"))?;
         }
-        let mut line = serde_json::to_string(trouble)?;
+        let mut line = serde_json::to_string(error)?;
         line.push('\n');
         open_log(&self.path)?.write_all(line.as_bytes())
     }
 
     /// Reads the latest errors, newest last.
-    pub(crate) fn latest(&self, count: usize) -> Vec<Trouble> {
+    pub(crate) fn latest(&self, count: usize) -> Vec<HookError> {
         let text = std::fs::read_to_string(&self.path).unwrap_or_default();
-        let mut found: Vec<Trouble> =
+        let mut found: Vec<HookError> =
             text.lines().rev().filter_map(|line| serde_json::from_str(line).ok()).take(count).collect();
         found.reverse();
         found
