@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::verbs::archive::size;
+use crate::terminal::size;
 
 /// Time between two updates.
 const UPDATE_INTERVAL: Duration = Duration::from_millis(100);

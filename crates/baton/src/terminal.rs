@@ -70,6 +70,15 @@ pub(crate) fn before(time: Timestamp) -> String {
     terminal().now.map_or_else(|| format!("before {time}"), |now| relative(time, now))
 }
 
+/// Formats a size with a unit.
+pub(crate) fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_024 => format!("{bytes} bytes"),
+        1_024..1_048_576 => format!("{:.1} KiB", bytes as f64 / 1_024.0),
+        _ => format!("{:.1} MiB", bytes as f64 / 1_048_576.0),
+    }
+}
+
 fn relative(time: Timestamp, now: Timestamp) -> String {
     let millis = now.as_millis() - time.as_millis();
     let age = Duration::from_millis(millis.unsigned_abs());

@@ -26,6 +26,7 @@ use futures_util::stream;
 use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 
+use crate::future::BoxFuture;
 use crate::http::body::{discard, read_body};
 use crate::http::connections::Connection;
 use crate::http::exchange::{Admitted, Authentication, Shared, peer, presented};
@@ -108,7 +109,7 @@ pub(super) fn add(mut router: Router, shared: &Arc<Shared>) -> Router {
         )
 }
 
-type Answering = std::pin::Pin<Box<dyn Future<Output = Result<Response<Body>, Problem>> + Send>>;
+type Answering = BoxFuture<'static, Result<Response<Body>, Problem>>;
 type Form = Map<String, Value>;
 
 /// Creates a route that answers GET requests.

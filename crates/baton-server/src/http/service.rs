@@ -63,7 +63,7 @@ pub(super) fn add(router: Router, shared: &Arc<Shared>) -> Router {
         .route("/metrics", page(|shared, parts| Box::pin(metrics(shared, parts))))
 }
 
-type Page = std::pin::Pin<Box<dyn Future<Output = Content> + Send>>;
+type Page = crate::future::BoxFuture<'static, Content>;
 
 /// Data of a request for a page.
 struct Received {

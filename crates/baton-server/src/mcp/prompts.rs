@@ -1,12 +1,11 @@
 //! MCP prompts.
 
-use std::pin::Pin;
-
 use baton_app::{App, Call, Face, OnStore, Operation, operation};
 use baton_core::{ErrorCode, Fault, Venture};
 use rmcp::model::{Prompt, PromptArgument};
 use serde_json::{Map, Value};
 
+use crate::future::BoxFuture;
 use crate::mcp::briefing::{handoff, resume};
 use crate::mcp::server::Caller;
 
@@ -20,8 +19,7 @@ pub struct PromptBinding {
     pub(super) write: Writer,
 }
 
-pub(super) type Writer =
-    for<'a> fn(&'a PromptInput) -> Pin<Box<dyn Future<Output = Result<String, Fault>> + Send + 'a>>;
+pub(super) type Writer = for<'a> fn(&'a PromptInput) -> BoxFuture<'a, Result<String, Fault>>;
 
 const REPO: (&str, &str) = ("repo", "Repository as owner/name, for example acme/webshop.");
 const VENTURE: (&str, &str) = ("venture", "Venture. Defaults to the configured venture.");

@@ -29,14 +29,14 @@ const FOREIGN_PREFIXES: [&str; 4] = ["BATON_TEST_", "BATON_BENCH_", "BATON_CRASH
 pub(super) struct Layers {
     values: BTreeMap<&'static str, (Value, Origin)>,
     warnings: Vec<Warning>,
-    left_out: Vec<&'static str>,
+    ignored_settings: Vec<&'static str>,
 }
 
 impl Layers {
     /// Reads every layer. An invalid value is an error even if a layer with higher precedence overrides it.
     pub(super) fn read(sources: &Sources) -> Result<Self, ConfigError> {
-        let left_out = sources.left_out.clone();
-        let mut layers = Self { values: BTreeMap::new(), warnings: Vec::new(), left_out };
+        let ignored_settings = sources.ignored_settings.clone();
+        let mut layers = Self { values: BTreeMap::new(), warnings: Vec::new(), ignored_settings };
         layers.read_defaults(sources)?;
         layers.read_user_file(sources)?;
         layers.read_project_file(sources)?;
@@ -61,7 +61,7 @@ impl Layers {
         origin: Origin,
         folders: Folders<'_>,
     ) -> Result<(), ConfigError> {
-        if origin != Origin::Default && self.left_out.contains(&setting.key) {
+        if origin != Origin::Default && self.ignored_settings.contains(&setting.key) {
             return Ok(());
         }
         match setting.kind.read(raw, folders) {

@@ -3,7 +3,7 @@ use std::fs;
 use tempfile::TempDir;
 
 use super::*;
-use crate::config::sources::{Flag, Places};
+use crate::config::sources::{Flag, UserFolders};
 
 /// A temporary home folder with a project, and an environment that is independent of the process.
 struct Fixture {
@@ -17,7 +17,7 @@ impl Fixture {
         let home = root.path().join("home");
         let cwd = home.join("project");
         fs::create_dir_all(cwd.join(".git")).unwrap();
-        let places = Places { config: home.join("config"), data: home.join("data"), home };
+        let places = UserFolders { config: home.join("config"), data: home.join("data"), home };
         fs::create_dir_all(&places.config).unwrap();
         let sources = Sources { cwd: Some(cwd), places: Some(places), ..Sources::default() };
         Self { root, sources }

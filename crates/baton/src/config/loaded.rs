@@ -71,19 +71,19 @@ impl Config {
     /// except for settings that decide where reports are stored: those must be valid.
     pub(crate) fn load_for_capture(sources: &Sources) -> Result<(Self, Vec<ConfigError>), ConfigError> {
         let mut wrong = Vec::new();
-        let mut without: Option<Sources> = None;
+        let mut reduced: Option<Sources> = None;
         loop {
-            let current = without.as_ref().unwrap_or(sources);
+            let current = reduced.as_ref().unwrap_or(sources);
             let error = match Self::load(current) {
                 Ok((config, _)) => return Ok((config, wrong)),
                 Err(error) => error,
             };
             let mut next = current.clone();
-            if !next.leave_out(&error) {
+            if !next.ignore_source_of(&error) {
                 return Err(error);
             }
             wrong.push(error);
-            without = Some(next);
+            reduced = Some(next);
         }
     }
 

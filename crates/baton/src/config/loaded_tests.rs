@@ -1,9 +1,10 @@
 use super::*;
 use crate::config::settings::{Preset, find};
-use crate::config::sources::{Flag, Places};
+use crate::config::sources::{Flag, UserFolders};
 
 fn sources(environment: &[(&str, &str)]) -> Sources {
-    let places = Places { home: "/nowhere".into(), config: "/nowhere/c".into(), data: "/nowhere/d".into() };
+    let places =
+        UserFolders { home: "/nowhere".into(), config: "/nowhere/c".into(), data: "/nowhere/d".into() };
     Sources {
         environment: environment.iter().map(|(name, value)| ((*name).into(), value.into())).collect(),
         places: Some(places),

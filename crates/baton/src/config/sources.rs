@@ -24,11 +24,11 @@ pub(crate) struct Sources {
     /// Working folder; `None` if it was removed.
     pub(crate) cwd: Option<PathBuf>,
     /// Folders of the user; `None` if there is no home folder.
-    pub(crate) places: Option<Places>,
+    pub(crate) places: Option<UserFolders>,
     /// Flags of the command line.
     pub(crate) flags: Vec<Flag>,
     /// Invalid settings that a hook ignores in every layer, so that its report is stored nevertheless.
-    pub(crate) left_out: Vec<&'static str>,
+    pub(crate) ignored_settings: Vec<&'static str>,
     /// Whether a hook ignores the project file as well.
     pub(crate) ignores_project_file: bool,
 }
@@ -45,7 +45,7 @@ const CAPTURE_SETTINGS: [&str; 6] = [
 
 /// Folders of the user, as defined by the platform.
 #[derive(Debug, Clone)]
-pub(crate) struct Places {
+pub(crate) struct UserFolders {
     /// The home folder.
     pub(crate) home: PathBuf,
     /// The folder of Baton's configuration.
@@ -86,7 +86,7 @@ impl Sources {
             .filter(|name| !name.starts_with(ENV_PREFIX))
             .filter_map(|name| Some((name.to_owned(), std::env::var_os(name)?)));
         let environment = own.chain(others).collect();
-        let places = choose_base_strategy().ok().map(|base| Places {
+        let places = choose_base_strategy().ok().map(|base| UserFolders {
             home: base.home_dir().to_owned(),
             config: base.config_dir().join("baton"),
             data: base.data_dir().join("baton"),
@@ -113,7 +113,7 @@ impl Sources {
 
     /// Ignores the invalid source of an error. Returns false if the source decides where a report is stored, or is
     /// ignored already.
-    pub(super) fn leave_out(&mut self, error: &ConfigError) -> bool {
+    pub(super) fn ignore_source_of(&mut self, error: &ConfigError) -> bool {
         let project_file = self.project_file();
         let keys: &[&'static str] = match error {
             ConfigError::Unreadable { path, .. } | ConfigError::Syntax { path, .. } => {
@@ -128,10 +128,10 @@ impl Sources {
             ConfigError::Jitter { .. } => &["heartbeat.jitter_seconds", "heartbeat.interval_seconds"],
             ConfigError::Unset { .. } | ConfigError::UnknownKey { .. } => return false,
         };
-        if keys.iter().any(|key| CAPTURE_SETTINGS.contains(key) || self.left_out.contains(key)) {
+        if keys.iter().any(|key| CAPTURE_SETTINGS.contains(key) || self.ignored_settings.contains(key)) {
             return false;
         }
-        self.left_out.extend(keys);
+        self.ignored_settings.extend(keys);
         true
     }
 

@@ -8,7 +8,7 @@ use super::agents;
 use super::hook_command::Program;
 use super::target::Target;
 
-/// Where an agent is set up.
+/// Whose files are written: those of the user or of the project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum Scope {
     /// For all projects of the user
@@ -27,9 +27,9 @@ impl Scope {
     }
 }
 
-/// Where an agent is set up: folders, environment and the program that its hooks run.
+/// Folders, variables and program that setup uses.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct SetupEnvironment {
     pub(crate) home: PathBuf,
     pub(crate) project: PathBuf,
     pub(crate) scope: Scope,
@@ -42,7 +42,7 @@ pub(crate) struct Place {
     pub(crate) path: Vec<PathBuf>,
 }
 
-impl Place {
+impl SetupEnvironment {
     /// Returns the folder that a variable names, or a folder below the home.
     pub(crate) fn folder(&self, variable: &str, default: &str) -> PathBuf {
         let named = self.variables.iter().find(|(name, value)| name == variable && !value.is_empty());
@@ -98,13 +98,13 @@ pub(crate) struct Agent {
     pub(crate) id: &'static str,
     /// Name for people.
     pub(crate) name: &'static str,
-    pub(crate) is_installed: fn(&Place) -> bool,
+    pub(crate) is_installed: fn(&SetupEnvironment) -> bool,
     /// How the agent is started with a prompt; `None` if it is not a command.
     pub(crate) start: Option<StartCommand>,
     /// Returns the files to write.
-    pub(crate) targets: fn(&Place) -> Vec<Target>,
+    pub(crate) targets: fn(&SetupEnvironment) -> Vec<Target>,
     /// What the user must do or know after setup.
-    pub(crate) notes: fn(&Place) -> Vec<String>,
+    pub(crate) notes: fn(&SetupEnvironment) -> Vec<String>,
 }
 
 pub(crate) const fn all() -> &'static [Agent] {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use baton_core::cut_with_ellipsis;
 use similar::TextDiff;
 
-use super::agent::{Agent, Place};
+use super::agent::{Agent, SetupEnvironment};
 use super::record::{FileRecord, Records};
 use super::target::{Content, Target};
 use super::user_file::{Replacement, read, replace_all, resolve};
@@ -54,7 +54,7 @@ pub(crate) struct Change {
 /// Returns the changes that set up an agent.
 pub(crate) fn changes_to_add(
     agent: &Agent,
-    place: &Place,
+    place: &SetupEnvironment,
     records: &Records,
 ) -> Result<Vec<Change>, Failure> {
     (agent.targets)(place).iter().map(|target| change_to_add(agent, target, records)).collect()
@@ -118,7 +118,7 @@ fn require_own_script(
 /// Returns the changes that remove an agent. Files without anything of Baton are omitted.
 pub(crate) fn changes_to_remove(
     agent: &Agent,
-    place: &Place,
+    place: &SetupEnvironment,
     records: &Records,
 ) -> Result<Vec<Change>, Failure> {
     let changes = (agent.targets)(place).into_iter().map(|target| change_to_remove(agent, &target, records));

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::agent::{Agent, Place};
+use super::agent::{Agent, SetupEnvironment};
 use super::agents::codex;
 use super::record::Records;
 use super::rpc::RpcProgram;
@@ -29,7 +29,7 @@ pub(crate) enum Files {
 }
 
 /// Returns the state of the files of an agent.
-pub(crate) fn files_of(agent: &Agent, place: &Place, records: &Records) -> Files {
+pub(crate) fn files_of(agent: &Agent, place: &SetupEnvironment, records: &Records) -> Files {
     let (mut found, mut changed, mut binaries) = (false, Vec::new(), Vec::new());
     for target in (agent.targets)(place) {
         let path = resolve(&target.path).unwrap_or_else(|_| target.path.clone());
@@ -60,7 +60,7 @@ fn named_binaries(text: &str) -> Vec<PathBuf> {
 }
 
 /// Returns why the agent does not run the hooks although they are installed, as far as that can be found out.
-pub(crate) fn trust_problem(agent: &Agent, place: &Place) -> Option<String> {
+pub(crate) fn trust_problem(agent: &Agent, place: &SetupEnvironment) -> Option<String> {
     if agent.id != codex::AGENT.id || !place.has_program("codex") {
         return None;
     }
@@ -74,7 +74,7 @@ pub(crate) fn trust_problem(agent: &Agent, place: &Place) -> Option<String> {
 }
 
 /// Asks Codex how many hooks of Baton it does not trust.
-fn untrusted_codex_hooks(place: &Place) -> Result<usize, String> {
+fn untrusted_codex_hooks(place: &SetupEnvironment) -> Result<usize, String> {
     let mut command = Command::new("codex");
     command.arg("app-server").current_dir(&place.project);
     let mut codex = RpcProgram::start(&mut command, ANSWER_LIMIT)?;
@@ -93,7 +93,7 @@ fn untrusted_codex_hooks(place: &Place) -> Result<usize, String> {
 }
 
 /// Starts the MCP server as agents do, and returns the number of tools that it lists.
-pub(crate) fn mcp_tools(place: &Place) -> Result<usize, String> {
+pub(crate) fn mcp_tools(place: &SetupEnvironment) -> Result<usize, String> {
     let mut command = Command::new(&place.program.binary);
     command.args(place.program.mcp_args()).current_dir(&place.project);
     let mut server = RpcProgram::start(&mut command, ANSWER_LIMIT)?;

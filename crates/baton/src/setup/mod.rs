@@ -16,7 +16,7 @@ mod texts;
 mod toml_file;
 mod user_file;
 
-pub(crate) use agent::{Agent, Place, Scope, StartCommand, all, find, program_path};
+pub(crate) use agent::{Agent, Scope, SetupEnvironment, StartCommand, all, find, program_path};
 pub(crate) use change::{Action, Change, apply, changes_to_add, changes_to_remove};
 pub(crate) use connection::{Files, files_of, mcp_tools, trust_problem};
 pub(crate) use hook_command::Program;

@@ -7,7 +7,7 @@ use crate::config::Config;
 use crate::hooks::LastCaptured;
 use crate::machine::host;
 use crate::output::Failure;
-use crate::setup::{Agent, Files, Place, Records, Scope, all, files_of, mcp_tools, trust_problem};
+use crate::setup::{Agent, Files, Records, Scope, SetupEnvironment, all, files_of, mcp_tools, trust_problem};
 use crate::verbs::setup::place;
 
 /// What is checked.
@@ -57,7 +57,7 @@ pub(crate) fn connections(config: &Config, probe: Probe) -> Result<ListAgentsOut
 /// Returns what is wrong with a connection, and what to do about it.
 fn problem(
     agent: &Agent,
-    place: &Place,
+    place: &SetupEnvironment,
     files: &Files,
     last_event_at: Option<Timestamp>,
     probe: Probe,
@@ -88,7 +88,7 @@ fn problem(
     }
 }
 
-fn mcp_server(place: &Place) -> McpServerState {
+fn mcp_server(place: &SetupEnvironment) -> McpServerState {
     let (tools, problem) = match mcp_tools(place) {
         Ok(count) => (Some(count), None),
         Err(problem) => (None, Some(problem)),

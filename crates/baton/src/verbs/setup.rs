@@ -10,8 +10,8 @@ use crate::config::{Config, Sources};
 use crate::exit::Exit;
 use crate::output::{Answer, Failure, Format};
 use crate::setup::{
-    Action, Agent, Change, Place, Program, Records, Scope, all, apply, changes_to_add, changes_to_remove,
-    find, program_path,
+    Action, Agent, Change, Program, Records, Scope, SetupEnvironment, all, apply, changes_to_add,
+    changes_to_remove, find, program_path,
 };
 
 pub(crate) const EXAMPLES: &str = "\
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &SetupArgs, format: Format, config: &Config) -> Result<A
 }
 
 /// Returns where agents are set up.
-pub(crate) fn place(scope: Scope, config: &Config) -> Result<Place, Failure> {
+pub(crate) fn place(scope: Scope, config: &Config) -> Result<SetupEnvironment, Failure> {
     let cannot = |message: String| {
         Failure::new(Exit::Failure, "setup_failed", format!("cannot set up agents: {message}"))
     };
@@ -83,7 +83,7 @@ pub(crate) fn place(scope: Scope, config: &Config) -> Result<Place, Failure> {
     let binary = program_path(&path)
         .map_err(|error| cannot(format!("the path of this program cannot be determined: {error}")))?;
     let variables = VARIABLES.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?)));
-    Ok(Place {
+    Ok(SetupEnvironment {
         home: places.home,
         project: find_root(&folder).unwrap_or(folder),
         scope,
@@ -99,7 +99,11 @@ pub(crate) fn place(scope: Scope, config: &Config) -> Result<Place, Failure> {
 }
 
 /// Returns the agents that were named, or those that are installed and the user chose.
-fn choose(args: &SetupArgs, place: &Place, format: Format) -> Result<Vec<&'static Agent>, Failure> {
+fn choose(
+    args: &SetupArgs,
+    place: &SetupEnvironment,
+    format: Format,
+) -> Result<Vec<&'static Agent>, Failure> {
     if !args.agents.is_empty() {
         return args.agents.iter().map(|id| find(id).ok_or_else(|| unknown(id))).collect();
     }

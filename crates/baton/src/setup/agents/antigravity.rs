@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::setup::agent::{Agent, Place};
+use crate::setup::agent::{Agent, SetupEnvironment};
 use crate::setup::json_file::JsonEntry;
 use crate::setup::target::Target;
 
@@ -20,7 +20,7 @@ pub(crate) const AGENT: Agent = Agent {
     },
 };
 
-fn targets(place: &Place) -> Vec<Target> {
+fn targets(place: &SetupEnvironment) -> Vec<Target> {
     let folder = place.in_scope(place.home.join(".gemini/antigravity-cli"), ".agents");
     let handler = |event: &str| json!({ "type": "command", "command": place.program.hook_line(event, AGENT.id), "timeout": 10 });
     let hooks = json!({

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::setup::agent::{Agent, Place, Scope, StartCommand};
+use crate::setup::agent::{Agent, Scope, SetupEnvironment, StartCommand};
 use crate::setup::target::Target;
 use crate::setup::texts::{SKILLS, pretty};
 
@@ -42,7 +42,7 @@ const EVENTS: [(&str, &str, u32); 10] = [
 /// Tools that change files.
 const EDIT_MATCHER: &str = "Edit|Write|MultiEdit|NotebookEdit";
 
-fn targets(place: &Place) -> Vec<Target> {
+fn targets(place: &SetupEnvironment) -> Vec<Target> {
     let base = place.in_scope(place.folder("CLAUDE_CONFIG_DIR", ".claude"), ".claude");
     let plugin = base.join("skills/baton");
     let manifest = json!({
@@ -66,7 +66,7 @@ fn targets(place: &Place) -> Vec<Target> {
 }
 
 /// The exec form (`args`) starts the program without a shell.
-fn hooks(place: &Place) -> Map<String, Value> {
+fn hooks(place: &SetupEnvironment) -> Map<String, Value> {
     let group = |event: &str, timeout: u32| {
         json!([{ "hooks": [{
             "type": "command", "command": place.program.binary_text(),

@@ -1,6 +1,6 @@
 //! Cline: one executable file per event, and an entry in the MCP settings of its VS Code extension.
 
-use crate::setup::agent::{Agent, Place, Scope};
+use crate::setup::agent::{Agent, Scope, SetupEnvironment};
 use crate::setup::target::{Content, Target};
 
 pub(crate) const AGENT: Agent = Agent {
@@ -27,11 +27,11 @@ const EVENTS: [(&str, &str); 7] = [
     ("TaskCancel", "interrupt"),
 ];
 
-fn extension(place: &Place) -> std::path::PathBuf {
+fn extension(place: &SetupEnvironment) -> std::path::PathBuf {
     place.vscode_folder().join("globalStorage/saoudrizwan.claude-dev")
 }
 
-fn targets(place: &Place) -> Vec<Target> {
+fn targets(place: &SetupEnvironment) -> Vec<Target> {
     let folder = place.in_scope(place.home.join("Documents/Cline/Hooks"), ".clinerules/hooks");
     let mut targets: Vec<Target> = EVENTS
         .iter()

@@ -4,7 +4,7 @@
 use serde_json::json;
 use toml_edit::Value;
 
-use crate::setup::agent::{Agent, Place, Scope, StartCommand};
+use crate::setup::agent::{Agent, Scope, SetupEnvironment, StartCommand};
 use crate::setup::json_file::JsonEntry;
 use crate::setup::target::{Content, Target};
 use crate::setup::texts::SKILLS;
@@ -45,7 +45,7 @@ const EVENTS: [(&str, &str, u32); 9] = [
     ("SessionEnd", "session-end", 3),
 ];
 
-fn targets(place: &Place) -> Vec<Target> {
+fn targets(place: &SetupEnvironment) -> Vec<Target> {
     let folder = place.in_scope(place.folder("CODEX_HOME", ".codex"), ".codex");
     let handler = |event: &str, timeout: u32| json!({ "type": "command", "command": place.program.hook_line(event, AGENT.id), "timeout": timeout });
     let entry = |(name, event, timeout): &(&'static str, &str, u32)| {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::setup::agent::{Agent, Place};
+use crate::setup::agent::{Agent, SetupEnvironment};
 use crate::setup::target::Target;
 use crate::setup::texts::pretty;
 
@@ -33,7 +33,7 @@ const EVENTS: [(&str, &str); 8] = [
 ];
 
 /// Returns the hooks file, which is the same for VS Code and Copilot CLI.
-pub(super) fn hooks_file(place: &Place) -> Target {
+pub(super) fn hooks_file(place: &SetupEnvironment) -> Target {
     let folder = place.in_scope(place.home.join(".copilot"), ".github");
     let handler = |event: &str| {
         let command = place.program.hook_line(event, AGENT.id);
@@ -44,7 +44,7 @@ pub(super) fn hooks_file(place: &Place) -> Target {
     Target::whole(folder.join("hooks/baton.json"), pretty(&json!({ "version": 1, "hooks": hooks })))
 }
 
-fn servers_file(place: &Place) -> Target {
+fn servers_file(place: &SetupEnvironment) -> Target {
     let server = json!({
         "type": "local", "command": place.program.binary_text(), "args": place.program.mcp_args(), "tools": ["*"],
     });

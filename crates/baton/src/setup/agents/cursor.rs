@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::setup::agent::{Agent, Place, Scope};
+use crate::setup::agent::{Agent, Scope, SetupEnvironment};
 use crate::setup::json_file::JsonEntry;
 use crate::setup::target::Target;
 use crate::setup::texts::RULES;
@@ -29,7 +29,7 @@ const EVENTS: [(&str, &str); 9] = [
     ("sessionEnd", "session-end"),
 ];
 
-fn targets(place: &Place) -> Vec<Target> {
+fn targets(place: &SetupEnvironment) -> Vec<Target> {
     let folder = place.in_scope(place.home.join(".cursor"), ".cursor");
     let hook = |(name, event): &(&'static str, &str)| {
         let value = json!({ "command": place.program.hook_line(event, AGENT.id), "timeout": 10 });

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::setup::agent::{Agent, Place, Scope, StartCommand};
+use crate::setup::agent::{Agent, Scope, SetupEnvironment, StartCommand};
 use crate::setup::json_file::JsonEntry;
 use crate::setup::target::Target;
 use crate::setup::texts::{RULES, SKILLS, pretty};
@@ -37,7 +37,7 @@ const EVENTS: [(&str, &str); 6] = [
 /// Gemini CLI counts in milliseconds.
 const TIMEOUT_MS: u32 = 10_000;
 
-fn targets(place: &Place) -> Vec<Target> {
+fn targets(place: &SetupEnvironment) -> Vec<Target> {
     match place.scope {
         Scope::User => extension(place),
         Scope::Project => {
@@ -50,7 +50,7 @@ fn targets(place: &Place) -> Vec<Target> {
     }
 }
 
-fn extension(place: &Place) -> Vec<Target> {
+fn extension(place: &SetupEnvironment) -> Vec<Target> {
     let folder = place.folder("GEMINI_CLI_HOME", "").join(".gemini/extensions/baton");
     let manifest = json!({
         "name": "baton", "version": env!("CARGO_PKG_VERSION"), "contextFileName": "GEMINI.md",
@@ -70,7 +70,7 @@ fn extension(place: &Place) -> Vec<Target> {
     targets
 }
 
-fn group(place: &Place, event: &str) -> Value {
+fn group(place: &SetupEnvironment, event: &str) -> Value {
     let command = place.program.hook_line(event, AGENT.id);
     json!({ "matcher": "*", "hooks": [
         { "name": format!("baton-{event}"), "type": "command", "command": command, "timeout": TIMEOUT_MS },

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::setup::agent::{Agent, Place, StartCommand};
+use crate::setup::agent::{Agent, SetupEnvironment, StartCommand};
 use crate::setup::target::Target;
 use crate::setup::texts::SKILLS;
 
@@ -23,7 +23,7 @@ pub(crate) const AGENT: Agent = Agent {
 /// The plugin without its first lines, which hold the program and the commands.
 const PLUGIN: &str = include_str!("opencode_plugin.js");
 
-fn targets(place: &Place) -> Vec<Target> {
+fn targets(place: &SetupEnvironment) -> Vec<Target> {
     let folder = place.in_scope(place.config_folder().join("opencode"), ".opencode");
     let hook = place.program.hook_args("EVENT", AGENT.id);
     let commands: serde_json::Map<String, serde_json::Value> = SKILLS

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::copilot_cli::hooks_file;
-use crate::setup::agent::{Agent, Place};
+use crate::setup::agent::{Agent, SetupEnvironment};
 use crate::setup::json_file::JsonEntry;
 use crate::setup::target::Target;
 
@@ -21,7 +21,7 @@ pub(crate) const AGENT: Agent = Agent {
     },
 };
 
-fn targets(place: &Place) -> Vec<Target> {
+fn targets(place: &SetupEnvironment) -> Vec<Target> {
     let path = place.in_scope(place.vscode_folder().join("mcp.json"), ".vscode/mcp.json");
     let server = json!({
         "type": "stdio", "command": place.program.binary_text(), "args": place.program.mcp_args(),

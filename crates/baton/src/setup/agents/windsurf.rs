@@ -3,7 +3,7 @@
 
 use serde_json::json;
 
-use crate::setup::agent::{Agent, Place, Scope};
+use crate::setup::agent::{Agent, Scope, SetupEnvironment};
 use crate::setup::json_file::JsonEntry;
 use crate::setup::target::Target;
 use crate::setup::texts::RULES;
@@ -29,7 +29,7 @@ const EVENTS: [(&str, &str); 6] = [
     ("post_cascade_response", "stop"),
 ];
 
-fn targets(place: &Place) -> Vec<Target> {
+fn targets(place: &SetupEnvironment) -> Vec<Target> {
     let hook = |(name, event): &(&'static str, &str)| {
         let value = json!({ "command": place.program.hook_line(event, AGENT.id), "show_output": false });
         JsonEntry::Element(vec!["hooks", name], value)

@@ -9,12 +9,13 @@ use baton_store::{ArchiveError, DurableFile, StreamReader, StreamWriter, verify}
 use clap::Args;
 use serde_json::json;
 
-use super::{counts, failure, reading, size, store_of, warn_of_damage};
+use super::{counts, failure, reading, store_of, warn_of_damage};
 use crate::backend::require_local;
 use crate::config::Config;
 use crate::exit::Exit;
 use crate::output::{Answer, Failure};
 use crate::progress::{Amount, Counted, Progress};
+use crate::terminal::size;
 
 #[derive(Debug, Args)]
 pub(crate) struct BackupArgs {

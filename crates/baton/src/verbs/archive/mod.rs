@@ -142,12 +142,3 @@ fn warn_of_damage(written: &Exported) {
 fn stamp(now: Timestamp) -> String {
     now.to_string().chars().filter(char::is_ascii_alphanumeric).collect()
 }
-
-/// Formats a size with a unit.
-pub(crate) fn size(bytes: u64) -> String {
-    match bytes {
-        0..1_024 => format!("{bytes} bytes"),
-        1_024..1_048_576 => format!("{:.1} KiB", bytes as f64 / 1_024.0),
-        _ => format!("{:.1} MiB", bytes as f64 / 1_048_576.0),
-    }
-}
