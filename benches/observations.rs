@@ -212,7 +212,7 @@ fn fill(store: &Store, items: usize) {
 
 /// Returns true if the queue has pending items. Counting all items would take more time than the work itself.
 fn has_pending_items(store: &Store) -> bool {
-    let next = store.read(|tx: &mut dyn Tx| tx.queue_wakes_at()).wait();
+    let next = store.read(|tx: &mut dyn Tx| tx.next_queue_due_at()).wait();
     next.map_err(|error: StoreError| error).expect("a time").is_some()
 }
 

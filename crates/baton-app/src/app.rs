@@ -274,11 +274,18 @@ impl App {
         self.settings().checkpoints.outbox.as_ref().map_or(0, Outbox::count)
     }
 
-    /// Repeats a call from the outbox.
-    fn repeat(&self, entry: &OutboxEntry) -> Result<Reply, Fault> {
+    /// Calls the operation of a write in the outbox.
+    fn replay_write(&self, entry: &OutboxEntry) -> Result<Reply, Fault> {
         let (operation, spooled) = match entry.write.operation.as_str() {
             CreateNote::NAME => (operation::<CreateNote>(), spooled_note(entry)?),
-            _ => (operation::<SaveCheckpoint>(), spooled_save(&self.settings().checkpoints, entry)?),
+            SaveCheckpoint::NAME => {
+                (operation::<SaveCheckpoint>(), spooled_save(&self.settings().checkpoints, entry)?)
+            }
+            // An internal error, so that the write stays in the outbox for a newer version.
+            other => {
+                let message = format!("cannot replay a write: unknown operation `{other}`");
+                return Err(Fault::new(ErrorCode::Internal, message));
+            }
         };
         let SpooledCall { params, attachment, idempotency_key, actor } = spooled;
         let call = Call { attachment: Some(attachment), idempotency_key, actor, ..self.own_call()? };
@@ -288,7 +295,7 @@ impl App {
     fn replay_blocking(&self, outbox: &Outbox) -> WriteGate {
         let mut is_disk_full = false;
         let replay = outbox.replay(REPLAY_LIMITS, |entry, _| {
-            let (code, message) = match self.repeat(entry) {
+            let (code, message) = match self.replay_write(entry) {
                 Ok(reply) if reply.error.is_none() => {
                     tracing::info!(
                         file = entry.name,

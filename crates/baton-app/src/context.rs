@@ -139,7 +139,7 @@ impl Context<'_> {
     }
 
     fn accessible_session(&self, found: Option<Session>, id: SessionId) -> Result<Session, Fault> {
-        let accessible = found.filter(|session| self.actor.reaches(&session.tuple.venture));
+        let accessible = found.filter(|session| self.actor.may_access(&session.tuple.venture));
         let session = accessible.ok_or_else(|| {
             Fault::new(ErrorCode::SessionNotFound, format!("there is no session {id}"))
                 .hint("start one with session.start (POST /sod, baton session start)")
@@ -151,7 +151,7 @@ impl Context<'_> {
     /// Finds a handoff of a venture that the caller may access.
     pub fn handoff(&self, tx: &mut dyn Tx, id: HandoffId) -> Result<Handoff, Fault> {
         let found = tx.handoff(id)?;
-        let handoff = found.filter(|handoff| self.actor.reaches(&handoff.venture)).ok_or_else(|| {
+        let handoff = found.filter(|handoff| self.actor.may_access(&handoff.venture)).ok_or_else(|| {
             Fault::new(ErrorCode::HandoffNotFound, format!("there is no handoff {id}"))
                 .hint("list handoffs with handoff.list (GET /handoffs, baton handoff list)")
         })?;
@@ -161,7 +161,7 @@ impl Context<'_> {
 
     /// Finds a note of a venture that the caller may access.
     pub fn note(&self, tx: &mut dyn Tx, id: NoteId) -> Result<Note, Fault> {
-        let found = tx.note(id)?.filter(|note| self.actor.reaches(&note.venture));
+        let found = tx.note(id)?.filter(|note| self.actor.may_access(&note.venture));
         found.ok_or_else(|| {
             Fault::new(ErrorCode::NotFound, format!("there is no note {id}"))
                 .hint("list notes with note.list (GET /api/notes, baton note list)")

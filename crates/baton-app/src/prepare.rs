@@ -85,7 +85,7 @@ fn check(
         }
         _ => None,
     };
-    let default = takes_default(&mut params).then_some(&context.settings.default_venture);
+    let default = take_default_venture(&mut params).then_some(&context.settings.default_venture);
     if let Some(venture) = call.actor.only_venture().or(default) {
         add_venture(operation, &mut params, venture);
     }
@@ -109,9 +109,9 @@ fn add_venture(operation: &AnyOperation, params: &mut Value, venture: &Venture) 
     }
 }
 
-/// Removes `default_venture`, by which a call selects the default venture where the operation has none. Returns true if it
-/// was set.
-fn takes_default(params: &mut Value) -> bool {
+/// Removes the parameter `default_venture` and returns true if it was set. It selects the configured venture for an
+/// operation that otherwise covers all ventures.
+fn take_default_venture(params: &mut Value) -> bool {
     let removed = params.as_object_mut().and_then(|members| members.remove("default_venture"));
     removed.is_some_and(|flag| flag == true || flag == "true")
 }

@@ -50,7 +50,7 @@ const fn kind_of(error: &StoreError) -> &'static str {
         | StoreError::ForeignDatabase { .. } => "schema",
         StoreError::CommitUnknown { .. } => "commit_unknown",
         StoreError::Corrupt { .. } | StoreError::BlobMissing { .. } => "corrupt",
-        StoreError::Statement { .. } | StoreError::Broken => "internal",
+        StoreError::Statement { .. } | StoreError::WorkFailed => "internal",
     }
 }
 
@@ -69,7 +69,7 @@ mod tests {
         let errors = StoreErrors::default();
         errors.count(&Fault::from(StoreError::Busy));
         errors.count(&Fault::from(StoreError::Busy));
-        errors.count(&Fault::from(StoreError::Broken));
+        errors.count(&Fault::from(StoreError::WorkFailed));
         errors.count(&Fault::new(ErrorCode::InvalidRequest, "not a store failure"));
         let counted: Vec<_> = errors.by_kind().into_iter().filter(|(_, number)| *number > 0).collect();
         assert_eq!(counted, [("busy", 2), ("internal", 1)]);

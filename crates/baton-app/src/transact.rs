@@ -57,7 +57,7 @@ pub(crate) fn transact(
     let mut result = None;
     tx.nested(&mut |tx| {
         let done = run(tx);
-        let outcome = if done.is_ok() { Outcome::Keep } else { Outcome::Undo };
+        let outcome = if done.is_ok() { Outcome::Commit } else { Outcome::RollBack };
         result = Some(done);
         outcome
     })?;

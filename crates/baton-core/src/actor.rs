@@ -88,7 +88,7 @@ impl Actor {
     }
 
     /// Returns true if this actor may access a venture.
-    pub fn reaches(&self, venture: &Venture) -> bool {
+    pub fn may_access(&self, venture: &Venture) -> bool {
         match &self.ventures {
             VentureScope::All => true,
             VentureScope::Only(ventures) => ventures.contains(venture),
@@ -116,7 +116,7 @@ impl Actor {
 
     /// Rejects a venture that this actor may not access.
     pub fn require_venture(&self, venture: &Venture) -> Result<(), Fault> {
-        if self.reaches(venture) {
+        if self.may_access(venture) {
             Ok(())
         } else {
             Err(Fault::new(ErrorCode::Forbidden, format!("this token cannot access venture `{venture}`"))

@@ -74,27 +74,34 @@ fn write_value(text: &mut String, value: &Value) -> Result<(), RoundedInteger> {
         }
         Value::Object(members) => {
             text.push('{');
-            let mut is_first = true;
-            let mut write = |(key, member): (&String, &Value)| {
-                if !std::mem::take(&mut is_first) {
-                    text.push(',');
-                }
-                write_string(text, key);
-                text.push(':');
-                write_value(text, member).map_err(|mut rounded| {
-                    prepend_key(&mut rounded.path, key);
-                    rounded
-                })
-            };
             if members.keys().all(|key| is_below_surrogates(key)) {
-                members.iter().try_for_each(&mut write)?;
+                write_members(text, members.iter())?;
             } else {
                 let mut sorted: Vec<_> = members.iter().collect();
                 sorted.sort_by(|(one, _), (other, _)| compare_keys(one, other));
-                sorted.into_iter().try_for_each(&mut write)?;
+                write_members(text, sorted.into_iter())?;
             }
             text.push('}');
         }
+    }
+    Ok(())
+}
+
+/// Writes the members of an object in the given order.
+fn write_members<'a>(
+    text: &mut String,
+    members: impl Iterator<Item = (&'a String, &'a Value)>,
+) -> Result<(), RoundedInteger> {
+    for (index, (key, member)) in members.enumerate() {
+        if index > 0 {
+            text.push(',');
+        }
+        write_string(text, key);
+        text.push(':');
+        write_value(text, member).map_err(|mut rounded| {
+            prepend_key(&mut rounded.path, key);
+            rounded
+        })?;
     }
     Ok(())
 }
@@ -173,7 +180,7 @@ pub struct Sha256Hash([u8; 32]);
 
 impl Sha256Hash {
     /// Compares in constant time, for hashes of secrets.
-    pub fn fits(&self, other: &Self) -> bool {
+    pub fn eq_constant_time(&self, other: &Self) -> bool {
         self.0.as_slice().ct_eq(other.0.as_slice()).into()
     }
 

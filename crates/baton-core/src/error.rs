@@ -74,7 +74,7 @@ pub enum ErrorCode {
     GitUnavailable,
     /// The database cannot be opened, read or written.
     StoreUnavailable,
-    /// The queue is full.
+    /// The database queue is full, or other writers hold the lock of the database.
     Overloaded,
 }
 

@@ -68,7 +68,7 @@ pub struct Handoff {
     pub status_label: Option<String>,
     /// Summary of the work, in plain text.
     pub summary: String,
-    /// The full handoff as canonical JSON.
+    /// Fields other than `summary`, `status_label` and `to_agent`, as canonical JSON.
     pub payload_json: String,
     /// SHA-256 hash of the canonical payload.
     pub payload_hash: Sha256Hash,

@@ -76,7 +76,9 @@ pub fn read_with_canonical_member(bytes: &[u8], name: &str) -> Result<(Value, Op
     let mut sink = TreeSink::with_canonical_member(name, bytes.len());
     let mut value = reader.read_document(&mut sink).map_err(|failure| failure.locate(bytes))?;
     let text = sink.into_canonical_text();
-    if let (Value::Object(members), true) = (&mut value, text.is_some()) {
+    if text.is_some()
+        && let Value::Object(members) = &mut value
+    {
         members.remove(name);
     }
     Ok((value, text))

@@ -58,36 +58,39 @@ fn read_all(
     schema: fn() -> Value,
     read: &mut dyn FnMut(Value) -> Result<(), Problem>,
 ) -> Result<(), Fault> {
-    if has_integral_float(&params) {
+    if has_float(&params) {
         normalize_integers(&schema(), &mut params);
     }
     let copied = copy_of(&params);
-    read(params).map_err(|first| {
-        fault_of(&match copied {
-            Some(mut copied) => {
-                copied.omitted.extend(attached.map(str::to_owned));
-                all_problems(first, copied, read, &schema())
-            }
-            None => vec![first],
-        })
-    })
+    let Err(first) = read(params) else { return Ok(()) };
+    let problems = match copied {
+        Some(mut copied) => {
+            copied.omitted.extend(attached.map(str::to_owned));
+            all_problems(first, copied, read, &schema())
+        }
+        None => vec![first],
+    };
+    Err(fault_of(&problems))
 }
 
-fn has_integral_float(params: &Value) -> bool {
-    fn search(value: &Value, left: &mut usize) -> bool {
-        if *left == 0 {
+/// Returns true if a parameter has a float among its first [`MAX_SEARCHED`] values.
+fn has_float(params: &Value) -> bool {
+    fn search(value: &Value, remaining: &mut usize) -> bool {
+        if *remaining == 0 {
             return false;
         }
-        *left -= 1;
+        *remaining -= 1;
         match value {
             Value::Number(number) => number.is_f64(),
-            Value::Array(items) => items.iter().any(|item| search(item, left)),
-            Value::Object(members) => members.values().any(|member| search(member, left)),
+            Value::Array(items) => items.iter().any(|item| search(item, remaining)),
+            Value::Object(members) => members.values().any(|member| search(member, remaining)),
             Value::Null | Value::Bool(_) | Value::String(_) => false,
         }
     }
-    let members = params.as_object().into_iter().flat_map(Map::values);
-    members.into_iter().any(|member| search(member, &mut MAX_SEARCHED.clone()))
+    params.as_object().into_iter().flat_map(Map::values).any(|member| {
+        let mut remaining = MAX_SEARCHED;
+        search(member, &mut remaining)
+    })
 }
 
 /// Replaces integral floats with integers where the schema has an integer, and nowhere else.

@@ -33,7 +33,7 @@ pub struct RequestRecord {
     pub correlation_id: CorrelationId,
     /// Path of an HTTP request, or operation of any other call.
     pub endpoint: String,
-    /// HTTP method, or `MCP`, `CLI` or `INTERNAL`.
+    /// HTTP method, or `MCP`, `CLI`, `PAGE` (a page of the dashboard) or `INTERNAL`.
     pub method: String,
     /// Credential; `null` for a request without a valid one.
     #[schemars(with = "Option<String>")]
@@ -136,8 +136,8 @@ pub enum Since {
 }
 
 impl Since {
-    /// Returns the point in time.
-    pub fn before(self, now: Timestamp) -> Timestamp {
+    /// Returns the point in time. Durations are counted back from `now`.
+    pub fn resolve(self, now: Timestamp) -> Timestamp {
         match self {
             Self::Time(time) => time,
             Self::SecondsAgo(seconds) => now.minus(Duration::from_secs(u64::from(seconds))),
@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn since_is_a_time_or_a_duration_before_now() {
         let now = Timestamp::from_millis(1_768_644_000_000);
-        let before = |text: &str| text.parse::<Since>().map(|since| since.before(now).as_millis());
+        let before = |text: &str| text.parse::<Since>().map(|since| since.resolve(now).as_millis());
         assert_eq!(before("2026-01-17T09:00:00Z"), Ok(1_768_640_400_000));
         assert_eq!(before("90s"), Ok(1_768_644_000_000 - 90_000));
         assert_eq!(before("2h"), Ok(1_768_636_800_000));

@@ -110,16 +110,18 @@ fn add_violations(error: &ValidationError<'_>, found: &mut Vec<(String, String)>
     found.push((field, problem));
 }
 
-/// Returns the errors of the only choice that has the type of the value, as in the schema of an optional object.
+/// If exactly one choice of an `anyOf` has the type of the value, returns the errors of that choice. The schema of an optional
+/// object has such choices.
 fn only_choice<'a>(error: &'a ValidationError<'_>) -> Option<&'a [ValidationError<'static>]> {
     let ValidationErrorKind::AnyOf { context } = error.kind() else { return None };
-    let has_type = |errors: &&Vec<ValidationError<'_>>| {
-        let is_other = |inner: &ValidationError<'_>| {
-            matches!(inner.kind(), ValidationErrorKind::Type { .. })
-                && inner.instance_path() == error.instance_path()
-        };
-        !errors.iter().any(is_other)
+    let is_wrong_type = |inner: &ValidationError<'_>| {
+        matches!(inner.kind(), ValidationErrorKind::Type { .. })
+            && inner.instance_path() == error.instance_path()
     };
-    let mut choices = context.iter().filter(has_type);
-    choices.next().filter(|_| choices.next().is_none()).map(Vec::as_slice)
+    let mut choices = context.iter().filter(|errors| !errors.iter().any(is_wrong_type));
+    let only = choices.next()?;
+    if choices.next().is_some() {
+        return None;
+    }
+    Some(only)
 }

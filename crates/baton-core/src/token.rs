@@ -90,11 +90,11 @@ impl PresentedToken {
 impl Token {
     /// Authenticates a presented token: the secret must match, and the token must be neither revoked nor expired.
     /// Callers with a wrong secret do not learn whether the token is revoked or expired.
-    pub fn admit(&self, presented: &PresentedToken, now: Timestamp) -> Result<Actor, Fault> {
+    pub fn authenticate(&self, presented: &PresentedToken, now: Timestamp) -> Result<Actor, Fault> {
         let refused = |problem: &str| {
             Err(Fault::new(ErrorCode::Unauthorized, problem).hint("create a new token: baton token create"))
         };
-        if !self.secret_hash.fits(&presented.secret_hash) {
+        if !self.secret_hash.eq_constant_time(&presented.secret_hash) {
             return refused("the credential is unknown");
         }
         if self.revoked_at.is_some() {
@@ -130,7 +130,7 @@ mod tests {
         let presented = PresentedToken::parse(&text).unwrap();
         assert_eq!(presented.id, TokenId::new(7));
         assert!(!format!("{presented:?}").contains("00000002"), "the secret is not shown");
-        let actor = token(&presented).admit(&presented, Timestamp::EPOCH).unwrap();
+        let actor = token(&presented).authenticate(&presented, Timestamp::EPOCH).unwrap();
         assert_eq!(actor.key_id, ActorKeyId::of(&text));
         assert_eq!(actor.access, Access::Read);
     }
@@ -152,10 +152,12 @@ mod tests {
         let expired = Token { expires_at: Some(now), ..good.clone() };
         let wrong = Token { secret_hash: Sha256Hash::of(b"other"), ..good.clone() };
         for token in [&wrong, &revoked, &expired] {
-            assert_eq!(token.admit(&presented, now).unwrap_err().code, ErrorCode::Unauthorized);
+            assert_eq!(token.authenticate(&presented, now).unwrap_err().code, ErrorCode::Unauthorized);
         }
         assert!(
-            Token { expires_at: Some(Timestamp::from_millis(1_001)), ..good }.admit(&presented, now).is_ok()
+            Token { expires_at: Some(Timestamp::from_millis(1_001)), ..good }
+                .authenticate(&presented, now)
+                .is_ok()
         );
     }
 }

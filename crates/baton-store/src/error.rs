@@ -79,9 +79,9 @@ pub enum StoreError {
     /// The queue of waiting work is full.
     #[error("the database queue is full")]
     Overloaded,
-    /// The work panicked and was rolled back.
-    #[error("the work panicked and was rolled back")]
-    Broken,
+    /// The work panicked, or returned success although one of its statements had failed. It was rolled back.
+    #[error("the work failed and was rolled back")]
+    WorkFailed,
     /// The store was closed while the work was waiting.
     #[error("the store was closed")]
     Closed,

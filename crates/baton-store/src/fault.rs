@@ -61,7 +61,7 @@ impl From<StoreError> for Fault {
                 Self::new(ErrorCode::Internal, "a stored row is invalid")
                     .hint("check the database with baton doctor; restore a backup if it is damaged")
             }
-            StoreError::Statement { .. } | StoreError::Broken => {
+            StoreError::Statement { .. } | StoreError::WorkFailed => {
                 Self::new(ErrorCode::Internal, "internal error; nothing was stored")
                     .hint("search the server log for the correlation id")
             }

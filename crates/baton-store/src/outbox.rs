@@ -90,7 +90,7 @@ pub struct ReplayLimits {
     pub total: Duration,
 }
 
-/// A folder with the writes of one operation that are not stored yet.
+/// A folder with writes that are not stored yet.
 #[derive(Debug, Clone)]
 pub struct Outbox {
     folder: PathBuf,
@@ -101,9 +101,9 @@ pub struct Outbox {
 /// A file of the outbox.
 #[derive(Debug, Clone)]
 pub struct OutboxEntry {
-    /// Its first line.
+    /// First line of the file.
     pub write: SpooledWrite,
-    /// Its name without the ending. It never changes.
+    /// File name without extension. It never changes.
     pub name: String,
     path: PathBuf,
 }
@@ -186,7 +186,7 @@ impl Outbox {
     /// Returns true if the outbox has no file for the target. A file that cannot be read counts as a file for
     /// the target.
     pub fn is_empty(&self) -> bool {
-        self.spooled().all(|(_, path)| self.is_for_another(&path))
+        self.spooled().all(|(_, path)| self.is_for_another_store(&path))
     }
 
     /// Returns the number of files in the outbox for any target.
@@ -218,7 +218,9 @@ impl Outbox {
         let mut entries = Vec::new();
         for (name, path) in self.spooled() {
             match open(&path) {
-                Ok((write, _)) if self.is_meant_by(&write) => entries.push(OutboxEntry { write, name, path }),
+                Ok((write, _)) if self.is_for_this_store(&write) => {
+                    entries.push(OutboxEntry { write, name, path })
+                }
                 Ok(_) => {}
                 Err(error) => {
                     tracing::error!(path = %path.display(), %error, "cannot read a write in the outbox")
@@ -255,7 +257,7 @@ impl Outbox {
                     continue;
                 }
             };
-            if !self.is_meant_by(&write) {
+            if !self.is_for_this_store(&write) {
                 replay.left += 1;
                 continue;
             }
@@ -291,15 +293,15 @@ impl Outbox {
         remove_stale_temporaries(&self.folder)
     }
 
-    fn is_meant_by(&self, write: &SpooledWrite) -> bool {
+    fn is_for_this_store(&self, write: &SpooledWrite) -> bool {
         write.target.as_ref().is_none_or(|target| Some(target) == self.target.as_ref())
     }
 
-    fn is_for_another(&self, path: &Path) -> bool {
-        open(path).is_ok_and(|(write, _)| !self.is_meant_by(&write))
+    fn is_for_another_store(&self, path: &Path) -> bool {
+        open(path).is_ok_and(|(write, _)| !self.is_for_this_store(&write))
     }
 
-    /// The folders that exist.
+    /// Returns the outbox folder, and the fallback folder if it exists.
     fn folders(&self) -> impl Iterator<Item = &Path> {
         let fallback = self.fallback.as_ref().and_then(FallbackFolder::existing);
         [Some(self.folder.as_path()), fallback].into_iter().flatten()

@@ -182,7 +182,7 @@ where
 {
     fn run(&mut self, tx: &mut dyn Tx) -> Outcome {
         let answer = (self.work)(tx);
-        let outcome = if answer.is_ok() { Outcome::Keep } else { Outcome::Undo };
+        let outcome = if answer.is_ok() { Outcome::Commit } else { Outcome::RollBack };
         self.answer = Some(answer);
         outcome
     }
@@ -190,7 +190,7 @@ where
     fn finish(self: Box<Self>, committed: Result<(), StoreError>) {
         let answer = match (committed, self.answer) {
             (Ok(()), Some(answer)) => answer,
-            (Ok(()), None) => Err(E::from(StoreError::Broken)),
+            (Ok(()), None) => Err(E::from(StoreError::WorkFailed)),
             (Err(error), _) => Err(E::from(error)),
         };
         // The caller may have dropped the receiver; the transaction is committed anyway.

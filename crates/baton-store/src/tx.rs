@@ -7,9 +7,9 @@ use crate::sql::Sql;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// Commit the writes.
-    Keep,
+    Commit,
     /// Roll the writes back.
-    Undo,
+    RollBack,
 }
 
 /// One transaction on either database.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use baton_core::observation::user_request;
-use baton_core::recall::{ItemKind, Nearby, terms};
+use baton_core::recall::{CallerContext, ItemKind, terms};
 use baton_core::{Fault, SessionId, shorten};
 use baton_observation::is_reading;
 use baton_store::{ObservationFiles, ObservationFilter, Page, RecallFilter, TurnStarts, Tx};
@@ -110,7 +110,7 @@ fn add_matches(
             repo: Some(request.repo.clone()),
             ..RecallFilter::default()
         },
-        nearby: Nearby { branch: request.branch.map(str::to_owned), ..Nearby::default() },
+        nearby: CallerContext { branch: request.branch.map(str::to_owned), ..CallerContext::default() },
         limit: MAX_MATCHES,
         ..Find::default()
     };

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use baton_core::observation::{TurnStatus, is_interruption, user_request};
-use baton_core::recall::{ItemKind, MarkKind, Nearby};
+use baton_core::recall::{CallerContext, ItemKind, MarkKind};
 use baton_core::task::TaskStatus;
 use baton_core::{
-    Fault, Handoff, HandoffAuthor, HandoffFields, NoteKind, Repo, Session, SessionId, estimate_tokens,
-    one_line,
+    Fault, Handoff, HandoffAuthor, HandoffFields, NoteKind, Repo, Session, SessionId, counted,
+    estimate_tokens, one_line,
 };
 use baton_store::{MarkFilter, NoteFilter, Page, TaskFilter, Tx, WorkflowFilter};
 
@@ -44,22 +44,22 @@ pub(crate) fn build(
     request: &BundleRequest<'_>,
 ) -> Result<Bundle, Fault> {
     let mut parts = BundleParts { introduction: introduction(request), ..BundleParts::default() };
-    let nearby = Nearby {
+    let nearby = CallerContext {
         branch: request.branch.map(str::to_owned),
         unmerged: tx.unmerged_branches(std::slice::from_ref(request.venture))?,
-        ..Nearby::default()
+        ..CallerContext::default()
     };
     add_pinned(tx, request, &mut parts)?;
     match (request.scope, request.session) {
         (BundleScope::Chat, Some(session)) => add_own_chat(tx, session, &mut parts)?,
         _ => {
             let others = recent_sessions(tx, request)?;
-            let told = add_handoffs(context, tx, request, &nearby, &mut parts)?;
+            let described = add_handoffs(context, tx, request, &nearby, &mut parts)?;
             add_unfinished_turn(tx, &others, &mut parts)?;
             add_tasks(tx, request, &mut parts)?;
             add_checkpoint(tx, request, &mut parts)?;
             add_agents(context, tx, request, &mut parts)?;
-            let others = others.into_iter().filter(|session| !told.contains(&session.id));
+            let others = others.into_iter().filter(|session| !described.contains(&session.id));
             add_summaries(tx, others, &nearby, &mut parts)?;
         }
     }
@@ -123,32 +123,34 @@ fn recent_sessions(tx: &mut dyn Tx, request: &BundleRequest<'_>) -> Result<Vec<S
     Ok(found)
 }
 
-/// Adds the latest handoffs. Returns the sessions whose summary is a line.
+/// Adds the latest handoffs. Returns the sessions whose work a line describes, so that their summaries are not added too.
 fn add_handoffs(
     context: &Context<'_>,
     tx: &mut dyn Tx,
     request: &BundleRequest<'_>,
-    nearby: &Nearby,
+    nearby: &CallerContext,
     parts: &mut BundleParts,
 ) -> Result<Vec<SessionId>, Fault> {
     let handoffs = latest_handoffs(tx, request.venture, request.repo, request.track)?;
-    // The handoff that the agent wrote tells its work already.
-    let is_told = |session: &&Session| {
-        let is_own =
-            |latest: &Handoff| latest.session_id == session.id && latest.written_by == HandoffAuthor::Agent;
-        handoffs.first().is_some_and(is_own)
+    // Nothing is added for a session whose agent wrote the latest handoff.
+    let wrote_latest = |session: &Session| {
+        handoffs.first().is_some_and(|latest| {
+            latest.session_id == session.id && latest.written_by == HandoffAuthor::Agent
+        })
     };
-    let unrecorded = request.unrecorded.filter(|session| !is_told(session));
-    let mut told = Vec::new();
+    let unrecorded = request.unrecorded.filter(|session| !wrote_latest(session));
+    let mut described = Vec::new();
     for handoff in handoffs.iter().rev() {
         add_handoff(handoff, nearby, parts);
-        told.extend((handoff.written_by == HandoffAuthor::Hook).then_some(handoff.session_id));
+        if handoff.written_by == HandoffAuthor::Hook {
+            described.push(handoff.session_id);
+        }
     }
     if let Some(session) = unrecorded {
         add_unrecorded(context, tx, session, parts)?;
-        told.push(session.id);
+        described.push(session.id);
     }
-    Ok(told)
+    Ok(described)
 }
 
 /// Adds the content that a handoff of the live session would have.
@@ -167,7 +169,7 @@ fn add_unrecorded(
     Ok(())
 }
 
-fn add_handoff(handoff: &Handoff, nearby: &Nearby, parts: &mut BundleParts) {
+fn add_handoff(handoff: &Handoff, nearby: &CallerContext, parts: &mut BundleParts) {
     let Handoff { id, from_agent, created_at, .. } = handoff;
     let label = handoff.status_label.as_ref().map_or_else(String::new, |label| format!(", {label}"));
     let unmerged = unmerged_label(nearby, &handoff.repo, handoff.branch.as_deref());
@@ -265,7 +267,7 @@ fn add_tasks(tx: &mut dyn Tx, request: &BundleRequest<'_>, parts: &mut BundlePar
         let holder = task.holder.as_ref().map_or_else(String::new, |role| format!(", held by {role}"));
         let drift = match task.open_drifts {
             0 => "no open drift".to_owned(),
-            drifts => format!("{drifts} open drifts, see baton task verify-worktree"),
+            drifts => format!("{}, see baton task verify-worktree", counted(drifts, "open drift")),
         };
         let text = format!("Task \"{}\" is {}{holder}; {drift}", task.title, task.status.as_str());
         parts.lines.push(line(Section::Open, &task.task_id, text));
@@ -318,7 +320,7 @@ fn add_agents(
 fn add_summaries(
     tx: &mut dyn Tx,
     sessions: impl Iterator<Item = Session>,
-    nearby: &Nearby,
+    nearby: &CallerContext,
     parts: &mut BundleParts,
 ) -> Result<(), Fault> {
     let sessions: Vec<Session> = sessions.collect();
@@ -340,7 +342,7 @@ fn add_summaries(
 fn add_notes(
     tx: &mut dyn Tx,
     request: &BundleRequest<'_>,
-    nearby: &Nearby,
+    nearby: &CallerContext,
     parts: &mut BundleParts,
 ) -> Result<(), Fault> {
     let own = request.session.filter(|_| request.scope == BundleScope::Chat);
@@ -375,7 +377,7 @@ fn add_notes(
 }
 
 /// Returns the label of work on a branch that is not merged and not the current one; empty for other work.
-fn unmerged_label(nearby: &Nearby, repo: &Repo, branch: Option<&str>) -> String {
+fn unmerged_label(nearby: &CallerContext, repo: &Repo, branch: Option<&str>) -> String {
     let branch = nearby.unmerged_branch(Some(repo), branch);
     branch.map_or_else(String::new, |branch| format!(" (branch {branch} is not merged)"))
 }

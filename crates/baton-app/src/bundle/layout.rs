@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use baton_core::{estimate_tokens, shorten};
+use baton_core::{counted, estimate_tokens, shorten};
 use baton_observation::{Client, ContextLimit};
 
 /// Default budget in tokens.
@@ -236,9 +236,9 @@ fn place_blockers(parts: &BundleParts, budget: &mut Budget, chosen: &mut BTreeMa
             return;
         }
     }
-    let counted = format!("- {} blockers [{}]\n", blockers.len(), first.id);
-    budget.take(&format!("{heading}{counted}"));
-    chosen.insert((Section::Blocked, 0), counted);
+    let line = format!("- {} [{}]\n", counted(blockers.len() as u64, "blocker"), first.id);
+    budget.take(&format!("{heading}{line}"));
+    chosen.insert((Section::Blocked, 0), line);
 }
 
 /// Returns the lines that were not chosen. Blockers are always chosen.

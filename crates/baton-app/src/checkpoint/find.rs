@@ -104,7 +104,7 @@ pub(super) fn checkpoint(
 ) -> Result<Option<Checkpoint>, Fault> {
     let Some(id) = name.id() else { return Ok(None) };
     let found = tx.checkpoint(id)?;
-    Ok(found.filter(|found| context.actor.reaches(&found.venture)))
+    Ok(found.filter(|found| context.actor.may_access(&found.venture)))
 }
 
 pub(super) fn checkpoint_not_found(id: &CheckpointRef) -> Fault {

@@ -4,7 +4,7 @@
 //! deleted in the transaction of the save that needs the space, so a failed save deletes nothing. Deletions are logged
 //! and blobs are removed after the commit.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use baton_core::checkpoint::{Checkpoint, CheckpointStatus, Place, Workflow, needed_positions};
 use baton_core::{ErrorCode, Fault};
@@ -44,7 +44,7 @@ pub(super) fn enforce_count_limit(
 }
 
 fn oldest_unnamed(tx: &mut dyn Tx, workflow: &Workflow, limit: u32) -> Result<Vec<Checkpoint>, Fault> {
-    let found = tx.droppable_checkpoints(&workflow.venture, &workflow.id, limit)?;
+    let found = tx.deletable_checkpoints(&workflow.venture, &workflow.id, limit)?;
     if !found.is_empty() {
         return Ok(found);
     }
@@ -132,7 +132,7 @@ fn free_some(
         }
     }
     loop {
-        let oldest = tx.droppable_checkpoints(&current.venture, &current.id, limit)?;
+        let oldest = tx.deletable_checkpoints(&current.venture, &current.id, limit)?;
         let freed = delete_checkpoints(context, tx, current, &oldest, next.place.base())?;
         if freed.bytes > 0 || oldest.is_empty() {
             return Ok(freed);
@@ -165,7 +165,7 @@ fn delete_unnamed(
     let Some(mut workflow) = tx.lock_workflow(&found.venture, &found.id)? else {
         return Ok(Deleted::default());
     };
-    let oldest = tx.droppable_checkpoints(&workflow.venture, &workflow.id, limit)?;
+    let oldest = tx.deletable_checkpoints(&workflow.venture, &workflow.id, limit)?;
     let freed = delete_checkpoints(context, tx, &mut workflow, &oldest, None)?;
     tx.update_workflow(&workflow)?;
     Ok(Deleted { dropped: oldest.len() as u64, freed })
@@ -191,14 +191,14 @@ pub(super) fn delete_checkpoints(
     dropped: &[Checkpoint],
     base: Option<Place>,
 ) -> Result<Freed, StoreError> {
-    let mut series: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+    let mut series = BTreeSet::new();
     for checkpoint in dropped {
         context.effects.deleted_checkpoint(checkpoint.id, workflow.id.clone());
         tx.set_checkpoint_status(checkpoint.id, CheckpointStatus::Archived)?;
-        series.entry(checkpoint.place.series).or_default().insert(checkpoint.place.position);
+        series.insert(checkpoint.place.series);
     }
     let mut freed = Freed::default();
-    for number in series.into_keys() {
+    for number in series {
         let members = tx.series(&workflow.venture, &workflow.id, number)?;
         let kept = members.iter().filter(|member| member.status != CheckpointStatus::Archived);
         let base = base.filter(|base| base.series == number).map(|base| base.position);

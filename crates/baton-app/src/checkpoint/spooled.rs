@@ -122,7 +122,7 @@ pub(super) fn find_spooled(
 ) -> Option<Spooled> {
     let is_wanted = |Spooled { metadata, .. }: &Spooled| match wanted {
         Wanted::Checkpoint(name) => {
-            name.id() == Some(metadata.checkpoint_id) && context.actor.reaches(&metadata.venture)
+            name.id() == Some(metadata.checkpoint_id) && context.actor.may_access(&metadata.venture)
         }
         Wanted::Latest(workflow) => Some(&metadata.venture) == venture && metadata.workflow_id == *workflow,
     };

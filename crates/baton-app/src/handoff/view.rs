@@ -26,7 +26,7 @@ pub struct HandoffSummary {
     /// Named fields of the handoff.
     #[serde(flatten)]
     pub fields: HandoffFields,
-    /// Whether an agent wrote the handoff or it was created automatically.
+    /// Author: `agent`, `person`, or `hook` if Baton created the handoff when the chat ended.
     pub written_by: HandoffAuthor,
     /// Summary of what Baton captured in the session, not written by the agent. Null without captures and for an automatic
     /// handoff, whose `summary` it is.
@@ -87,7 +87,7 @@ pub struct HandoffView {
     pub status_label: Option<String>,
     /// Summary of the work.
     pub summary: String,
-    /// The full handoff as stored.
+    /// Fields of the handoff other than `summary`, `status_label` and `to_agent`.
     pub payload: Map<String, Value>,
     /// SHA-256 hash of the payload's canonical JSON (RFC 8785).
     pub payload_hash: String,
@@ -95,7 +95,7 @@ pub struct HandoffView {
     pub payload_size_bytes: i64,
     /// Schema version of the payload.
     pub schema_version: String,
-    /// Whether an agent wrote the handoff or it was created automatically.
+    /// Author: `agent`, `person`, or `hook` if Baton created the handoff when the chat ended.
     pub written_by: HandoffAuthor,
     /// Workflow of the linked checkpoint.
     pub workflow_id: Option<WorkflowId>,

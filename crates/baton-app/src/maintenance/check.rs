@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::io;
 
 use baton_core::Fault;
-use baton_store::{RawReader, StoreError, Tx};
+use baton_store::{BlobFolder, RawReader, StoreError, Tx};
 use serde::Serialize;
 
 use crate::app::App;
 use crate::checkpoint::{Checked, check};
 
 /// Number of ids read per batch.
-const PORTION: u32 = 500;
+const BATCH: u32 = 500;
 /// Maximum number of damaged items that are listed.
 const NAMED: usize = 100;
 
@@ -44,7 +44,7 @@ pub struct StoreCheck {
 }
 
 impl StoreCheck {
-    fn note(&mut self, kind: &'static str, id: String, problem: String, next: String) {
+    fn record_damage(&mut self, kind: &'static str, id: String, problem: String, next: String) {
         self.damaged += 1;
         if self.damage.len() < NAMED {
             self.damage.push(Damage { kind, id, problem, next });
@@ -57,9 +57,9 @@ pub fn check_store(app: &App) -> Result<StoreCheck, Fault> {
     let mut found = StoreCheck::default();
     check_checkpoints(app, &mut found)?;
     check_raw_outputs(app, &mut found)?;
-    for (venture, id, problem) in read(app, |tx| tx.miscounted_workflows(PORTION))? {
+    for (venture, id, problem) in read(app, |tx| tx.miscounted_workflows(BATCH))? {
         let next = format!("report it; restore a backup if checkpoints of {id} are missing");
-        found.note("workflow", format!("{venture}/{id}"), problem, next);
+        found.record_damage("workflow", format!("{venture}/{id}"), problem, next);
     }
     Ok(found)
 }
@@ -75,7 +75,7 @@ fn check_checkpoints(app: &App, found: &mut StoreCheck) -> Result<(), Fault> {
     let mut after = String::new();
     loop {
         let last = after.clone();
-        let ids = read(app, move |tx| tx.checkpoint_ids(&last, PORTION))?;
+        let ids = read(app, move |tx| tx.checkpoint_ids(&last, BATCH))?;
         let Some(last) = ids.last() else { return Ok(()) };
         after.clone_from(last);
         for id in ids {
@@ -86,7 +86,7 @@ fn check_checkpoints(app: &App, found: &mut StoreCheck) -> Result<(), Fault> {
                 Checked::Sealed { key_id } => *found.without_key.entry(key_id).or_default() += 1,
                 Checked::Damaged { problem } => {
                     let next = format!("restore a backup, or run baton checkpoint delete {id}");
-                    found.note("checkpoint", id, problem, next);
+                    found.record_damage("checkpoint", id, problem, next);
                 }
             }
         }
@@ -97,31 +97,46 @@ fn check_raw_outputs(app: &App, found: &mut StoreCheck) -> Result<(), Fault> {
     let mut after = i64::MIN;
     loop {
         let last = after;
-        let ids = read(app, move |tx| tx.queue_ids(last, PORTION))?;
+        let ids = read(app, move |tx| tx.queue_ids(last, BATCH))?;
         let Some(last) = ids.last() else { return Ok(()) };
         after = *last;
         for id in ids {
             let blobs = app.settings().checkpoints.vault.blobs().cloned();
-            let problem = read(app, move |tx| {
-                let Some(raw) = tx.queue_raw(id)? else { return Ok(None) };
-                let copied = match RawReader::open(raw, blobs.as_ref()) {
-                    Ok(mut raw) => io::copy(&mut raw, &mut io::sink()).map_err(|error| error.to_string()),
-                    Err(StoreError::Corrupt { problem, .. }) => Err(problem),
-                    Err(error @ StoreError::BlobMissing { .. }) => Err(error.to_string()),
-                    Err(error) => return Err(error),
-                };
-                Ok(Some(copied.err()))
-            })?;
-            match problem {
-                None => {}
-                Some(None) => found.raw_outputs += 1,
-                Some(Some(problem)) => {
+            match read(app, move |tx| check_raw_output(tx, id, blobs.as_ref()))? {
+                RawOutputCheck::Deleted => {}
+                RawOutputCheck::Intact => found.raw_outputs += 1,
+                RawOutputCheck::Damaged(problem) => {
                     let next =
                         "restore a backup, or remove it with baton queue purge once it is done or failed"
                             .into();
-                    found.note("captured tool use", id.to_string(), problem, next);
+                    found.record_damage("captured tool use", id.to_string(), problem, next);
                 }
             }
         }
     }
+}
+
+enum RawOutputCheck {
+    Deleted,
+    Intact,
+    Damaged(String),
+}
+
+/// Reads a raw output to its end.
+fn check_raw_output(
+    tx: &mut dyn Tx,
+    id: i64,
+    blobs: Option<&BlobFolder>,
+) -> Result<RawOutputCheck, StoreError> {
+    let Some(raw) = tx.queue_raw(id)? else { return Ok(RawOutputCheck::Deleted) };
+    let mut reader = match RawReader::open(raw, blobs) {
+        Ok(reader) => reader,
+        Err(StoreError::Corrupt { problem, .. }) => return Ok(RawOutputCheck::Damaged(problem)),
+        Err(error @ StoreError::BlobMissing { .. }) => return Ok(RawOutputCheck::Damaged(error.to_string())),
+        Err(error) => return Err(error),
+    };
+    Ok(match io::copy(&mut reader, &mut io::sink()) {
+        Ok(_) => RawOutputCheck::Intact,
+        Err(error) => RawOutputCheck::Damaged(error.to_string()),
+    })
 }

@@ -34,7 +34,7 @@ pub struct CleanupOutput {
     pub raw_outputs_dropped: u64,
     /// Number of unnamed checkpoints deleted from inactive workflows.
     pub checkpoints_dropped: u64,
-    /// Number of files of deleted checkpoints removed.
+    /// Number of removed blob files that no checkpoint or captured tool use refers to.
     pub blobs_removed: u64,
     /// True if more items remain to be removed.
     pub more: bool,
@@ -58,7 +58,7 @@ impl Operation<OnStore> for Cleanup {
                 return Ok(CleanupOutput::default());
             }
         }
-        let silent = tx.lock_silent_sessions(context.settings.liveness.abandon_before(now), BATCH)?;
+        let silent = tx.lock_stale_sessions(context.settings.liveness.abandon_before(now), BATCH)?;
         let sessions_abandoned = silent.len() as u64;
         for mut session in silent {
             session.abandon();

@@ -86,14 +86,16 @@ pub struct ForgottenItems {
 }
 
 impl ForgottenItems {
-    const fn count(&mut self, kind: ItemKind) -> &mut u64 {
+    const fn add(&mut self, kind: ItemKind, count: u64) {
         match kind {
-            ItemKind::Turn => &mut self.turns,
-            ItemKind::Observation => &mut self.observations,
-            ItemKind::Handoff => &mut self.handoffs,
-            ItemKind::Checkpoint => &mut self.checkpoints,
-            ItemKind::Summary => &mut self.summaries,
-            ItemKind::Note | ItemKind::Task => &mut self.notes,
+            ItemKind::Turn => self.turns += count,
+            ItemKind::Observation => self.observations += count,
+            ItemKind::Handoff => self.handoffs += count,
+            ItemKind::Checkpoint => self.checkpoints += count,
+            ItemKind::Summary => self.summaries += count,
+            ItemKind::Note => self.notes += count,
+            // Tasks are not deleted.
+            ItemKind::Task => {}
         }
     }
 }
@@ -120,7 +122,7 @@ impl Operation<OnStore> for Forget {
         match &params.id {
             Some(id) => {
                 let item = readable_item(context, tx, id)?;
-                forgetting.item(tx, item)?;
+                forgetting.delete_item(tx, item)?;
             }
             None => {
                 tx.allow_long_statements()?;
@@ -131,12 +133,12 @@ impl Operation<OnStore> for Forget {
                     ventures: context.readable_ventures(params.venture.as_ref())?,
                     repo: params.repo.clone(),
                     session_id: params.session,
-                    before: params.before.map(|before| before.before(context.now)),
+                    before: params.before.map(|before| before.resolve(context.now)),
                 };
                 if params.dry_run {
-                    forgetting.count(tx, &filter)?;
+                    forgetting.count_matching(tx, &filter)?;
                 } else {
-                    forgetting.matching(tx, &filter)?;
+                    forgetting.delete_matching(tx, &filter)?;
                 }
             }
         }
@@ -157,16 +159,16 @@ struct Forgetting<'a> {
 }
 
 impl Forgetting<'_> {
-    fn count(&mut self, tx: &mut dyn Tx, filter: &ForgetFilter) -> Result<(), Fault> {
+    fn count_matching(&mut self, tx: &mut dyn Tx, filter: &ForgetFilter) -> Result<(), Fault> {
         for kind in KINDS {
-            *self.output.forgotten.count(kind) = tx.count_forgettable(kind, filter)?;
+            self.output.forgotten.add(kind, tx.count_forgettable(kind, filter)?);
         }
         self.output.forgotten.raw_outputs = tx.count_raw(filter)?;
         Ok(())
     }
 
     /// Deletes up to a batch of the items that match.
-    fn matching(&mut self, tx: &mut dyn Tx, filter: &ForgetFilter) -> Result<(), Fault> {
+    fn delete_matching(&mut self, tx: &mut dyn Tx, filter: &ForgetFilter) -> Result<(), Fault> {
         let purged = self.context.effects.purged(tx.forget_raw(filter, BATCH)?);
         let mut left = BATCH.saturating_sub(u32::try_from(purged).unwrap_or(BATCH));
         self.output.forgotten.raw_outputs += purged;
@@ -175,8 +177,8 @@ impl Forgetting<'_> {
             for id in tx.forgettable(kind, filter, left)? {
                 left -= 1;
                 match loader.load(tx, kind, &id)? {
-                    Some(item) => self.item(tx, item)?,
-                    None => self.unreadable(tx, kind, &id)?,
+                    Some(item) => self.delete_item(tx, item)?,
+                    None => self.delete_unsearchable(tx, kind, &id)?,
                 }
             }
         }
@@ -187,19 +189,19 @@ impl Forgetting<'_> {
         Ok(())
     }
 
-    /// Deletes one item.
-    fn item(&mut self, tx: &mut dyn Tx, item: Item) -> Result<(), Fault> {
-        *self.output.forgotten.count(item.kind) += 1;
+    /// Deletes one item. With `dry_run`, only counts it.
+    fn delete_item(&mut self, tx: &mut dyn Tx, item: Item) -> Result<(), Fault> {
+        self.output.forgotten.add(item.kind, 1);
         if is_quoted(item.kind) || item.kind == ItemKind::Summary {
             self.sessions.extend(item.session_id);
         }
         match item.kind {
             ItemKind::Turn => {
                 if let Some(turn) = item.turn {
-                    self.turn(tx, turn)?;
+                    self.delete_turn(tx, turn)?;
                 }
             }
-            ItemKind::Observation => self.observation(tx, parse(&item.id)?)?,
+            ItemKind::Observation => self.delete_observation(tx, parse(&item.id)?)?,
             ItemKind::Task => {
                 return Err(Fault::new(
                     ErrorCode::InvalidRequest,
@@ -223,31 +225,32 @@ impl Forgetting<'_> {
     }
 
     /// Deletes an item that search does not find, for example a withdrawn handoff.
-    fn unreadable(&mut self, tx: &mut dyn Tx, kind: ItemKind, id: &str) -> Result<(), Fault> {
-        *self.output.forgotten.count(kind) += 1;
+    fn delete_unsearchable(&mut self, tx: &mut dyn Tx, kind: ItemKind, id: &str) -> Result<(), Fault> {
         match kind {
             ItemKind::Handoff => tx.delete_handoff(parse(id)?)?,
             ItemKind::Turn => tx.delete_turn(parse(id)?)?,
             ItemKind::Summary => tx.delete_summary(parse(id)?)?,
-            _ => {}
+            // Search finds every item of these kinds.
+            ItemKind::Observation | ItemKind::Note | ItemKind::Checkpoint | ItemKind::Task => return Ok(()),
         }
+        self.output.forgotten.add(kind, 1);
         tx.delete_mark(id)?;
         Ok(())
     }
 
     /// Deletes a turn and the tool uses in it.
-    fn turn(&mut self, tx: &mut dyn Tx, id: TurnId) -> Result<(), Fault> {
+    fn delete_turn(&mut self, tx: &mut dyn Tx, id: TurnId) -> Result<(), Fault> {
         let Some(turn) = tx.turn(id)? else { return Ok(()) };
         let until = tx.next_turn(&turn)?.map(|next| next.started_at);
         let observations =
             tx.observations_between(turn.session_id, turn.started_at, until, MAX_TURN_OBSERVATIONS)?;
         for observation in observations {
             self.output.forgotten.observations += 1;
-            self.observation(tx, observation.id)?;
+            self.delete_observation(tx, observation.id)?;
         }
         for pending in tx.open_queue_items(turn.session_id, MAX_TURN_OBSERVATIONS)? {
             if pending.created_at >= turn.started_at && until.is_none_or(|until| pending.created_at < until) {
-                self.raw_output(tx, pending.id)?;
+                self.delete_raw_output(tx, pending.id)?;
             }
         }
         if !self.output.dry_run {
@@ -257,9 +260,9 @@ impl Forgetting<'_> {
     }
 
     /// Deletes an observation and its raw output.
-    fn observation(&mut self, tx: &mut dyn Tx, id: ObservationId) -> Result<(), Fault> {
+    fn delete_observation(&mut self, tx: &mut dyn Tx, id: ObservationId) -> Result<(), Fault> {
         let Some(observation) = tx.observation(id)? else { return Ok(()) };
-        self.raw_output(tx, observation.queue_id)?;
+        self.delete_raw_output(tx, observation.queue_id)?;
         if !self.output.dry_run {
             tx.delete_observations(&[id])?;
             tx.delete_mark(&id.to_string())?;
@@ -267,7 +270,7 @@ impl Forgetting<'_> {
         Ok(())
     }
 
-    fn raw_output(&mut self, tx: &mut dyn Tx, queue_id: i64) -> Result<(), Fault> {
+    fn delete_raw_output(&mut self, tx: &mut dyn Tx, queue_id: i64) -> Result<(), Fault> {
         self.output.forgotten.raw_outputs += if self.output.dry_run {
             u64::from(tx.queue_raw(queue_id)?.is_some())
         } else {

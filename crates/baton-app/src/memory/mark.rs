@@ -104,7 +104,7 @@ impl Operation<OnStore> for SupersedeItem {
 /// Finds an item of a venture that the caller may access.
 pub(super) fn readable_item(context: &Context<'_>, tx: &mut dyn Tx, id: &str) -> Result<Item, Fault> {
     let found = Loader::default().load(tx, kind_of(id), id)?;
-    found.filter(|item| context.actor.reaches(&item.venture)).ok_or_else(|| no_item(id))
+    found.filter(|item| context.actor.may_access(&item.venture)).ok_or_else(|| no_item(id))
 }
 
 /// Sets or removes the mark of an item. Texts that quote it are recreated if it becomes hidden or visible.
@@ -116,39 +116,38 @@ fn set_mark(
     mark: Option<(MarkKind, Option<String>)>,
 ) -> Result<MarkOutput, Fault> {
     let before = tx.marks_of(&[&item.id])?.pop();
-    let is_same = before.as_ref().map(|before| (before.kind, before.replaced_by.clone())) == mark;
-    let after = match (&before, mark) {
-        (Some(before), _) if is_same => Some(before.clone()),
-        (_, Some((kind, replaced_by))) => {
-            let mark = Mark {
-                item: item.id.clone(),
-                venture: item.venture.clone(),
-                repo: item.repo.clone(),
-                kind,
-                replaced_by,
-                created_at: context.now,
-                actor_key_id: context.actor.key_id.clone(),
-            };
-            tx.put_mark(&mark)?;
-            Some(mark)
-        }
-        (_, None) => {
-            tx.delete_mark(&item.id)?;
-            None
-        }
-    };
-    if !is_same {
-        let hides = |mark: &Option<Mark>| mark.as_ref().is_some_and(|mark| mark.kind.hides());
-        if hides(&after) {
-            tx.delete_documents(item.kind, std::slice::from_ref(&item.id))?;
-        }
-        // Also for a hidden item: it may be in the batch that another process indexes now.
-        tx.enqueue_for_index(item.kind, &item.id)?;
-        if let Some(session) =
-            item.session_id.filter(|_| is_quoted(item.kind) && hides(&before) != hides(&after))
-        {
-            renew_session_texts(context, tx, session)?;
-        }
+    if before.as_ref().map(|before| (before.kind, before.replaced_by.clone())) == mark {
+        return Ok(MarkOutput {
+            id: item.id,
+            kind: item.kind,
+            title: item.title,
+            mark: before.map(Into::into),
+        });
+    }
+    let after = mark.map(|(kind, replaced_by)| Mark {
+        item: item.id.clone(),
+        venture: item.venture.clone(),
+        repo: item.repo.clone(),
+        kind,
+        replaced_by,
+        created_at: context.now,
+        actor_key_id: context.actor.key_id.clone(),
+    });
+    match &after {
+        Some(mark) => tx.put_mark(mark)?,
+        None => _ = tx.delete_mark(&item.id)?,
+    }
+    let hides = |mark: &Option<Mark>| mark.as_ref().is_some_and(|mark| mark.kind.hides());
+    if hides(&after) {
+        tx.delete_documents(item.kind, std::slice::from_ref(&item.id))?;
+    }
+    // Also for a hidden item: it may be in the batch that another process indexes now.
+    tx.enqueue_for_index(item.kind, &item.id)?;
+    if is_quoted(item.kind)
+        && hides(&before) != hides(&after)
+        && let Some(session) = item.session_id
+    {
+        renew_session_texts(context, tx, session)?;
     }
     Ok(MarkOutput { id: item.id, kind: item.kind, title: item.title, mark: after.map(Into::into) })
 }

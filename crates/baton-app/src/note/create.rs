@@ -1,7 +1,7 @@
 //! `note.create`: records one fact while an agent works.
 
 use baton_core::{
-    Agent, Note, NoteId, NoteKind, Repo, SessionId, SessionTuple, Venture, note_file, note_text,
+    Agent, ErrorCode, Note, NoteId, NoteKind, Repo, SessionId, SessionTuple, Venture, note_file, note_text,
 };
 use baton_observation::make_private;
 
@@ -57,13 +57,13 @@ pub struct NewNote {
 }
 
 impl NewNote {
-    pub(super) fn note(&self, context: &Context<'_>, id: NoteId, place: Place) -> Note {
+    pub(super) fn note(&self, context: &Context<'_>, id: NoteId, owner: NoteOwner) -> Note {
         Note {
             id,
-            session_id: place.session_id,
-            venture: place.venture,
-            repo: place.repo,
-            agent: place.agent,
+            session_id: owner.session_id,
+            venture: owner.venture,
+            repo: owner.repo,
+            agent: owner.agent,
             kind: self.params.kind.unwrap_or_default(),
             text: self.text.clone(),
             file: self.file.clone(),
@@ -73,21 +73,25 @@ impl NewNote {
         }
     }
 
-    /// Returns the place of a note in a repository.
-    pub(super) fn repository(&self, context: &Context<'_>) -> Result<Place, Fault> {
+    /// Returns the owner of a note that belongs to no session.
+    pub(super) fn owner_without_session(&self, context: &Context<'_>) -> Result<NoteOwner, Fault> {
         let CreateNote { venture, repo, agent, .. } = &self.params;
         let venture = context.venture(venture.as_ref())?;
         let repo = repo.clone().ok_or_else(needs_repository)?;
-        Ok(Place { session_id: None, venture, repo, agent: agent.clone() })
+        Ok(NoteOwner { session_id: None, venture, repo, agent: agent.clone() })
     }
 
-    /// Returns the place of a note in its session, or in its repository without one. Records a heartbeat of the session.
-    fn place(&self, context: &Context<'_>, tx: &mut dyn Tx) -> Result<Place, Fault> {
-        let Some(id) = self.params.session_id else { return self.repository(context) };
+    /// Returns the session and the repository of the note. Records a heartbeat of the session.
+    fn find_owner(&self, context: &Context<'_>, tx: &mut dyn Tx) -> Result<NoteOwner, Fault> {
+        let Some(id) = self.params.session_id else { return self.owner_without_session(context) };
         let mut session = match context.lock_session(tx, id) {
             // The caller was told that the note is recorded.
-            Err(_) if self.spooled.is_some() && self.params.repo.is_some() => {
-                return self.repository(context);
+            Err(fault)
+                if fault.code == ErrorCode::SessionNotFound
+                    && self.spooled.is_some()
+                    && self.params.repo.is_some() =>
+            {
+                return self.owner_without_session(context);
             }
             session => session?,
         };
@@ -97,12 +101,12 @@ impl NewNote {
         }
         let SessionTuple { venture, repo, agent, .. } = session.tuple;
         let agent = Some(self.params.agent.clone().unwrap_or(agent));
-        Ok(Place { session_id: Some(id), venture, repo, agent })
+        Ok(NoteOwner { session_id: Some(id), venture, repo, agent })
     }
 }
 
-/// What a note belongs to.
-pub(super) struct Place {
+/// What a note belongs to: a repository, and the session in which it was recorded.
+pub(super) struct NoteOwner {
     pub(super) session_id: Option<SessionId>,
     venture: Venture,
     repo: Repo,
@@ -142,12 +146,12 @@ impl Operation<OnStore> for CreateNote {
         {
             return Ok(CreateNoteOutput { note: note.into(), degraded: false });
         }
-        let place = new.place(context, tx)?;
+        let owner = new.find_owner(context, tx)?;
         let id = match new.spooled {
             Some(spooled) => spooled.note_id,
             None => context.note_id(tx)?,
         };
-        let note = new.note(context, id, place);
+        let note = new.note(context, id, owner);
         tx.insert_note(&note)?;
         Ok(CreateNoteOutput { note: note.into(), degraded: false })
     }

@@ -33,13 +33,13 @@ pub(super) fn spool(context: &Context<'_>, new: &NewNote) -> Option<Result<Note,
 }
 
 fn spool_to(outbox: &Outbox, context: &Context<'_>, new: &NewNote) -> Result<Note, Fault> {
-    let mut place = new.repository(context)?;
-    place.session_id = new.params.session_id;
+    let mut owner = new.owner_without_session(context)?;
+    owner.session_id = new.params.session_id;
     let key = context.idempotency_key.map(ToString::to_string);
     if let Some(note_id) = key.as_deref().and_then(|key| spooled_id(outbox, context, key)) {
-        return Ok(new.note(context, note_id, place));
+        return Ok(new.note(context, note_id, owner));
     }
-    let note = new.note(context, context.note_id_without_store()?, place);
+    let note = new.note(context, context.note_id_without_store()?, owner);
     let spooled = Spooled { note_id: note.id, request: new.params.clone() };
     let write = SpooledWrite {
         operation: CreateNote::NAME.to_owned(),

@@ -41,18 +41,18 @@ pub(crate) fn automatic_content(
     if input.session.is_empty() && input.pending.is_empty() {
         return Ok(None);
     }
-    let summary = summary_now(settings, &input)?;
+    let summary = summary_without_model(settings, &input)?;
     let goal = input.session.goal();
     let open = OpenWork::of(&input.session);
     let document = json!({
         "goal": goal.as_deref().map(|goal| cut_with_notice(goal, MAX_GOAL_CHARS, "turn_list")),
         "work_completed": completed_work(&input, session),
         "decisions": decisions(&input, &summary),
-        "rejected": list(noted(&input, NoteKind::Rejected)),
-        "gotchas": list(noted(&input, NoteKind::Gotcha)),
-        "blockers": list(open.blockers),
-        "next_actions": list(noted(&input, NoteKind::Todo).into_iter().chain(open.next_actions)),
-        "facts": list(noted(&input, NoteKind::Fact)),
+        "rejected": texts_or_null(note_texts(&input, NoteKind::Rejected)),
+        "gotchas": texts_or_null(note_texts(&input, NoteKind::Gotcha)),
+        "blockers": texts_or_null(open.blockers),
+        "next_actions": texts_or_null(note_texts(&input, NoteKind::Todo).into_iter().chain(open.next_actions)),
+        "facts": texts_or_null(note_texts(&input, NoteKind::Fact)),
         "key_files": summary.key_files,
         "key_decisions": summary.key_decisions,
         "last_prompt": input.session.requests().next_back(),
@@ -83,7 +83,7 @@ pub(crate) fn add_automatic_content(
     }
     let Some(content) = automatic_content(settings, tx, handoff.session_id)? else { return Ok(()) };
     handoff.incomplete = content.incomplete;
-    handoff.automatic_json = Some(content.beside_the_agents_own());
+    handoff.automatic_json = Some(content.to_automatic_json());
     if content.incomplete {
         tx.request_summary(handoff.session_id, handoff.created_at, handoff.created_at)?;
     }
@@ -132,7 +132,7 @@ impl AutomaticContent {
         handoff.incomplete = self.incomplete;
         match handoff.written_by {
             HandoffAuthor::Agent | HandoffAuthor::Person => {
-                handoff.automatic_json = Some(self.beside_the_agents_own());
+                handoff.automatic_json = Some(self.to_automatic_json());
             }
             HandoffAuthor::Hook => {
                 let mut payload = match handoff.payload() {
@@ -156,7 +156,7 @@ impl AutomaticContent {
     }
 
     /// Returns the content as the JSON object that is stored beside the fields of an agent.
-    fn beside_the_agents_own(&self) -> String {
+    fn to_automatic_json(&self) -> String {
         let mut document = self.payload.clone();
         document.insert("summary".into(), self.summary.as_str().into());
         Value::Object(document).to_string()
@@ -165,12 +165,10 @@ impl AutomaticContent {
 
 /// Returns a summary without calling a model: the stored one if a model wrote it and it covers the whole session,
 /// otherwise one made offline that includes the pending tool uses.
-fn summary_now(settings: &Settings, input: &SummaryInput) -> Result<SessionSummary, Fault> {
-    if let Some(stored) = input
-        .stored
-        .as_ref()
-        .filter(|stored| stored.provenance.model.is_some() && input.is_covered() && input.pending.is_empty())
-    {
+fn summary_without_model(settings: &Settings, input: &SummaryInput) -> Result<SessionSummary, Fault> {
+    if let Some(stored) = input.stored.as_ref().filter(|stored| {
+        stored.provenance.model.is_some() && input.is_up_to_date() && input.pending.is_empty()
+    }) {
         return Ok(stored.summary.clone());
     }
     let mut material = input.session.clone();
@@ -183,16 +181,16 @@ fn summary_now(settings: &Settings, input: &SummaryInput) -> Result<SessionSumma
 }
 
 /// Returns the notes of a kind as texts.
-fn noted(input: &SummaryInput, kind: NoteKind) -> Vec<String> {
+fn note_texts(input: &SummaryInput, kind: NoteKind) -> Vec<String> {
     let text = |note: &Note| match &note.file {
         Some(file) => format!("{} ({file})", note.text),
         None => note.text.clone(),
     };
-    input.session.noted(kind).map(text).collect()
+    input.session.notes_of(kind).map(text).collect()
 }
 
 /// Returns texts as JSON; null if there are none.
-fn list(texts: impl IntoIterator<Item = String>) -> Value {
+fn texts_or_null(texts: impl IntoIterator<Item = String>) -> Value {
     let texts: Vec<Value> = texts.into_iter().map(Value::from).collect();
     if texts.is_empty() { Value::Null } else { texts.into() }
 }
@@ -200,24 +198,30 @@ fn list(texts: impl IntoIterator<Item = String>) -> Value {
 /// Returns the decisions: those that the agent noted, then those of the user. Commits are no decisions.
 fn decisions(input: &SummaryInput, summary: &SessionSummary) -> Value {
     let is_noted = |decision: &&String| {
-        let mut notes = input.session.noted(NoteKind::Decision);
+        let mut notes = input.session.notes_of(NoteKind::Decision);
         notes.any(|note| note.text.starts_with(decision.trim_end_matches('…')))
     };
     let others = summary.key_decisions.iter().filter(|decision| !decision.starts_with("Committed: "));
     let others = others.filter(|decision| !is_noted(decision)).cloned();
-    list(noted(input, NoteKind::Decision).into_iter().chain(others))
+    texts_or_null(note_texts(input, NoteKind::Decision).into_iter().chain(others))
 }
 
 /// Returns what the newest observations changed or checked with a known result, oldest first, whether a summary covers
 /// them or not. If there are earlier observations, the first item says how many and how to get them.
 fn completed_work(input: &SummaryInput, session: SessionId) -> Vec<String> {
-    let mut listed = 0;
-    let newest = input.session.digests.iter().rev().inspect(|_| listed += 1).filter_map(completed_step);
-    let mut titles: Vec<String> = newest.take(MAX_DONE).map(str::to_owned).collect();
-    let earlier = input.observations().saturating_sub(listed);
-    titles.extend(
-        (earlier > 0).then(|| format!("[{earlier} earlier observations: observation_list {session}]")),
-    );
+    let mut titles: Vec<String> = Vec::new();
+    let mut examined = 0;
+    for digest in input.session.digests.iter().rev() {
+        if titles.len() == MAX_DONE {
+            break;
+        }
+        examined += 1;
+        titles.extend(completed_step(digest).map(str::to_owned));
+    }
+    let earlier = input.observations().saturating_sub(examined);
+    if earlier > 0 {
+        titles.push(format!("[{earlier} earlier observations: observation_list {session}]"));
+    }
     titles.reverse();
     titles
 }

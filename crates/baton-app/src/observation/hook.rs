@@ -206,7 +206,7 @@ fn start_session(
     };
     let at = params.at(context, &session);
     // Two configurations of the host may report one start, and a relayed chat has the context in its first prompt.
-    let is_first = tx.give_context(session.id, at, at.minus(REPEAT_WINDOW))?;
+    let is_first = tx.claim_context_start(session.id, at, at.minus(REPEAT_WINDOW))?;
     if continues_handoff || !is_first {
         return Ok(HookOutput::default());
     }

@@ -29,7 +29,7 @@ pub(super) struct SummaryInput {
     pub(super) session: SessionMaterial,
     pub(super) stored: Option<StoredSummary>,
     /// Observations that the stored summary does not cover.
-    pub(super) covers: Vec<ObservationId>,
+    pub(super) uncovered: Vec<ObservationId>,
     /// Queue items that are not processed yet.
     pub(super) pending: Vec<QueueItem>,
     /// True if a turn ended or a note changed after the stored summary was made.
@@ -38,8 +38,8 @@ pub(super) struct SummaryInput {
 
 impl SummaryInput {
     /// Returns true if the stored summary covers the whole session.
-    pub(super) fn is_covered(&self) -> bool {
-        self.stored.is_some() && self.covers.is_empty() && !self.has_newer_texts
+    pub(super) fn is_up_to_date(&self) -> bool {
+        self.stored.is_some() && self.uncovered.is_empty() && !self.has_newer_texts
     }
 
     /// Returns true if the session has anything to summarize.
@@ -50,7 +50,7 @@ impl SummaryInput {
 
     /// Returns the number of observations that the new summary covers, including those of the stored one.
     pub(super) fn observations(&self) -> u64 {
-        self.stored.as_ref().map_or(0, |stored| stored.observations) + self.covers.len() as u64
+        self.stored.as_ref().map_or(0, |stored| stored.observations) + self.uncovered.len() as u64
     }
 
     /// Returns a summary of this input to be stored. Its creation time is always later than the creation time
@@ -66,13 +66,13 @@ impl SummaryInput {
         redact_summary(&mut summary);
         let is_rewritten = self.stored.as_ref().is_none_or(|before| before.summary != summary);
         let stored = StoredSummary { made_at, summary, observations: self.observations(), provenance };
-        NewSummary { stored, replaces, covers: self.covers.clone(), is_rewritten }
+        NewSummary { stored, replaces, covers: self.uncovered.clone(), is_rewritten }
     }
 }
 
 pub(super) fn read_summary_input(tx: &mut dyn Tx, session: SessionId) -> Result<SummaryInput, Fault> {
     let stored = tx.summary(session)?;
-    let covers = tx.observations_to_sum_up(session, MAX_COVERED)?;
+    let uncovered = tx.observations_without_summary(session, MAX_COVERED)?;
     let filter = ObservationFilter { session_id: Some(session), ..ObservationFilter::default() };
     let observations = tx.observations(&filter, Page::first(MAX_OBSERVATIONS))?;
     let mut turns: Vec<Turn> = tx.turns(session, None, MAX_TURNS)?;
@@ -98,7 +98,7 @@ pub(super) fn read_summary_input(tx: &mut dyn Tx, session: SessionId) -> Result<
             pending: Vec::new(),
         },
         stored,
-        covers,
+        uncovered,
         pending: tx.open_queue_items(session, MAX_PENDING)?,
         has_newer_texts,
     })

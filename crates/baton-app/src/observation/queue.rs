@@ -147,7 +147,7 @@ impl Operation<OnStore> for ListQueue {
         let status = params.status.unwrap_or(QueueStatus::Error);
         let mut found = tx.queue_items(status, params.before, limit + 1)?;
         let next_before = cut(&mut found, *limit, |item| item.id);
-        found.retain(|item| context.actor.reaches(&item.venture));
+        found.retain(|item| context.actor.may_access(&item.venture));
         Ok(ListQueueOutput { items: found.into_iter().map(Into::into).collect(), next_before })
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! Both are off by default, and add an item to a chat once.
 
-use baton_core::recall::Nearby;
-use baton_core::{Fault, NoteKind, Repo, Session, Venture};
+use baton_core::recall::CallerContext;
+use baton_core::{Fault, NoteKind, Repo, Session, Venture, counted};
 use baton_observation::{HookEvent, files_of};
 use baton_store::{RecallFilter, Tx};
 
@@ -17,7 +17,7 @@ use crate::recall::{
 const MAX_ITEMS: usize = 3;
 /// Maximum number of matching items from which the added items are chosen.
 const MAX_MATCHES: usize = 40;
-/// Lowest closeness of an added item: the share of the prompt's words that it contains, where rare words count more.
+/// Lowest query_coverage of an added item: the share of the prompt's words that it contains, where rare words count more.
 const MIN_CLOSENESS: f64 = 0.4;
 /// Lowest score of an added item, as a share of the best score.
 const MIN_SCORE: f64 = 0.5;
@@ -34,7 +34,7 @@ pub(super) fn related_items(
     repo: &Repo,
 ) -> Result<Vec<RankedDocument>, Fault> {
     let (Some(prompt), Some(store)) = (&params.prompt, context.store) else { return Ok(Vec::new()) };
-    if !context.actor.reaches(venture) {
+    if !context.actor.may_access(venture) {
         return Ok(Vec::new());
     }
     let asked = Find {
@@ -44,7 +44,7 @@ pub(super) fn related_items(
             repo: Some(repo.clone()),
             ..RecallFilter::default()
         },
-        nearby: Nearby { branch: params.branch.clone().map(Into::into), ..Nearby::default() },
+        nearby: CallerContext { branch: params.branch.clone().map(Into::into), ..CallerContext::default() },
         limit: MAX_MATCHES,
         ..Find::default()
     };
@@ -52,7 +52,7 @@ pub(super) fn related_items(
     let (_, _, mut found) =
         store.read::<_, Fault, _>(move |tx| Ok(rank_documents(tx, &asked, now)?)).wait()?;
     let lowest = found.first().map_or(0.0, |best| best.score * MIN_SCORE);
-    found.retain(|found| found.closeness >= MIN_CLOSENESS && found.score >= lowest);
+    found.retain(|found| found.query_coverage >= MIN_CLOSENESS && found.score >= lowest);
     Ok(found)
 }
 
@@ -69,7 +69,7 @@ pub(super) fn at_prompt(
         let Some(item) = loader.load(tx, found.document.kind, &found.document.item)? else { continue };
         // A summary and the automatic handoff of its session begin with the same text.
         let is_repeated = lines.iter().any(|line: &String| line.contains(&item.title));
-        if is_repeated || !tx.show_item(session.id, &item.id)? {
+        if is_repeated || !tx.record_shown_item(session.id, &item.id)? {
             continue;
         }
         let mut facts = vec![item.created_at.day()];
@@ -110,7 +110,7 @@ pub(super) fn before_edit(
     let hash = params.file_hashes.as_ref().and_then(|hashes| hashes.get(&path)).copied();
     let history = file_history(tx, &path, &scope, hash, context.now)?;
     let Some(line) = file_line(&history, session) else { return Ok(HookOutput::default()) };
-    if !tx.show_item(session.id, &format!("file:{path}"))? {
+    if !tx.record_shown_item(session.id, &format!("file:{path}"))? {
         return Ok(HookOutput::default());
     }
     Ok(HookOutput::adding(HookEvent::PreToolUse, line))
@@ -135,8 +135,7 @@ fn file_line(history: &FileHistory, own: &Session) -> Option<String> {
         let agent = last.agent.as_deref().unwrap_or("an agent");
         let turn =
             last.turns.first().map(|turn| format!(": {} [{}]", turn.title, turn.id)).unwrap_or_default();
-        let sessions =
-            if others == 1 { "1 other session".to_owned() } else { format!("{others} other sessions") };
+        let sessions = counted(others, "other session");
         let changed = if history.changed_since == Some(true) { "; the file changed since" } else { "" };
         parts.push(format!(
             "{sessions} worked on it, last {agent} on {}{turn}{changed}",

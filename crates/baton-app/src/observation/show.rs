@@ -40,11 +40,12 @@ impl Operation<OnStore> for ShowObservation {
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
         let id = params.observation_id;
         let found = tx.observation(id)?;
-        let observation = found.filter(|found| context.actor.reaches(&found.venture)).ok_or_else(|| {
-            Fault::new(ErrorCode::NotFound, format!("there is no observation {id}")).hint(
-                "list observations with observation.list (GET /api/observations, baton observation list)",
-            )
-        })?;
+        let observation =
+            found.filter(|found| context.actor.may_access(&found.venture)).ok_or_else(|| {
+                Fault::new(ErrorCode::NotFound, format!("there is no observation {id}")).hint(
+                    "list observations with observation.list (GET /api/observations, baton observation list)",
+                )
+            })?;
         let queue_id = observation.queue_id;
         let mut output = ShowObservationOutput {
             observation: observation.into(),

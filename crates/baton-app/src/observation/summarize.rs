@@ -67,7 +67,7 @@ impl Operation<OnStore> for SummarizeSession {
         };
         let known = store.read::<_, Fault, _>(move |tx| Ok(tx.session(id)?)).wait()?;
         // A caller without access to the session gets the same error as for an unknown session, and no model is called.
-        let Some(_) = known.filter(|session| context.actor.reaches(&session.tuple.venture)) else {
+        let Some(_) = known.filter(|session| context.actor.may_access(&session.tuple.venture)) else {
             return Ok((params, None));
         };
         let day = context.now.day();
@@ -124,7 +124,7 @@ fn store_summary(
 ) -> Result<StoredSummary, Fault> {
     let mut kept = made.new.clone();
     let is_too_early = made.pending > 0 && kept.stored.observations == 0;
-    if !is_too_early && !kept.says_nothing_new() && !tx.keep_summary(session, &kept, None)? {
+    if !is_too_early && !kept.is_unchanged() && !tx.keep_summary(session, &kept, None)? {
         // Another summary was stored in the meantime. The summary is recreated, without calling a model.
         let input = read_summary_input(tx, session)?;
         kept = without_model(context, &input)?;
@@ -143,7 +143,9 @@ pub(super) fn without_model(context: &Context<'_>, input: &SummaryInput) -> Resu
     let offline = &context.settings.observations.offline;
     // A model's summary that covers everything is better than one made offline.
     let by_model = input.stored.as_ref().filter(|stored| stored.provenance.model.is_some());
-    if let (true, Some(stored)) = (input.is_covered(), by_model) {
+    if input.is_up_to_date()
+        && let Some(stored) = by_model
+    {
         let provenance = Provenance { tokens_in: 0, tokens_out: 0, ..stored.provenance.clone() };
         return Ok(input.new_summary(stored.summary.clone(), provenance, context.now));
     }
@@ -174,7 +176,7 @@ fn summarize(
     let settings = &context.settings.observations;
     let compressor = settings.compressor_within_budget(|| Ok(tokens_today))?;
     let mut spent = Vec::new();
-    if compressor.model().is_some() && !input.session.is_empty() && !input.is_covered() {
+    if compressor.model().is_some() && !input.session.is_empty() && !input.is_up_to_date() {
         let mut count =
             |provenance: &Provenance| spent.extend(usage_of(provenance, context.now, settings.price));
         match compressor.summarize(&input.session) {

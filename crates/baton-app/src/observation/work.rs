@@ -75,7 +75,7 @@ impl SummaryJob {
 
     /// Returns true if there is nothing to summarize, or if a model would be called for a summary that is up to date.
     pub fn is_empty(&self, compressor: &dyn baton_llm::Compressor) -> bool {
-        self.input.session.is_empty() || (compressor.model().is_some() && self.input.is_covered())
+        self.input.session.is_empty() || (compressor.model().is_some() && self.input.is_up_to_date())
     }
 }
 
@@ -300,7 +300,7 @@ impl WorkQueue {
         let new_summary = |Summarization { summary, usage, prompt_version }| {
             job.input.new_summary(summary, provenance(compressor, prompt_version, usage), now)
         };
-        let made = made.map(new_summary).filter(|made| !made.says_nothing_new());
+        let made = made.map(new_summary).filter(|made| !made.is_unchanged());
         let app = self.app.clone();
         self.write(move |tx| {
             let kept = match &made {
@@ -323,8 +323,8 @@ impl WorkQueue {
     /// Returns when there is work next: the earliest due time of an item or summary, or expiry of a lease.
     pub fn wakes_at(&self) -> Result<Option<Timestamp>, Fault> {
         self.read(|tx| {
-            let items = tx.queue_wakes_at()?;
-            let summaries = tx.summaries_wake_at()?;
+            let items = tx.next_queue_due_at()?;
+            let summaries = tx.next_summary_due_at()?;
             Ok(match (items, summaries) {
                 (Some(items), Some(summaries)) => Some(items.min(summaries)),
                 (items, summaries) => items.or(summaries),

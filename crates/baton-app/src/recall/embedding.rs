@@ -44,9 +44,9 @@ impl ItemToEmbed {
     }
 }
 
-/// Lists the newest items below a number without a vector of a model; without a number, indexes new items and begins a
-/// pass over all items.
-/// Returns nothing if another process does the same, or if the daily token budget is used up.
+/// Lists the newest items without a vector of the model whose number is lower than `below`. Without `below`, first indexes
+/// new items and claims a pass over all items. Returns nothing if another process runs a pass, or if the daily token budget
+/// is used up.
 pub fn items_to_embed(app: &App, model: &str, below: Option<i64>) -> Result<Vec<ItemToEmbed>, Fault> {
     if below.is_none() {
         index_all(app.store(), |_| {})?;

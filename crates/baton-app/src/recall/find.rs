@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use baton_core::recall::{Candidate, Corpus, Document, Embedding, Nearby, Query, Ranker, snippet};
+use baton_core::recall::{CallerContext, Candidate, Corpus, Document, Embedding, Query, Ranker, snippet};
 use baton_core::{SessionId, Timestamp, estimate_tokens};
 use baton_store::{MatchPlan, RecallFilter, StoreError, Tx};
 
@@ -31,7 +31,7 @@ pub struct Find {
     /// The query as an embedding model sees it; `None` to rank by words only.
     pub similar_to: Option<Embedding>,
     /// Where the caller works.
-    pub nearby: Nearby,
+    pub nearby: CallerContext,
     /// Maximum number of results.
     pub limit: usize,
 }
@@ -58,7 +58,7 @@ pub(crate) struct RankedDocument {
     /// Score, comparable within one result only.
     pub(crate) score: f64,
     /// Share of the query's words that the document contains.
-    pub(crate) closeness: f64,
+    pub(crate) query_coverage: f64,
     /// Reasons for the score.
     why: String,
 }
@@ -94,7 +94,7 @@ pub(crate) fn rank_documents(
         tx.candidates(&asked.filter, &plan, MAX_CANDIDATES)?
     };
     let unmerged = tx.unmerged_branches(&asked.filter.ventures)?;
-    let nearby = Nearby { unmerged, ..asked.nearby.clone() };
+    let nearby = CallerContext { unmerged, ..asked.nearby.clone() };
     let mut ranker = Ranker::new(&query, &corpus, &nearby);
     let best = ranker.best(&candidates, BEST);
     let best: Vec<usize> = best.iter().map(|ranked| ranked.index).collect();
@@ -107,7 +107,7 @@ pub(crate) fn rank_documents(
     let ranked = ranked.into_iter().map(|ranked| RankedDocument {
         document: candidates[ranked.index].document.clone(),
         score: ranked.score,
-        closeness: ranked.closeness,
+        query_coverage: ranked.query_coverage,
         why: ranked.why,
     });
     let ranked = ranked.collect();

@@ -151,7 +151,7 @@ impl Operation<OnStore> for GetItems {
             if item.is_none() {
                 item = loader.session_without_summary(tx, id)?;
             }
-            let Some(item) = item.filter(|item| context.actor.reaches(&item.venture)) else {
+            let Some(item) = item.filter(|item| context.actor.may_access(&item.venture)) else {
                 output.missing.push(id.clone());
                 continue;
             };

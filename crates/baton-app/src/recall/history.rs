@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use baton_core::recall::{ItemKind, terms};
+use baton_core::recall::{ItemKind, ends_with_path, terms};
 use baton_core::{Fault, ObservationId, Repo, SessionId, Sha256Hash, Timestamp, Venture, one_line};
 use baton_store::{FileOf, NoteFilter, ObservationFilter, Page, RecallFilter, Tx};
 use schemars::JsonSchema;
@@ -133,7 +133,7 @@ pub(crate) fn file_history(
         let place = *places.entry(id).or_insert(sessions.len());
         if place == sessions.len() {
             let session = tx.session(id)?;
-            let file = used.files.iter().find(|file| is_named(file, path)).cloned();
+            let file = used.files.iter().find(|file| ends_with_path(file, path)).cloned();
             sessions.push(FileSession {
                 session_id: id,
                 agent: session.as_ref().map(|session| session.tuple.agent.to_string()),
@@ -146,7 +146,7 @@ pub(crate) fn file_history(
             });
         }
         let session = &mut sessions[place];
-        if used.compressed.files_touched.iter().any(|file| is_named(file, path)) {
+        if used.compressed.files_touched.iter().any(|file| ends_with_path(file, path)) {
             session.changes += 1;
         } else {
             session.reads += 1;
@@ -204,11 +204,6 @@ pub(crate) fn changed_files(tx: &mut dyn Tx, item: &Item, now: Timestamp) -> Res
         }
     }
     Ok(changed)
-}
-
-/// Returns true if a file is the named one, or its path ends with the named one.
-fn is_named(file: &str, named: &str) -> bool {
-    file.strip_suffix(named).is_some_and(|before| before.is_empty() || before.ends_with('/'))
 }
 
 /// Returns earlier runs of a command, latest first.

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use baton_core::recall::{Embedding, ItemKind, Nearby};
+use baton_core::recall::{CallerContext, Embedding, ItemKind};
 use baton_core::{Repo, SessionId, Since, Timestamp, Venture};
 use baton_store::RecallFilter;
 
@@ -113,7 +113,7 @@ pub struct SearchInput {
 impl Operation<OnStore> for Search {
     const NAME: &'static str = "recall.search";
     const SUMMARY: &'static str = "Search everything recorded in earlier sessions: requests, work done, decisions, \
-        handoffs, summaries, checkpoints and tasks. Call it before you explore code or repeat an investigation. Returns \
+        handoffs, notes, summaries, checkpoints and tasks. Call it before you explore code or repeat an investigation. Returns \
         titles, ids and the token cost of each full item; read items with get.";
     const EFFECT: Effect = Effect::Read;
     // Waits for the store while it indexes new items.
@@ -142,11 +142,11 @@ impl Operation<OnStore> for Search {
                 agent: params.agent.clone(),
                 kind: params.kind,
                 file: params.file.clone(),
-                since: params.since.map(|since| since.before(context.now)),
-                until: params.until.map(|until| until.before(context.now)),
+                since: params.since.map(|since| since.resolve(context.now)),
+                until: params.until.map(|until| until.resolve(context.now)),
             },
             similar_to: input.similar_to.clone().unwrap_or_default(),
-            nearby: Nearby { branch: params.current_branch.clone(), ..Nearby::default() },
+            nearby: CallerContext { branch: params.current_branch.clone(), ..CallerContext::default() },
             limit: input.limit,
         };
         let results = find(tx, &asked, context.now)?.into_iter().map(SearchResult::from).collect();

@@ -65,7 +65,7 @@ impl Operation<OnStore> for ListRequests {
             session_id: params.session_id,
             endpoint: params.endpoint.clone(),
             ventures: context.readable_ventures(None)?,
-            since: params.since.map(|since| since.before(context.now)),
+            since: params.since.map(|since| since.resolve(context.now)),
             after: params.after,
             before: params.before,
         };

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use baton_core::observation::Turn;
 use baton_core::task::TaskStatus;
-use baton_core::{Session, SessionId, Timestamp, Venture, VentureScope, cut_with_ellipsis, one_line};
+use baton_core::{
+    Session, SessionId, Timestamp, Venture, VentureScope, counted, cut_with_ellipsis, one_line,
+};
 use baton_store::{HandoffFilter, ObservationFilter, Page, SessionFilter, TaskFilter};
 
 use crate::page::cut;
@@ -39,7 +41,7 @@ pub struct SessionOverviewOutput {
     pub sessions: Vec<LiveSession>,
     /// True if there are more than 60 active sessions.
     pub has_more: bool,
-    /// Files that more than one active session changed.
+    /// Files that more than one active session changed, without stale sessions.
     pub shared_files: Vec<SharedFile>,
 }
 
@@ -258,11 +260,10 @@ fn add_drifted(tx: &mut dyn Tx, venture: &Venture, attention: &mut Vec<Attention
         if task.open_drifts == 0 || matches!(task.status, TaskStatus::Done | TaskStatus::Completed) {
             continue;
         }
-        let files =
-            if task.open_drifts == 1 { "1 open drift" } else { &format!("{} open drifts", task.open_drifts) };
+        let drifts = counted(task.open_drifts, "open drift");
         attention.push(Attention {
             kind: AttentionKind::Drifted,
-            text: format!("{} has {files}: {}", task.task_id, one_line(&task.title, 120)),
+            text: format!("{} has {drifts}: {}", task.task_id, one_line(&task.title, 120)),
             id: Some(task.item_id()),
             repo: task.repo.map(Into::into),
             at: Some(task.updated_at),
@@ -280,8 +281,7 @@ fn add_capture(context: &Context<'_>, tx: &mut dyn Tx, attention: &mut Vec<Atten
     }
     let failed = tx.queue_stats()?.error;
     if failed > 0 {
-        let uses = if failed == 1 { "tool use" } else { "tool uses" };
-        let text = format!("{failed} captured {uses} could not be processed");
+        let text = format!("{} could not be processed", counted(failed, "captured tool use"));
         add(AttentionKind::CaptureFailing, text, None);
     }
     let spent = tx.spent_on(&context.now.day())?.tokens;

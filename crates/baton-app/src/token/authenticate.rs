@@ -51,9 +51,9 @@ impl Authenticator {
         if let Some(presented) = PresentedToken::parse(credential) {
             let now = self.app.now();
             let token = self.token(&presented.id).await?;
-            return token.ok_or_else(unknown)?.admit(&presented, now);
+            return token.ok_or_else(unknown)?.authenticate(&presented, now);
         }
-        if Sha256Hash::of(credential.as_bytes()).fits(&self.shared) {
+        if Sha256Hash::of(credential.as_bytes()).eq_constant_time(&self.shared) {
             Ok(self.holder.clone())
         } else {
             Err(unknown())

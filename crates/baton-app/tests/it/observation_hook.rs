@@ -238,7 +238,7 @@ fn rejects_invalid_reports_and_stores_nothing() {
         assert_eq!(reply.status, 400, "{}", reply.body);
         assert!(stage.active().is_empty());
         assert_eq!(stage.queue(), [0; 4]);
-        assert_eq!(read(&stage.store, |tx| tx.summaries_wake_at()), None);
+        assert_eq!(read(&stage.store, |tx| tx.next_summary_due_at()), None);
     }
 }
 

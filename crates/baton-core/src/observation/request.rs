@@ -1,4 +1,4 @@
-//! What a user asked for: hosts also report texts as prompts that programs wrote.
+//! Requests of users. Clients also report texts of programs as prompts; they are not requests.
 
 /// Start of the text that Claude Code records if the user interrupts the agent.
 const INTERRUPTION: &str = "[Request interrupted";

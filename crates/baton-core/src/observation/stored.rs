@@ -42,7 +42,7 @@ pub struct Observation {
 /// Compressor that created an observation or summary, with its token usage.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Provenance {
-    /// `anthropic`, `openai` or `offline`.
+    /// `anthropic`, `openai`, `offline`, or `import` for imported observations.
     pub compressor: String,
     /// Model that wrote the text, for example `gpt-5-mini`; null if the offline rules did.
     pub model: Option<String>,

@@ -69,24 +69,26 @@ impl SessionMaterial {
             && self.turns.iter().all(|turn| turn.closing.is_none())
     }
 
-    /// Returns the lines of the notes of a kind, oldest first.
-    pub fn noted(&self, kind: NoteKind) -> impl Iterator<Item = &Note> {
+    /// Returns the notes of a kind, oldest first.
+    pub fn notes_of(&self, kind: NoteKind) -> impl Iterator<Item = &Note> {
         self.notes.iter().filter(move |note| note.kind == kind)
     }
 
     /// Returns the requests of the user without quoted lines, oldest first. A command without arguments that left no closing
     /// message and was followed by another request, for example `/ide`, is not one.
     pub fn requests(&self) -> impl DoubleEndedIterator<Item = String> {
-        let asked = |turn: &TurnText| {
-            Some((without_quoted_lines(user_request(&turn.prompt)?), turn.closing.is_some()))
-        };
-        let requests: Vec<(String, bool)> = self.turns.iter().filter_map(asked).collect();
-        let last = requests.len().saturating_sub(1);
-        let is_request = move |(at, (request, is_answered)): &(usize, (String, bool))| {
-            let is_bare = request.starts_with('/') && !request.contains(char::is_whitespace);
-            *is_answered || *at == last || !is_bare
-        };
-        requests.into_iter().enumerate().filter(is_request).map(|(_, (request, _))| request)
+        let mut requests: Vec<String> = Vec::new();
+        let mut is_last_ignorable = false;
+        for turn in &self.turns {
+            let Some(request) = user_request(&turn.prompt).map(without_quoted_lines) else { continue };
+            if is_last_ignorable {
+                requests.pop();
+            }
+            let is_bare_command = request.starts_with('/') && !request.contains(char::is_whitespace);
+            is_last_ignorable = is_bare_command && turn.closing.is_none();
+            requests.push(request);
+        }
+        requests.into_iter()
     }
 
     /// Returns the closing message of the last request. `None` if the agent did not finish it.
@@ -99,8 +101,13 @@ impl SessionMaterial {
     pub fn goal(&self) -> Option<String> {
         let mut requests = self.requests();
         let first = requests.next()?;
-        let task = if is_task(&first) { None } else { requests.find(|request| is_task(request)) };
-        Some(task.map_or(first.clone(), |task| format!("{first}\n{task}")))
+        if is_task(&first) {
+            return Some(first);
+        }
+        match requests.find(|request| is_task(request)) {
+            Some(task) => Some(format!("{first}\n{task}")),
+            None => Some(first),
+        }
     }
 }
 

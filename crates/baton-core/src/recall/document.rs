@@ -109,7 +109,7 @@ pub struct Document {
     pub author: Option<String>,
     /// Id of the turn that the item belongs to.
     pub turn: Option<String>,
-    /// True for a part of a conversation, which its neighbours explain.
+    /// True for a message of a conversation, which is understood from the messages before and after it.
     pub is_conversational: bool,
     /// True if the work changed files.
     pub changes_files: bool,

@@ -19,7 +19,7 @@ pub(super) fn find_files(text: &str) -> Vec<String> {
         let Some(pattern) = pattern.as_ref() else { continue };
         for one in pattern.find_iter(text) {
             let path = one.as_str().trim_start_matches("./").trim_matches('.').to_owned();
-            let is_known = found.iter().any(|known| known.ends_with(&path));
+            let is_known = found.iter().any(|known| ends_with_path(known, &path));
             if path.len() > 2 && !is_known && found.len() < MAX_MENTIONS {
                 found.push(path);
             }
@@ -28,12 +28,16 @@ pub(super) fn find_files(text: &str) -> Vec<String> {
     found
 }
 
-/// Returns true if a file is the mentioned one: the same path, or one ends with the other at a folder boundary.
+/// Returns true if a file is the mentioned one (the same path, or one ends with the other at a folder boundary), or is in
+/// the mentioned folder.
 pub(super) fn is_mentioned(file: &str, mention: &str) -> bool {
-    let ends_with = |long: &str, short: &str| {
-        long.strip_suffix(short).is_some_and(|before| before.is_empty() || before.ends_with('/'))
-    };
-    ends_with(file, mention) || ends_with(mention, file) || file.contains(&format!("{mention}/"))
+    let is_in_folder = || format!("/{file}").contains(&format!("/{mention}/"));
+    ends_with_path(file, mention) || ends_with_path(mention, file) || is_in_folder()
+}
+
+/// Returns true if a path is `end`, or ends with it at a folder boundary.
+pub fn ends_with_path(path: &str, end: &str) -> bool {
+    path.strip_suffix(end).is_some_and(|before| before.is_empty() || before.ends_with('/'))
 }
 
 #[cfg(test)]
@@ -47,6 +51,11 @@ mod tests {
             ["common.go", "src/store/rows.rs"]
         );
         assert_eq!(find_files("look at cmd/entire/cli and README.md"), ["README.md", "cmd/entire/cli"]);
+        assert_eq!(
+            find_files("domain.rs and main.rs, then src/main.rs"),
+            ["domain.rs", "main.rs", "src/main.rs"]
+        );
+        assert_eq!(find_files("src/main.rs, that is main.rs"), ["src/main.rs"]);
         assert!(find_files("version 1.2.3 of the tests").is_empty());
     }
 
@@ -56,5 +65,7 @@ mod tests {
         assert!(is_mentioned("rows.rs", "src/rows.rs"));
         assert!(is_mentioned("cmd/cli/main.go", "cmd/cli"));
         assert!(!is_mentioned("src/arrows.rs", "rows.rs"));
+        assert!(is_mentioned("/home/me/app/src/x.rs", "app/src"));
+        assert!(!is_mentioned("schema/src/x.rs", "a/src"));
     }
 }

@@ -31,9 +31,9 @@ impl Corpus {
     }
 }
 
-/// Where the caller works. Items from there rank higher.
+/// Branch and files that the caller works on. Items from there rank higher.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Nearby {
+pub struct CallerContext {
     /// Current branch, for example `feature/logout`.
     pub branch: Option<String>,
     /// Files that are changed now.
@@ -49,7 +49,7 @@ pub struct UnmergedBranch {
     pub branch: String,
 }
 
-impl Nearby {
+impl CallerContext {
     /// Returns the branch of an item if it is not merged and not the current one.
     pub fn unmerged_branch<'a>(&self, repo: Option<&Repo>, branch: Option<&'a str>) -> Option<&'a str> {
         let branch = branch.filter(|branch| self.branch.as_deref() != Some(branch))?;
@@ -67,56 +67,58 @@ pub struct Ranked {
     pub score: f64,
     /// Share of the query's words that the document itself contains, from 0 to 1, where rare words count more; 0 if it
     /// contains fewer than two of them. Comparable between queries.
-    pub closeness: f64,
+    pub query_coverage: f64,
     /// Reasons for the score, in plain words.
     pub why: String,
 }
 
+// A factor multiplies the score. A bonus multiplies it by 1 + bonus × share. A share adds a part of another score.
+
 /// Shares of the scores of the neighbours in a conversation, by distance.
-const NEIGHBOURS: [f64; 3] = [0.5, 0.25, 0.1];
+const NEIGHBOUR_SHARES: [f64; 3] = [0.5, 0.25, 0.1];
 /// The same for turns of agents, which are longer and less connected than messages between people.
-const TURN_NEIGHBOURS: [f64; 3] = [0.25, 0.125, 0.05];
+const TURN_NEIGHBOUR_SHARES: [f64; 3] = [0.25, 0.125, 0.05];
 /// Share of the score of the session as one document.
-const SESSION: f64 = 0.3;
+const SESSION_SHARE: f64 = 0.3;
 /// Share of the score of the turn as one document, for tool uses.
-const TURN: f64 = 1.0;
-/// Gain of a document that matches the whole query.
-const COVERAGE: f64 = 0.5;
-/// Gain of a document that contains all quoted phrases.
-const PHRASES: f64 = 1.0;
-/// Gain of the author or agent whom the query names.
-const NAMED: f64 = 1.5;
-/// Gain of the period that the query names.
-const PERIOD: f64 = 1.5;
+const TURN_SHARE: f64 = 1.0;
+/// Bonus of a document that matches the whole query.
+const COVERAGE_BONUS: f64 = 0.5;
+/// Bonus of a document that contains all quoted phrases.
+const PHRASE_BONUS: f64 = 1.0;
+/// Factor for the author or agent whom the query names.
+const NAMED_FACTOR: f64 = 1.5;
+/// Factor for the period that the query names.
+const PERIOD_FACTOR: f64 = 1.5;
 /// Score of the named period for a query without other words.
-const PERIOD_ALONE: f64 = 0.1;
-/// Share that items of an unmerged branch keep on another branch.
-const UNMERGED: f64 = 0.7;
-/// Gain of the current branch, or of one that the query names.
-const BRANCH: f64 = 1.2;
+const PERIOD_SCORE: f64 = 0.1;
+/// Factor for items of an unmerged branch on another branch.
+const UNMERGED_FACTOR: f64 = 0.7;
+/// Factor for the current branch, or of one that the query names.
+const BRANCH_FACTOR: f64 = 1.2;
 /// Score of a file that the query names or that is changed now, as a share of the best score.
-const FILE: f64 = 0.5;
-/// Gain of the current time.
-const RECENT: f64 = 0.2;
-/// Age at which half of that gain is left.
-const RECENT_DAYS: f64 = 14.0;
-/// Turns have longer texts and more neighbours than tool uses, which would otherwise rarely be seen.
-const OF_TURN: f64 = 0.75;
-/// Listing commits or running tests repeats the words of the work but is not the work itself.
-const WITHOUT_FILES: f64 = 0.4;
-/// A turn without files only discusses the work.
-const TURN_WITHOUT_FILES: f64 = 0.8;
-/// Gain of work that changed files.
-const CHANGE: f64 = 1.3;
-/// Gain of summaries, which name the result and the files of a whole session.
-const SUMMARY: f64 = 1.2;
-/// Gain of pinned items.
-const PINNED: f64 = 2.0;
+const FILE_SHARE: f64 = 0.5;
+/// Bonus of the current time.
+const RECENT_BONUS: f64 = 0.2;
+/// Age in days at which half of that bonus is left.
+const RECENT_HALF_LIFE_DAYS: f64 = 14.0;
+/// Factor for turns: they have longer texts and more neighbours than tool uses, which would otherwise rarely be seen.
+const TURN_FACTOR: f64 = 0.75;
+/// Factor for tool uses without files: listing commits or running tests repeats the words of the work but is not the work itself.
+const NO_FILES_FACTOR: f64 = 0.4;
+/// Factor for turns without files, which only discuss the work.
+const TURN_NO_FILES_FACTOR: f64 = 0.8;
+/// Factor for work that changed files.
+const CHANGE_FACTOR: f64 = 1.3;
+/// Factor for summaries, which name the result and the files of a whole session.
+const SUMMARY_FACTOR: f64 = 1.2;
+/// Factor for pinned items.
+const PINNED_FACTOR: f64 = 2.0;
 
 /// Orders candidates by how well they answer a query.
 pub struct Ranker<'a> {
     query: &'a Query,
-    nearby: &'a Nearby,
+    nearby: &'a CallerContext,
     scorer: Scorer<'a>,
     /// Occurrences of the terms in the candidates of earlier calls, which are the most expensive part.
     matches: Vec<Matches>,
@@ -124,7 +126,7 @@ pub struct Ranker<'a> {
 
 impl<'a> Ranker<'a> {
     /// Creates the ranking of a query.
-    pub fn new(query: &'a Query, corpus: &Corpus, nearby: &'a Nearby) -> Self {
+    pub fn new(query: &'a Query, corpus: &Corpus, nearby: &'a CallerContext) -> Self {
         Self { query, nearby, scorer: Scorer::new(query, corpus), matches: Vec::new() }
     }
 
@@ -145,13 +147,13 @@ impl<'a> Ranker<'a> {
         self.matches.extend(new.map(|candidate| self.scorer.matches(&candidate.document.text)));
         let Self { query, nearby, scorer, matches } = &*self;
         let own = |(candidate, matches): (&Candidate, &Matches)| {
-            let covered = 1.0 + COVERAGE * scorer.coverage(matches);
-            scorer.score(matches) * covered * (1.0 + PHRASES * phrases_in(query, candidate))
+            let covered = 1.0 + COVERAGE_BONUS * scorer.coverage(matches);
+            scorer.score(matches) * covered * (1.0 + PHRASE_BONUS * phrases_in(query, candidate))
         };
         let own: Vec<f64> = candidates.iter().zip(matches).map(own).collect();
-        let mut scores = smoothed(candidates, &own);
+        let mut scores = with_neighbour_scores(candidates, &own);
         add_group_scores(candidates, matches, scorer, &mut scores);
-        let clues = Clues {
+        let adjuster = ScoreAdjuster {
             query,
             nearby,
             author: only_author(query, candidates),
@@ -159,7 +161,7 @@ impl<'a> Ranker<'a> {
         };
         let mut ranked: Vec<(usize, f64)> = Vec::with_capacity(candidates.len());
         for (index, candidate) in candidates.iter().enumerate() {
-            let score = clues.apply(candidate, scores[index], &mut Reasons::default());
+            let score = adjuster.apply(candidate, scores[index], &mut Reasons::default());
             if score > 0.0 {
                 ranked.push((index, score));
             }
@@ -187,13 +189,16 @@ impl<'a> Ranker<'a> {
                 why.add(|| format!("similar meaning ({similarity:.2})"));
             }
             if matches.frequencies.is_empty() && scores[index] > 0.0 {
-                let is_talk = candidate.place.is_some();
-                let talk = "next to matching parts of the conversation";
-                why.add(|| if is_talk { talk } else { "part of a matching turn" }.to_owned());
+                let reason = if candidate.place.is_some() {
+                    "next to matching parts of the conversation"
+                } else {
+                    "part of a matching turn"
+                };
+                why.add(|| reason.to_owned());
             }
-            clues.apply(candidate, scores[index], &mut why);
-            let closeness = if matches.frequencies.len() < 2 { 0.0 } else { scorer.coverage(matches) };
-            Ranked { index, score, closeness, why: why.0.unwrap_or_default().join("; ") }
+            adjuster.apply(candidate, scores[index], &mut why);
+            let query_coverage = if matches.frequencies.len() < 2 { 0.0 } else { scorer.coverage(matches) };
+            Ranked { index, score, query_coverage, why: why.0.unwrap_or_default().join("; ") }
         };
         select(ranked, candidates, limit).into_iter().map(explained).collect()
     }
@@ -211,70 +216,70 @@ impl Reasons {
     }
 }
 
-/// Properties of a document that the ranking uses besides its words.
-struct Clues<'a> {
+/// Adjusts the scores of documents by properties other than their words.
+struct ScoreAdjuster<'a> {
     query: &'a Query,
-    nearby: &'a Nearby,
+    nearby: &'a CallerContext,
     author: Option<String>,
     /// Best score by words alone.
     best: f64,
 }
 
-impl Clues<'_> {
+impl ScoreAdjuster<'_> {
     /// Adjusts the score of a document by its properties, and adds the reasons.
     fn apply(&self, candidate: &Candidate, mut score: f64, why: &mut Reasons) -> f64 {
         let (document, query) = (&candidate.document, self.query);
         score *= match (document.kind, document.files.is_empty()) {
-            (ItemKind::Turn, false) => OF_TURN,
-            (ItemKind::Turn, true) => OF_TURN * TURN_WITHOUT_FILES,
-            (ItemKind::Observation, true) if !document.is_conversational => WITHOUT_FILES,
+            (ItemKind::Turn, false) => TURN_FACTOR,
+            (ItemKind::Turn, true) => TURN_FACTOR * TURN_NO_FILES_FACTOR,
+            (ItemKind::Observation, true) if !document.is_conversational => NO_FILES_FACTOR,
             _ => 1.0,
         };
         if document.changes_files && score > 0.0 {
-            score *= CHANGE;
+            score *= CHANGE_FACTOR;
             why.add(|| "changed files".to_owned());
         }
         if document.kind == ItemKind::Summary {
-            score *= SUMMARY;
+            score *= SUMMARY_FACTOR;
         }
         if document.is_pinned && score > 0.0 {
-            score *= PINNED;
+            score *= PINNED_FACTOR;
             why.add(|| "pinned".to_owned());
         }
         if let Some(file) = named_file(&document.files, &query.files) {
-            score += self.best * FILE;
+            score += self.best * FILE_SHARE;
             why.add(|| format!("the query names {file}"));
         } else if let Some(file) = named_file(&document.files, &self.nearby.files) {
-            score += self.best * FILE;
+            score += self.best * FILE_SHARE;
             why.add(|| format!("{file} is changed now"));
         }
         if let Some(author) =
             document.author.as_deref().filter(|author| self.author.as_deref() == Some(author))
         {
-            score *= NAMED;
+            score *= NAMED_FACTOR;
             why.add(|| format!("said by {author}"));
         }
         if let Some(agent) =
             document.agent.as_deref().filter(|agent| query.words.contains(&agent.to_lowercase()))
         {
-            score *= NAMED;
+            score *= NAMED_FACTOR;
             why.add(|| format!("work of {agent}"));
         }
         if let Some(period) = query.periods.iter().find(|period| period.contains(document.created_at)) {
-            score = (score + PERIOD_ALONE) * PERIOD;
+            score = (score + PERIOD_SCORE) * PERIOD_FACTOR;
             why.add(|| format!("from the time of \"{}\"", period.words));
         }
         if let Some(branch) = matching_branch(query, self.nearby, document.branch.as_deref()) {
-            score *= BRANCH;
+            score *= BRANCH_FACTOR;
             why.add(|| format!("on branch {branch}"));
         }
         if let Some(branch) = self.nearby.unmerged_branch(document.repo.as_ref(), document.branch.as_deref())
         {
             // Without a current branch, the caller may work on this one.
-            score *= if self.nearby.branch.is_some() { UNMERGED } else { 1.0 };
+            score *= if self.nearby.branch.is_some() { UNMERGED_FACTOR } else { 1.0 };
             why.add(|| format!("branch {branch} is not merged"));
         }
-        score * (1.0 + RECENT * freshness(query.now, document.created_at))
+        score * (1.0 + RECENT_BONUS * freshness(query.now, document.created_at))
     }
 }
 
@@ -293,7 +298,7 @@ fn phrases_in(query: &Query, candidate: &Candidate) -> f64 {
 }
 
 /// Adds to each part of a conversation a share of the scores of the parts around it.
-fn smoothed(candidates: &[Candidate], own: &[f64]) -> Vec<f64> {
+fn with_neighbour_scores(candidates: &[Candidate], own: &[f64]) -> Vec<f64> {
     let mut places: HashMap<(SessionId, i64), f64> = HashMap::new();
     for (candidate, score) in candidates.iter().zip(own) {
         if let (Some(session), Some(place)) = (candidate.document.session_id, candidate.place) {
@@ -306,7 +311,7 @@ fn smoothed(candidates: &[Candidate], own: &[f64]) -> Vec<f64> {
         };
         let at = |place: i64| places.get(&(session, place)).copied().unwrap_or(0.0);
         let is_turn = candidate.document.kind == ItemKind::Turn;
-        let shares = if is_turn { TURN_NEIGHBOURS } else { NEIGHBOURS };
+        let shares = if is_turn { TURN_NEIGHBOUR_SHARES } else { NEIGHBOUR_SHARES };
         let of_distance =
             |(share, distance): (f64, i64)| share * (at(place - distance) + at(place + distance));
         shares.into_iter().zip(1..).map(of_distance).sum()
@@ -321,9 +326,9 @@ fn add_group_scores(candidates: &[Candidate], matches: &[Matches], scorer: &Scor
     let turns = group_scores(candidates, matches, scorer, |candidate| candidate.document.turn.as_deref());
     for (index, candidate) in candidates.iter().enumerate() {
         if candidate.place.is_none() {
-            scores[index] += SESSION * sessions[index] + TURN * turns[index];
+            scores[index] += SESSION_SHARE * sessions[index] + TURN_SHARE * turns[index];
         } else if scores[index] > 0.0 {
-            scores[index] += SESSION * sessions[index];
+            scores[index] += SESSION_SHARE * sessions[index];
         }
     }
 }
@@ -376,17 +381,17 @@ fn named_file<'a>(files: &'a [String], named: &[String]) -> Option<&'a str> {
     files.iter().find(is_named).map(String::as_str)
 }
 
-fn matching_branch<'a>(query: &Query, nearby: &Nearby, branch: Option<&'a str>) -> Option<&'a str> {
+fn matching_branch<'a>(query: &Query, nearby: &CallerContext, branch: Option<&'a str>) -> Option<&'a str> {
     let branch = branch?;
     let is_distinctive = branch.contains(['/', '-', '_']);
     let is_named = is_distinctive && query.words.contains(&branch.to_lowercase());
     (is_named || nearby.branch.as_deref() == Some(branch)).then_some(branch)
 }
 
-/// Returns 1 for the current time, and 1/2 after [`RECENT_DAYS`].
+/// Returns 1 for the current time, and 1/2 after [`RECENT_HALF_LIFE_DAYS`].
 fn freshness(now: Timestamp, then: Timestamp) -> f64 {
     let age_millis = (now.as_millis() - then.as_millis()).max(0) as f64;
-    1.0 / (1.0 + age_millis / (RECENT_DAYS * 86_400_000.0))
+    1.0 / (1.0 + age_millis / (RECENT_HALF_LIFE_DAYS * 86_400_000.0))
 }
 
 /// Returns the matched terms as a reason; nothing if there are none.

@@ -59,10 +59,10 @@ fn corpus(candidates: &[Candidate]) -> Corpus {
 }
 
 fn ranked(query: &str, candidates: &[Candidate]) -> Vec<(i64, String)> {
-    near(query, candidates, &Nearby::default())
+    near(query, candidates, &CallerContext::default())
 }
 
-fn near(query: &str, candidates: &[Candidate], nearby: &Nearby) -> Vec<(i64, String)> {
+fn near(query: &str, candidates: &[Candidate], nearby: &CallerContext) -> Vec<(i64, String)> {
     let query = Query::parse(query, NOW);
     let found = Ranker::new(&query, &corpus(candidates), nearby).best(candidates, 100);
     found.into_iter().map(|one| (candidates[one.index].number, one.why)).collect()
@@ -140,9 +140,9 @@ fn named_agents_files_branches_and_times_are_preferred() {
         assert_eq!(found[0].0, first, "{query}: {found:?}");
         assert!(found[0].1.contains(why), "{query}: {found:?}");
     }
-    let nearby = Nearby { branch: Some("fix/lease-renewal".into()), ..Nearby::default() };
+    let nearby = CallerContext { branch: Some("fix/lease-renewal".into()), ..CallerContext::default() };
     assert_eq!(near("fix the lease", &all, &nearby)[0].0, 4);
-    let nearby = Nearby { files: vec!["src/lease.rs".into()], ..Nearby::default() };
+    let nearby = CallerContext { files: vec!["src/lease.rs".into()], ..CallerContext::default() };
     assert_eq!(near("fix the lease", &all, &nearby)[0].0, 3);
 }
 
@@ -215,8 +215,11 @@ fn items_of_unmerged_branches_rank_lower_on_other_branches() {
     let query = Query::parse("lease renewal", NOW);
     let unmerged = vec![UnmergedBranch { repo: "o/r".parse().unwrap(), branch: "experiment".into() }];
     let ranked = |branch: Option<&str>| {
-        let nearby =
-            Nearby { branch: branch.map(str::to_owned), unmerged: unmerged.clone(), ..Nearby::default() };
+        let nearby = CallerContext {
+            branch: branch.map(str::to_owned),
+            unmerged: unmerged.clone(),
+            ..CallerContext::default()
+        };
         Ranker::new(&query, &corpus(&candidates), &nearby).best(&candidates, 10)
     };
     let of_experiment = |ranked: &[Ranked]| ranked.iter().find(|one| one.index == 0).unwrap().clone();
@@ -238,7 +241,8 @@ fn pinned_items_rank_higher() {
     for pinned in [0, 1] {
         candidates.iter_mut().enumerate().for_each(|(at, one)| one.document.is_pinned = at == pinned);
         let query = Query::parse("lease", NOW);
-        let ranked = Ranker::new(&query, &corpus(&candidates), &Nearby::default()).best(&candidates, 10);
+        let ranked =
+            Ranker::new(&query, &corpus(&candidates), &CallerContext::default()).best(&candidates, 10);
         assert_eq!(ranked[0].index, pinned);
         assert!(ranked[0].why.contains("pinned"), "{}", ranked[0].why);
     }
@@ -249,7 +253,7 @@ fn similar_items_are_joined_by_rank_and_say_so() {
     let note = |number, text| candidate(number, ItemKind::Note, text, "", &[]);
     let candidates = [note(1, "lease expired twice"), note(2, "lease"), note(3, "token ran out")];
     let (query, corpus) = (Query::parse("lease expired", NOW), corpus(&candidates));
-    let nearby = Nearby::default();
+    let nearby = CallerContext::default();
     let mut ranker = Ranker::new(&query, &corpus, &nearby);
     let items = |ranked: &[Ranked]| ranked.iter().map(|one| one.index + 1).collect::<Vec<_>>();
     let by_words = ranker.best(&candidates, 10);

@@ -246,7 +246,7 @@ fn ending(digests: &[Digest]) -> Option<String> {
 /// Returns the latest decisions: what the agent noted, what the user chose, approved or declined, and what was committed.
 fn key_decisions(material: &SessionMaterial) -> Vec<String> {
     let mut decisions: Vec<String> =
-        material.noted(NoteKind::Decision).map(|note| one_line(&note.text, 240)).collect();
+        material.notes_of(NoteKind::Decision).map(|note| one_line(&note.text, 240)).collect();
     for digest in &material.digests {
         let decision = match digest.tool_name.as_str() {
             // A question that was not answered and a plan that was not approved are no decisions.

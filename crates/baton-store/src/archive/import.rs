@@ -54,7 +54,7 @@ pub enum Imported {
 }
 
 /// Makes the worker index the imported items.
-pub(crate) const BUILD_INDEX_AGAIN: &str = "DELETE FROM recall_state";
+pub(crate) const REBUILD_INDEX: &str = "DELETE FROM recall_state";
 
 /// How to replace a store.
 #[derive(Debug)]

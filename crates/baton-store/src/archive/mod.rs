@@ -22,7 +22,7 @@ pub use stream::{Header, StreamReader, StreamWriter, Totals};
 pub use value::Value;
 
 pub(crate) use export::Source;
-pub(crate) use import::{BUILD_INDEX_AGAIN, Row, Target};
+pub(crate) use import::{REBUILD_INDEX, Row, Target};
 pub(crate) use schema::{INDEX_TABLES, SEQUENCES, Schema, Table};
 
 /// A record: the values of a table's fields, in the order of `Table::fields`.

@@ -12,7 +12,7 @@ use super::migrate::{begin_migration, check_version, create_version_table, migra
 use super::open::{Scope, connect, limit_statements, parse};
 use super::sql::store_error;
 use crate::archive::{
-    ArchiveError, BUILD_INDEX_AGAIN, INDEX_TABLES, Record, Replace, Row, Schema, Source, Table, Target, Value,
+    ArchiveError, INDEX_TABLES, REBUILD_INDEX, Record, Replace, Row, Schema, Source, Table, Target, Value,
 };
 use crate::engine::{OlderSchema, PostgresTimeouts};
 use crate::error::StoreError;
@@ -279,7 +279,7 @@ impl Target for PostgresTarget {
 
     fn commit(mut self: Box<Self>) -> Result<(), StoreError> {
         run_migrations(&mut self.client, self.version, LATEST_VERSION)?;
-        self.client.batch_execute(BUILD_INDEX_AGAIN).map_err(store_error)?;
+        self.client.batch_execute(REBUILD_INDEX).map_err(store_error)?;
         self.client.batch_execute("COMMIT").map_err(store_error)
     }
 }

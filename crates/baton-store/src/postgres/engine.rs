@@ -49,7 +49,7 @@ impl PostgresEngine {
             };
             scope.spawn(migrate).join()
         });
-        let client = migrated.map_err(|_| StoreError::Broken)??;
+        let client = migrated.map_err(|_| StoreError::WorkFailed)??;
         let pool = match threads {
             Threads::Caller => {
                 Pool::Caller(Mutex::new(Box::new(Runner::new(config, client, Arc::default()))))

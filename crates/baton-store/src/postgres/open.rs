@@ -19,8 +19,8 @@ use crate::postgres::client::{Client, ClientError};
 /// statement and reports it, which leaves the connection usable.
 const ANSWER_GRACE: Duration = Duration::from_secs(1);
 
-/// Settings of every connection. To compile a statement takes longer than to run it. Every search reads the entries that
-/// are not merged into the full-text index yet, so their list is kept short.
+/// Settings of every connection. JIT compilation is off, because it takes longer than the statements. The list of entries
+/// that are not merged into the full-text index is short, because every search reads it.
 const SETTINGS: &str = "SET synchronous_commit = on; SET idle_in_transaction_session_timeout = '60s'; \
      SET jit = off; SET gin_pending_list_limit = '512kB'";
 

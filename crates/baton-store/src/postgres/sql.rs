@@ -222,7 +222,7 @@ impl Tx for PostgresTx<'_> {
 
     fn nested(&mut self, part: &mut dyn FnMut(&mut dyn Tx) -> Outcome) -> Result<(), StoreError> {
         self.execute("SAVEPOINT part", &[])?;
-        if part(self) == Outcome::Undo {
+        if part(self) == Outcome::RollBack {
             self.execute("ROLLBACK TO SAVEPOINT part", &[])?;
             self.failed = false;
         }

@@ -210,7 +210,7 @@ impl dyn Tx + '_ {
     }
 
     /// Lists the oldest checkpoints of a workflow that may be archived: unnamed ones except the latest.
-    pub fn droppable_checkpoints(
+    pub fn deletable_checkpoints(
         &mut self,
         venture: &Venture,
         workflow: &WorkflowId,

@@ -237,7 +237,7 @@ impl dyn Tx + '_ {
     }
 
     /// Lists the ids of the observations of a session that its summary does not cover, oldest first.
-    pub fn observations_to_sum_up(
+    pub fn observations_without_summary(
         &mut self,
         session: SessionId,
         limit: u32,

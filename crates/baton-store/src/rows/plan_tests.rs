@@ -85,8 +85,8 @@ pub(crate) fn ask_everything(rows: &mut dyn Tx) {
     rows.session(SessionId::new(Ulid(1))).unwrap();
     rows.lock_session(SessionId::new(Ulid(1))).unwrap();
     rows.beat_session(SessionId::new(Ulid(1)), now).unwrap();
-    rows.give_context(SessionId::new(Ulid(1)), now, now).unwrap();
-    rows.lock_silent_sessions(now, 10).unwrap();
+    rows.claim_context_start(SessionId::new(Ulid(1)), now, now).unwrap();
+    rows.lock_stale_sessions(now, 10).unwrap();
     rows.handoff(HandoffId::new(Ulid(1))).unwrap();
     rows.ending_handoff(SessionId::new(Ulid(1))).unwrap();
     let by = Acknowledgement { agent: "a".parse().unwrap(), session_id: None, at: now };
@@ -115,7 +115,7 @@ pub(crate) fn ask_for_checkpoints(rows: &mut dyn Tx) {
     rows.last_place(&venture, &workflow).unwrap();
     rows.chain(&venture, &workflow, place).unwrap();
     rows.set_checkpoint_status(id, CheckpointStatus::Corrupt).unwrap();
-    rows.droppable_checkpoints(&venture, &workflow, 10).unwrap();
+    rows.deletable_checkpoints(&venture, &workflow, 10).unwrap();
     rows.series(&venture, &workflow, 1).unwrap();
     rows.delete_positions(&venture, &workflow, 1, &[1, 2, 3]).unwrap();
     rows.orphans_among(&["blob".to_owned()]).unwrap();
@@ -140,7 +140,7 @@ pub(crate) fn ask_for_observations(rows: &mut dyn Tx) {
     rows.release_queue_item(1, 1, &release).unwrap();
     rows.fail_queue_item(1, 1, "e", now).unwrap();
     rows.queue_stats().unwrap();
-    rows.queue_wakes_at().unwrap();
+    rows.next_queue_due_at().unwrap();
     for status in QueueStatus::ALL {
         rows.queue_items(status, None, 10).unwrap();
         rows.queue_items(status, Some(7), 10).unwrap();
@@ -153,7 +153,7 @@ pub(crate) fn ask_for_observations(rows: &mut dyn Tx) {
 
     rows.observation(ObservationId::new(Ulid(1))).unwrap();
     rows.observations(&ObservationFilter::default(), Page::first(50)).unwrap();
-    rows.observations_to_sum_up(session, 10).unwrap();
+    rows.observations_without_summary(session, 10).unwrap();
     rows.count_observations_since(now).unwrap();
     rows.observations_by_hour(now).unwrap();
 
@@ -188,7 +188,7 @@ pub(crate) fn ask_for_observations(rows: &mut dyn Tx) {
     rows.claim_summaries(now, now, 10).unwrap();
     let claim = SummaryClaim { session_id: session, fence: 1, attempts: 1 };
     rows.postpone_summary(&claim, Some(now), "e").unwrap();
-    rows.summaries_wake_at().unwrap();
+    rows.next_summary_due_at().unwrap();
     rows.renew_summaries(None, now).unwrap();
     rows.renew_summaries(Some(1), now).unwrap();
     rows.spent_on("2026-01-17").unwrap();

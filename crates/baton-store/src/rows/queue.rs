@@ -299,7 +299,7 @@ impl dyn Tx + '_ {
     }
 
     /// Returns the time at which the next item is due or the next lease expires.
-    pub fn queue_wakes_at(&mut self) -> Result<Option<Timestamp>, StoreError> {
+    pub fn next_queue_due_at(&mut self) -> Result<Option<Timestamp>, StoreError> {
         let mut earliest = None;
         for sql in [
             "SELECT run_at FROM pending_queue WHERE status = 'raw' ORDER BY run_at LIMIT 1",

@@ -158,6 +158,28 @@ fn insert_part(tx: &mut dyn Tx, documents: &[(&Document, Option<i64>)]) -> Resul
     tx.run(query.sql(), query.params())
 }
 
+/// Items of sessions that are indexed: kind, id, rows and order. Parts of conversations are first, so that they are numbered
+/// in order.
+const SESSION_ITEMS: [(ItemKind, &str, &str, &str); 6] = [
+    (ItemKind::Turn, "'turn_' || id", "chat_turns WHERE true", "id"),
+    (ItemKind::Observation, "id", "observations WHERE true", "id"),
+    (ItemKind::Handoff, "id", "handoffs WHERE true", "id"),
+    (ItemKind::Summary, "session_id", "summaries WHERE made_at IS NOT NULL", "session_id"),
+    (ItemKind::Checkpoint, "id", "checkpoints WHERE (name IS NOT NULL OR tags <> '[]')", "id"),
+    (ItemKind::Note, "id", "notes WHERE true", "id"),
+];
+const TASKS: (ItemKind, &str, &str, &str) = (
+    ItemKind::Task,
+    "venture || '/' || task_id || '@' || host || ':' || checkout",
+    "tasks",
+    "venture, task_id",
+);
+
+/// Returns the first part of a statement that adds items to the list of items to be indexed.
+fn enqueue(kind: ItemKind, item: &str) -> String {
+    format!("INSERT INTO recall_pending (kind, item) SELECT '{}', {item}", kind.as_str())
+}
+
 impl dyn Tx + '_ {
     /// Adds an item to the list of items to be indexed.
     pub fn enqueue_for_index(&mut self, kind: ItemKind, item: &str) -> Result<(), StoreError> {
@@ -186,23 +208,20 @@ impl dyn Tx + '_ {
     /// Enqueues every item of the store and marks the index as built.
     pub fn enqueue_everything(&mut self) -> Result<(), StoreError> {
         self.run("DELETE FROM recall_pending", &[])?;
-        // Parts of conversations are enqueued first, in order, so that they are numbered in order.
-        for (kind, select) in [
-            (ItemKind::Turn, "'turn_' || id FROM chat_turns ORDER BY id"),
-            (ItemKind::Observation, "id FROM observations ORDER BY id"),
-            (ItemKind::Handoff, "id FROM handoffs ORDER BY id"),
-            (ItemKind::Summary, "session_id FROM summaries WHERE made_at IS NOT NULL ORDER BY session_id"),
-            (ItemKind::Checkpoint, "id FROM checkpoints WHERE name IS NOT NULL OR tags <> '[]' ORDER BY id"),
-            (
-                ItemKind::Task,
-                "venture || '/' || task_id || '@' || host || ':' || checkout FROM tasks ORDER BY venture, task_id",
-            ),
-            (ItemKind::Note, "id FROM notes ORDER BY id"),
-        ] {
-            let sql = format!("INSERT INTO recall_pending (kind, item) SELECT '{}', {select}", kind.as_str());
+        for (kind, item, rows, order) in SESSION_ITEMS.into_iter().chain([TASKS]) {
+            let sql = format!("{} FROM {rows} ORDER BY {order}", enqueue(kind, item));
             self.run(&sql, &[])?;
         }
         self.run("INSERT INTO recall_state (name) VALUES ('built') ON CONFLICT DO NOTHING", &[])
+    }
+
+    /// Enqueues every item of a session.
+    pub(super) fn enqueue_session(&mut self, id: SessionId) -> Result<(), StoreError> {
+        for (kind, item, rows, order) in SESSION_ITEMS {
+            let sql = format!("{} FROM {rows} AND session_id = $1 ORDER BY {order}", enqueue(kind, item));
+            self.run(&sql, &[id.into()])?;
+        }
+        Ok(())
     }
 
     /// Deletes the whole index, so that it is rebuilt.

@@ -1,7 +1,7 @@
 //! Filters of documents: the terms by which the full-text index applies them, and the conditions on columns. Names have
 //! no spaces; the columns are compared as well, because SQLite folds case.
 
-use baton_core::recall::{Document, ItemKind};
+use baton_core::recall::{Document, ItemKind, ends_with_path};
 
 use super::recall::RecallFilter;
 use crate::column::Param;
@@ -83,8 +83,5 @@ pub(super) fn conditions<'a>(query: &mut QueryBuilder<'a>, filter: &'a RecallFil
 pub(super) fn touches(files: &[String], file: Option<&String>) -> bool {
     let Some(file) = file else { return true };
     let file = file.trim_start_matches("./");
-    let is_it = |path: &String| {
-        path.strip_suffix(file).is_some_and(|before| before.is_empty() || before.ends_with('/'))
-    };
-    files.iter().any(is_it)
+    files.iter().any(|path| ends_with_path(path, file))
 }

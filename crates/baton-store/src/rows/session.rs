@@ -108,7 +108,7 @@ impl dyn Tx + '_ {
         )
     }
 
-    /// Changes the repository of a session and of its handoffs, notes, observations and pending tool uses.
+    /// Changes the repository of a session, of its items and of their marks. The items are indexed again.
     pub fn correct_session_repo(&mut self, id: SessionId, repo: &Repo) -> Result<(), StoreError> {
         for sql in [
             "UPDATE sessions SET corrected_from = coalesce(corrected_from, repo), repo = $1 WHERE id = $2",
@@ -116,10 +116,15 @@ impl dyn Tx + '_ {
             "UPDATE observations SET repo = $1 WHERE session_id = $2",
             "UPDATE notes SET repo = $1 WHERE session_id = $2",
             "UPDATE pending_queue SET repo = $1 WHERE session_id = $2 AND status IN ('raw', 'processing')",
+            "UPDATE item_marks SET repo = $1 WHERE item IN (SELECT 'turn_' || id FROM chat_turns WHERE session_id = $2 \
+             UNION ALL SELECT id FROM observations WHERE session_id = $2 \
+             UNION ALL SELECT id FROM handoffs WHERE session_id = $2 \
+             UNION ALL SELECT id FROM notes WHERE session_id = $2 \
+             UNION ALL SELECT session_id FROM summaries WHERE session_id = $2)",
         ] {
             self.run(sql, &[repo.into(), id.into()])?;
         }
-        Ok(())
+        self.enqueue_session(id)
     }
 
     /// Returns true if the session has a turn, a tool use or a note.
@@ -200,7 +205,7 @@ impl dyn Tx + '_ {
     }
 
     /// Records that a start of the session is answered with context. Returns false if one was answered after `since`.
-    pub fn give_context(
+    pub fn claim_context_start(
         &mut self,
         id: SessionId,
         at: Timestamp,
@@ -285,11 +290,7 @@ impl dyn Tx + '_ {
     }
 
     /// Finds active sessions whose last heartbeat is before a time, oldest heartbeat first, and locks them.
-    pub fn lock_silent_sessions(
-        &mut self,
-        before: Timestamp,
-        limit: u32,
-    ) -> Result<Vec<Session>, StoreError> {
+    pub fn lock_stale_sessions(&mut self, before: Timestamp, limit: u32) -> Result<Vec<Session>, StoreError> {
         // Session ids contain their creation time, and a session created later cannot have an older heartbeat: the
         // index skips most active sessions.
         let rest = self.pick(

@@ -39,7 +39,7 @@ pub struct NewSummary {
 impl NewSummary {
     /// Returns true if its text and coverage equal those of the summary that it replaces, and no model was
     /// called for it.
-    pub fn says_nothing_new(&self) -> bool {
+    pub fn is_unchanged(&self) -> bool {
         let Provenance { tokens_in, tokens_out, .. } = self.stored.provenance;
         self.replaces.is_some() && self.covers.is_empty() && !self.is_rewritten && tokens_in + tokens_out == 0
     }
@@ -183,7 +183,7 @@ impl dyn Tx + '_ {
     }
 
     /// Returns the time at which the next summary is due.
-    pub fn summaries_wake_at(&mut self) -> Result<Option<Timestamp>, StoreError> {
+    pub fn next_summary_due_at(&mut self) -> Result<Option<Timestamp>, StoreError> {
         self.query_one("SELECT run_at FROM summaries WHERE run_at IS NOT NULL ORDER BY run_at LIMIT 1", &[])
     }
 }

@@ -127,7 +127,11 @@ impl dyn Tx + '_ {
         self.run(
             "UPDATE chat_turns SET closing = coalesce(closing, $1), transcript_path = NULL WHERE id = $2",
             &[closing.into(), id.into()],
-        )
+        )?;
+        if closing.is_some() {
+            self.enqueue_for_index(ItemKind::Turn, &id.to_string())?;
+        }
+        Ok(())
     }
 
     /// Finds the turn of a session at a time: the latest one that started by then.

@@ -11,7 +11,7 @@ use super::migrate::{check_version, migrate, run_migrations};
 use super::open::{open_reader, open_writer, prepare_file};
 use super::sql::store_error;
 use crate::archive::{
-    ArchiveError, BUILD_INDEX_AGAIN, Record, Replace, Row, Schema, Source, Table, Target, Value,
+    ArchiveError, REBUILD_INDEX, Record, Replace, Row, Schema, Source, Table, Target, Value,
 };
 use crate::blobs::BlobFolder;
 use crate::engine::{LockTimeout, OlderSchema};
@@ -343,7 +343,7 @@ impl Target for SqliteTarget {
     fn commit(self: Box<Self>) -> Result<(), StoreError> {
         let found = check_version(&self.connection)?;
         run_migrations(&self.connection, found, LATEST_VERSION)?;
-        self.connection.execute_batch(BUILD_INDEX_AGAIN).map_err(store_error)?;
+        self.connection.execute_batch(REBUILD_INDEX).map_err(store_error)?;
         self.connection.execute_batch("COMMIT").map_err(store_error)?;
         // Without a checkpoint, the log file would keep its size after a large import.
         if let Err(error) = self.connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)") {

@@ -228,7 +228,7 @@ fn run_read(connection: &Connection, mut work: Box<dyn Work>) {
     let ended = tx.run_cached("ROLLBACK");
     work.finish(match outcome {
         Ok(_) => ended,
-        Err(_) => Err(StoreError::Broken),
+        Err(_) => Err(StoreError::WorkFailed),
     });
 }
 

@@ -102,7 +102,7 @@ impl Tx for SqliteTx<'_> {
             // SQLite rolled the whole transaction back, as it does when the disk is full.
             return Err(StoreError::Full);
         }
-        if outcome == Outcome::Undo {
+        if outcome == Outcome::RollBack {
             self.run_cached("ROLLBACK TO part")?;
         }
         self.run_cached("RELEASE part")

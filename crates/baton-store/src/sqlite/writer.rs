@@ -55,7 +55,7 @@ impl Finished {
 enum Piece {
     Done,
     /// The piece panicked and was rolled back.
-    Broken,
+    Panicked,
 }
 
 impl Writer {
@@ -103,8 +103,8 @@ impl Writer {
         let ran = match batch {
             // A single piece needs no savepoint: the whole transaction is rolled back.
             [write] => match run_piece(write, &mut self.tx()) {
-                (Outcome::Keep, piece) => Ok(vec![piece]),
-                (Outcome::Undo, piece) => {
+                (Outcome::Commit, piece) => Ok(vec![piece]),
+                (Outcome::RollBack, piece) => {
                     self.roll_back();
                     return Ok(vec![piece]);
                 }
@@ -141,7 +141,7 @@ impl Writer {
                 // SQLite rolled the whole transaction back, as it does when the disk is full.
                 return Err(StoreError::Full);
             }
-            if outcome == Outcome::Undo && self.connection.total_changes() != before {
+            if outcome == Outcome::RollBack && self.connection.total_changes() != before {
                 return Ok(None);
             }
             pieces.push(piece);
@@ -164,7 +164,7 @@ impl Writer {
             if self.connection.is_autocommit() {
                 return Err(StoreError::Full);
             }
-            if outcome == Outcome::Undo {
+            if outcome == Outcome::RollBack {
                 tx.run_cached("ROLLBACK TO piece")?;
             }
             tx.run_cached("RELEASE piece")?;
@@ -222,7 +222,7 @@ impl Writer {
 fn run_piece(write: &mut Write, tx: &mut SqliteTx<'_>) -> (Outcome, Piece) {
     match catch_unwind(AssertUnwindSafe(|| write.work.run(tx))) {
         Ok(outcome) => (outcome, Piece::Done),
-        Err(_) => (Outcome::Undo, Piece::Broken),
+        Err(_) => (Outcome::RollBack, Piece::Panicked),
     }
 }
 
@@ -230,7 +230,7 @@ impl From<Piece> for Result<(), StoreError> {
     fn from(piece: Piece) -> Self {
         match piece {
             Piece::Done => Ok(()),
-            Piece::Broken => Err(StoreError::Broken),
+            Piece::Panicked => Err(StoreError::WorkFailed),
         }
     }
 }

@@ -41,7 +41,7 @@ fn chain(store: &Store, of: &Workflow, series: u32, position: u32) -> Vec<Stored
 
 fn droppable(store: &Store, of: &Workflow, limit: u32) -> Vec<CheckpointId> {
     let (venture, id) = (of.venture.clone(), of.id.clone());
-    let found = read(store, move |tx| tx.droppable_checkpoints(&venture, &id, limit));
+    let found = read(store, move |tx| tx.deletable_checkpoints(&venture, &id, limit));
     found.into_iter().map(|checkpoint| checkpoint.id).collect()
 }
 

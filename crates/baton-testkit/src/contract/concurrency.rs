@@ -217,7 +217,7 @@ impl Behaviour {
             Self::Succeeds => answer.is_ok(),
             Self::Fails => matches!(answer, Err(Refusal::Own)),
             Self::ViolatesUniqueTuple => matches!(answer, Err(Refusal::Store(StoreError::Statement { .. }))),
-            Self::Panics => matches!(answer, Err(Refusal::Store(StoreError::Broken))),
+            Self::Panics => matches!(answer, Err(Refusal::Store(StoreError::WorkFailed))),
         }
     }
 }

@@ -115,7 +115,7 @@ pub fn response_is_kept_when_its_effect_is_rolled_back(store: &TestStore) {
         assert_eq!(tx.claim_key(&scope_inside, NOW)?, KeyClaim::Claimed);
         tx.nested(&mut |tx| {
             tx.insert_session(&effect).unwrap();
-            Outcome::Undo
+            Outcome::RollBack
         })?;
         tx.record_key(&scope_inside, &answer_inside)
     });

@@ -292,7 +292,7 @@ pub fn uncovered_observations_are_listed_in_order(store: &TestStore) {
     all.retain(|one| one.session_id == mine);
     all.sort_by_key(|one| one.id);
     let expected = ids(&all);
-    let open = |session, limit| read(store, move |tx| tx.observations_to_sum_up(session, limit));
+    let open = |session, limit| read(store, move |tx| tx.observations_without_summary(session, limit));
     assert_eq!((open(mine, 100), open(session_id(), 100)), (expected.clone(), vec![]));
     assert_eq!(open(mine, 4), expected[..4]);
 

@@ -41,7 +41,7 @@ fn stats(store: &Store) -> QueueStats {
 }
 
 fn wakes_at(store: &Store) -> Option<Timestamp> {
-    read(store, |tx| tx.queue_wakes_at())
+    read(store, |tx| tx.next_queue_due_at())
 }
 
 fn page(store: &Store, status: QueueStatus, below: Option<i64>, limit: u32) -> Vec<QueueItem> {

@@ -160,7 +160,7 @@ pub fn context_is_given_once(store: &TestStore) {
     let (mine, other) = (session(tuple("agent")), session(tuple("neighbour")));
     insert(store, &mine);
     insert(store, &other);
-    let give = |id, at, since| write(store, move |tx| tx.give_context(id, at, since));
+    let give = |id, at, since| write(store, move |tx| tx.claim_context_start(id, at, since));
     assert!(give(mine.id, NOW, earlier(5)));
     assert!(!give(mine.id, later(1), earlier(4)), "it was given a second ago");
     assert!(give(other.id, later(1), earlier(4)), "another session");
@@ -227,8 +227,8 @@ pub fn ids_are_unique(store: &TestStore) {
     assert_eq!(find(store, first.id), Some(first));
 }
 
-/// Correcting the repository changes it for the session and its handoffs. The chat finds it by the repository that its hooks
-/// report, also after a second correction.
+/// Correcting the repository changes it for the session and its handoffs, which are indexed again, and for their marks. The
+/// chat finds it by the repository that its hooks report, also after a second correction.
 pub fn corrected_repository_is_found_by_the_reported_one(store: &TestStore) {
     let chat = SessionTuple { client_session_id: Some("chat".parse().unwrap()), ..tuple("agent") };
     let (written, other) = (session(chat.clone()), session(tuple("agent")));
@@ -241,7 +241,15 @@ pub fn corrected_repository_is_found_by_the_reported_one(store: &TestStore) {
     assert_eq!(corrected(chat.clone()), None);
     for repo in ["right/one", "right/two"] {
         let (id, new): (_, Repo) = (written.id, repo.parse().unwrap());
+        let pending = || read(store, |tx| tx.pending_items(100));
+        let entries = pending();
+        write(store, move |tx| tx.delete_pending(&entries));
         write(store, move |tx| tx.correct_session_repo(id, &new));
+        assert_eq!(
+            pending().into_iter().map(|entry| entry.item).collect::<Vec<_>>(),
+            [left.id.to_string()],
+            "search filters by repository"
+        );
         assert_eq!(corrected(chat.clone()), Some(repo.parse().unwrap()));
         assert_eq!(find(store, id).unwrap().tuple.repo.as_str(), repo);
         assert_eq!(read(store, move |tx| tx.handoff(left.id)).unwrap().repo.as_str(), repo);

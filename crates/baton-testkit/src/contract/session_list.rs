@@ -245,7 +245,7 @@ pub fn silent_sessions_are_listed_longest_silent_first(store: &TestStore) {
         (later(1), 2, &[50, 40]),
         (earlier(50), 100, &[]),
     ] {
-        let found = write(store, move |tx| tx.lock_silent_sessions(before, limit));
+        let found = write(store, move |tx| tx.lock_stale_sessions(before, limit));
         let found: Vec<Timestamp> = found.iter().map(|session| session.last_heartbeat_at).collect();
         let expected: Vec<Timestamp> = expected.iter().map(|seconds| earlier(*seconds)).collect();
         assert_eq!(found, expected, "silent since before {before}, {limit} at the most");

@@ -50,7 +50,7 @@ fn find(store: &Store, session: SessionId) -> Option<StoredSummary> {
 }
 
 fn wakes_at(store: &Store) -> Option<Timestamp> {
-    read(store, |tx| tx.summaries_wake_at())
+    read(store, |tx| tx.next_summary_due_at())
 }
 
 fn plain(text: &str) -> StoredSummary {

@@ -35,7 +35,7 @@ pub fn rejected_work_is_rolled_back(store: &TestStore) {
     assert_eq!(read(store, |tx| tx.requests(10)), []);
 }
 
-/// Work that panics is rolled back and reported as `Broken`, also in a nested part, and the store keeps working.
+/// Work that panics is rolled back and reported as `WorkFailed`, also in a nested part, and the store keeps working.
 pub fn panicking_work_is_rolled_back(store: &TestStore) {
     let made = sessions(3);
     let [plain, nested, after] = &made[..] else { unreachable!("three were made") };
@@ -44,7 +44,7 @@ pub fn panicking_work_is_rolled_back(store: &TestStore) {
         tx.insert_session(&broken)?;
         panic_silently()
     });
-    assert!(matches!(answer, Err(StoreError::Broken)), "{answer:?}");
+    assert!(matches!(answer, Err(StoreError::WorkFailed)), "{answer:?}");
 
     let broken = nested.clone();
     let answer: Result<(), StoreError> = try_write(store, move |tx| {
@@ -53,10 +53,10 @@ pub fn panicking_work_is_rolled_back(store: &TestStore) {
             panic_silently()
         })
     });
-    assert!(matches!(answer, Err(StoreError::Broken)), "{answer:?}");
+    assert!(matches!(answer, Err(StoreError::WorkFailed)), "{answer:?}");
 
     let answer: Result<(), StoreError> = store.read(|_| panic_silently()).wait();
-    assert!(matches!(answer, Err(StoreError::Broken)), "{answer:?}");
+    assert!(matches!(answer, Err(StoreError::WorkFailed)), "{answer:?}");
 
     let whole = after.clone();
     write(store, move |tx| tx.insert_session(&whole));
@@ -93,16 +93,16 @@ pub fn nested_part_is_rolled_back_alone(store: &TestStore) {
         tx.nested(&mut |tx| {
             tx.insert_session(undone).unwrap();
             assert!(tx.insert_session(&same_tuple).is_err(), "the tuple already has an active session");
-            Outcome::Undo
+            Outcome::RollBack
         })?;
         tx.nested(&mut |tx| {
             tx.insert_session(kept).unwrap();
             tx.nested(&mut |tx| {
                 tx.insert_session(inner).unwrap();
-                Outcome::Undo
+                Outcome::RollBack
             })
             .unwrap();
-            Outcome::Keep
+            Outcome::Commit
         })?;
         tx.insert_session(after)
     });
@@ -118,7 +118,7 @@ pub fn nested_part_is_rolled_back_with_its_transaction(store: &TestStore) {
         .write(Durability::Full, move |tx| {
             tx.nested(&mut |tx| {
                 tx.insert_session(&part).unwrap();
-                Outcome::Keep
+                Outcome::Commit
             })?;
             Err(Refusal::Own)
         })

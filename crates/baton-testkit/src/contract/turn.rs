@@ -161,7 +161,11 @@ pub fn turns_are_completed_from_transcripts(store: &TestStore) {
         [("open", "/t.jsonl")]
     );
     let id = found[0].0.id;
+    let enqueued =
+        || read(store, |tx| tx.pending_items(100)).iter().filter(|item| item.item == id.to_string()).count();
+    let before = enqueued();
     write(store, move |tx| tx.complete_turn(id, Some("read")));
+    assert_eq!(enqueued(), before + 1, "the closing message must become searchable");
     assert!(pending().is_empty());
     assert_eq!(turns(store, session)[0].closing.as_deref(), Some("read"));
 }
