@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::ops::Range;
 
 use baton_core::{counted, estimate_tokens, shorten};
 use baton_observation::{Client, ContextLimit};
@@ -81,17 +82,33 @@ impl Section {
         }
     }
 
-    /// Number of lines that are placed before those of less important sections, and before the rest.
-    const fn shares(self) -> [usize; 2] {
+    /// Returns the lines of the section that are placed in a round. Each round places lines of every section, so that a long
+    /// section leaves room for the others.
+    const fn lines_of_round(self, round: usize) -> Range<usize> {
+        let (first, second) = match self {
+            // Blockers are placed before the first round.
+            Self::Blocked => return 0..0,
+            Self::Goal => (2, 2),
+            Self::Constraints | Self::State | Self::Rejected | Self::Gotchas => (4, 8),
+            Self::Pinned | Self::Decided | Self::Next => (6, 12),
+            Self::Open | Self::Agents => (3, 5),
+            Self::Files => (12, 30),
+            Self::Related => (3, 8),
+            Self::Recent => (2, 5),
+        };
+        match round {
+            0 => 0..first,
+            1 => first..second,
+            _ => second..usize::MAX,
+        }
+    }
+
+    /// Returns the maximum length of the text of a line in characters.
+    const fn max_chars(self, index: usize) -> usize {
         match self {
-            Self::Goal => [2, 2],
-            Self::Constraints | Self::State | Self::Rejected | Self::Gotchas => [4, 8],
-            Self::Pinned | Self::Decided | Self::Next => [6, 12],
-            Self::Blocked => [usize::MAX, usize::MAX],
-            Self::Open | Self::Agents => [3, 5],
-            Self::Files => [12, 30],
-            Self::Related => [3, 8],
-            Self::Recent => [2, 5],
+            Self::State if index == 0 => MAX_STATE_CHARS,
+            Self::Recent if index == 0 => MAX_RECENT_CHARS,
+            _ => MAX_TEXT_CHARS,
         }
     }
 }
@@ -107,7 +124,7 @@ pub(crate) struct BundleLine {
 
 impl BundleLine {
     fn write(&self, max_chars: usize) -> String {
-        let text = one_line(&self.text, max_chars);
+        let text = shortened_line(&self.text, max_chars);
         format!("- {text} [{}]\n", self.id)
     }
 }
@@ -148,73 +165,57 @@ pub(crate) struct BundleParts {
     pub(crate) more: Vec<String>,
 }
 
+impl BundleParts {
+    fn lines_of(&self, section: Section) -> impl Iterator<Item = &BundleLine> {
+        self.lines.iter().filter(move |line| line.section == section)
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Bundle {
     pub(crate) text: String,
     /// Estimated number of tokens.
     pub(crate) tokens: usize,
-    /// Lines that were left out.
+    /// Lines that did not fit.
     pub(crate) omitted: Vec<BundleLine>,
 }
 
 /// Builds the text of a bundle.
 pub(crate) fn lay_out(parts: &BundleParts, limits: BundleLimits) -> Bundle {
-    let mut budget = Budget { tokens: limits.max_tokens, chars: limits.max_chars };
-    let mut chosen: BTreeMap<(Section, usize), String> = BTreeMap::new();
-    let introduction = format!("{}\n", one_line(&parts.introduction, MAX_INTRODUCTION_CHARS));
-    budget.take(&introduction);
+    let budget = Budget { tokens: limits.max_tokens, chars: limits.max_chars };
+    let mut layout = Layout { parts, max_tokens: limits.max_tokens, budget, chosen: BTreeMap::new() };
+    let introduction = format!("{}\n", shortened_line(&parts.introduction, MAX_INTRODUCTION_CHARS));
+    layout.budget.take(&introduction);
     let more =
         if parts.more.is_empty() { String::new() } else { format!("More: {}\n", parts.more.join("; ")) };
-    // The list of omissions is at most as long as the list of everything.
+    // The list of omitted lines is at most as long as the list of all lines.
     let everything: Vec<Section> = parts.lines.iter().map(|line| line.section).collect();
     let sections: BTreeSet<Section> = everything.iter().copied().collect();
-    let left_out_line = if budget.take(&left_out_by_section(&everything)) {
-        left_out_by_section
-    } else {
-        budget.take(&left_out_in_total(&everything));
-        left_out_in_total
-    };
-    let has_more = budget.take(&more);
-    place_blockers(parts, &mut budget, &mut chosen);
+    let lists_sections = layout.budget.take(&omitted_by_section(&everything));
+    if !lists_sections {
+        layout.budget.take(&omitted_in_total(&everything));
+    }
+    let has_more = layout.budget.take(&more);
+    layout.place_blockers();
     for round in 0..3 {
-        for &section in &sections {
-            let (from, until) = match round {
-                0 => (0, section.shares()[0]),
-                1 => (section.shares()[0], section.shares()[1]),
-                _ => (section.shares()[1], usize::MAX),
-            };
-            if section == Section::Blocked || from >= until {
-                continue;
-            }
-            let lines = parts.lines.iter().filter(|line| line.section == section).enumerate();
-            for (place, line) in lines.skip(from).take(until - from) {
-                let is_first = !chosen.keys().any(|(chosen, _)| *chosen == section);
-                let heading = if is_first { format!("{}:\n", section.heading()) } else { String::new() };
-                let most = match section {
-                    Section::State if place == 0 => MAX_STATE_CHARS,
-                    Section::Recent if place == 0 => MAX_RECENT_CHARS,
-                    _ => MAX_TEXT_CHARS,
-                };
-                let lengths = [limits.max_tokens.clamp(MAX_TEXT_CHARS, most), MAX_TEXT_CHARS];
-                let mut texts = lengths.into_iter().map(|max_chars| line.write(max_chars));
-                if let Some(text) = texts.find(|text| budget.take(&format!("{heading}{text}"))) {
-                    chosen.insert((section, place), text);
-                }
-            }
+        for section in &sections {
+            layout.place_lines(*section, section.lines_of_round(round));
         }
     }
-    let omitted = omitted_lines(parts, &chosen);
+    let omitted = omitted_lines(parts, &layout.chosen);
     let mut text = introduction;
     for section in sections {
-        let lines: Vec<&String> =
-            chosen.iter().filter(|((of, _), _)| *of == section).map(|(_, line)| line).collect();
+        let lines: String = layout.chosen_lines(section).collect();
         if !lines.is_empty() {
-            let _ = writeln!(text, "{}:", section.heading());
-            lines.into_iter().for_each(|line| text.push_str(line));
+            let _ = write!(text, "{}:\n{lines}", section.heading());
         }
     }
-    let left_out: Vec<Section> = omitted.iter().map(|line| line.section).collect();
-    text.push_str(&left_out_line(&left_out));
+    let omitted_sections: Vec<Section> = omitted.iter().map(|line| line.section).collect();
+    text.push_str(&if lists_sections {
+        omitted_by_section(&omitted_sections)
+    } else {
+        omitted_in_total(&omitted_sections)
+    });
     if has_more {
         text.push_str(&more);
     }
@@ -222,46 +223,74 @@ pub(crate) fn lay_out(parts: &BundleParts, limits: BundleLimits) -> Bundle {
     Bundle { tokens: estimate_tokens(&text), omitted, text }
 }
 
-/// Places all blockers, shortened until they fit. If even their starts do not fit, one line counts them.
-fn place_blockers(parts: &BundleParts, budget: &mut Budget, chosen: &mut BTreeMap<(Section, usize), String>) {
-    let blockers: Vec<&BundleLine> =
-        parts.lines.iter().filter(|line| line.section == Section::Blocked).collect();
-    let Some(first) = blockers.first() else { return };
-    let heading = format!("{}:\n", Section::Blocked.heading());
-    for max_chars in BLOCKER_CHARS {
-        let lines: Vec<String> = blockers.iter().map(|line| line.write(max_chars)).collect();
-        if budget.take(&format!("{heading}{}", lines.concat())) {
-            let places = lines.into_iter().enumerate();
-            chosen.extend(places.map(|(place, line)| ((Section::Blocked, place), line)));
-            return;
+/// Chooses the lines of a bundle until the budget is used up.
+struct Layout<'a> {
+    parts: &'a BundleParts,
+    max_tokens: usize,
+    budget: Budget,
+    /// Chosen lines by section and index in the section.
+    chosen: BTreeMap<(Section, usize), String>,
+}
+
+impl Layout<'_> {
+    fn chosen_lines(&self, section: Section) -> impl Iterator<Item = &str> {
+        self.chosen.range((section, 0)..=(section, usize::MAX)).map(|(_, line)| line.as_str())
+    }
+
+    /// Places all blockers, shortened until they fit. If even their starts do not fit, one line counts them.
+    fn place_blockers(&mut self) {
+        let blockers: Vec<&BundleLine> = self.parts.lines_of(Section::Blocked).collect();
+        let Some(first) = blockers.first() else { return };
+        let heading = format!("{}:\n", Section::Blocked.heading());
+        for max_chars in BLOCKER_CHARS {
+            let lines: Vec<String> = blockers.iter().map(|line| line.write(max_chars)).collect();
+            if self.budget.take(&format!("{heading}{}", lines.concat())) {
+                let lines = lines.into_iter().enumerate();
+                self.chosen.extend(lines.map(|(index, line)| ((Section::Blocked, index), line)));
+                return;
+            }
+        }
+        let line = format!("- {} [{}]\n", counted(blockers.len() as u64, "blocker"), first.id);
+        self.budget.take(&format!("{heading}{line}"));
+        self.chosen.insert((Section::Blocked, 0), line);
+    }
+
+    /// Places the lines of a section that fit, shortened if necessary.
+    fn place_lines(&mut self, section: Section, range: Range<usize>) {
+        let lines = self.parts.lines_of(section).enumerate();
+        for (index, line) in lines.skip(range.start).take(range.len()) {
+            let is_first = self.chosen_lines(section).next().is_none();
+            let heading = if is_first { format!("{}:\n", section.heading()) } else { String::new() };
+            let longest = self.max_tokens.clamp(MAX_TEXT_CHARS, section.max_chars(index));
+            let mut texts = [longest, MAX_TEXT_CHARS].into_iter().map(|max_chars| line.write(max_chars));
+            if let Some(text) = texts.find(|text| self.budget.take(&format!("{heading}{text}"))) {
+                self.chosen.insert((section, index), text);
+            }
         }
     }
-    let line = format!("- {} [{}]\n", counted(blockers.len() as u64, "blocker"), first.id);
-    budget.take(&format!("{heading}{line}"));
-    chosen.insert((Section::Blocked, 0), line);
 }
 
 /// Returns the lines that were not chosen. Blockers are always chosen.
 fn omitted_lines(parts: &BundleParts, chosen: &BTreeMap<(Section, usize), String>) -> Vec<BundleLine> {
-    let mut places: BTreeMap<Section, usize> = BTreeMap::new();
+    let mut indexes: BTreeMap<Section, usize> = BTreeMap::new();
     let mut omitted = Vec::new();
     for line in parts.lines.iter().filter(|line| line.section != Section::Blocked) {
-        let place = places.entry(line.section).or_default();
-        if !chosen.contains_key(&(line.section, *place)) {
+        let index = indexes.entry(line.section).or_default();
+        if !chosen.contains_key(&(line.section, *index)) {
             omitted.push(line.clone());
         }
-        *place += 1;
+        *index += 1;
     }
     omitted
 }
 
 /// Returns a short form of the line that states what was omitted.
-fn left_out_in_total(omitted: &[Section]) -> String {
+fn omitted_in_total(omitted: &[Section]) -> String {
     if omitted.is_empty() { String::new() } else { format!("Left out: {} lines.\n", omitted.len()) }
 }
 
 /// Returns the line that states what was omitted; empty if nothing was omitted.
-fn left_out_by_section(omitted: &[Section]) -> String {
+fn omitted_by_section(omitted: &[Section]) -> String {
     let mut counts: BTreeMap<Section, usize> = BTreeMap::new();
     omitted.iter().for_each(|section| *counts.entry(*section).or_default() += 1);
     let counts: Vec<String> =
@@ -289,7 +318,7 @@ impl Budget {
 }
 
 /// Joins a text into one line and shortens it.
-fn one_line(text: &str, max_chars: usize) -> String {
+fn shortened_line(text: &str, max_chars: usize) -> String {
     shorten(&text.split_whitespace().collect::<Vec<_>>().join(" "), max_chars)
 }
 

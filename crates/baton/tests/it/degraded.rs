@@ -230,6 +230,23 @@ fn checkpoints_and_notes_in_the_outbox_do_not_disturb_each_other() {
 }
 
 #[test]
+fn write_of_an_unknown_operation_stays_in_the_outbox_and_blocks_no_other() {
+    let home = home();
+    save(&home, "s", &json!({ "step": 1 }));
+    let restore = break_database(&home);
+    json_run(&home, &["note", "of a newer version", "--repo", "o/r"]);
+    let spill = home.data_dir().join("spill");
+    let file = std::fs::read_dir(&spill).unwrap().next().unwrap().unwrap().path();
+    let newer = std::fs::read_to_string(&file).unwrap().replacen("note.create", "note.merge", 1);
+    std::fs::write(&file, newer).unwrap();
+    save(&home, "s", &json!({ "step": 2 }));
+    restore();
+    assert_eq!(ids(&home, "s").len(), 2);
+    assert_eq!(save(&home, "s", &json!({ "step": 3 }))["degraded"], false);
+    assert!(std::fs::read_to_string(&file).unwrap().contains("note.merge"));
+}
+
+#[test]
 fn worker_replays_notes_in_the_outbox() {
     let home = home();
     save(&home, "s", &json!({}));
