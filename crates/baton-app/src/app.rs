@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use baton_core::{Actor, CorrelationId, ErrorCode, Fault, RequestRecord, Timestamp, UlidSequence};
+use baton_core::{Actor, CorrelationId, ErrorCode, Fault, RequestRecord, Timestamp, UlidSequence, clip};
 use baton_store::{
     Durability, Outbox, OutboxEntry, ReleasedReserve, ReplayLimits, ReplayResult, Store, StoreError,
 };
@@ -22,7 +22,7 @@ use crate::note::{CreateNote, spooled_note};
 use crate::observation::Intake;
 use crate::open_call::OpenCall;
 use crate::operation::{Operation, operation};
-use crate::request_log::{MAX_MESSAGE, RequestLog, clip};
+use crate::request_log::{MAX_MESSAGE, RequestLog};
 use crate::settings::Settings;
 use crate::shared::{Shared, WriteProbe};
 use crate::store_counts::{CachedCounts, CountCache};

@@ -4,7 +4,7 @@
 
 use std::net::IpAddr;
 
-use baton_core::{ActorKeyId, CorrelationId, RequestRecord, Timestamp};
+use baton_core::{ActorKeyId, CorrelationId, RequestRecord, Timestamp, clip};
 use baton_observation::without_private;
 use serde_json::Value;
 
@@ -12,7 +12,6 @@ use crate::any_operation::AnyOperation;
 use crate::call::{Call, Face};
 use crate::effects::CallEffects;
 use crate::operation::RequestLogging;
-use crate::request_log::clip;
 
 /// Parameters that name a session. `sessionId` of a checkpoint is the id of a workflow.
 const SESSION_PARAMS: [&str; 2] = ["session_id", "agentSessionId"];

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use baton_core::{Fault, RequestRecord, Timestamp};
+use baton_core::{Fault, RequestRecord, Timestamp, clip};
 use serde_json::Value;
 
 use crate::any_operation::AnyOperation;
@@ -11,7 +11,7 @@ use crate::call_record::{add_session, record_of_call};
 use crate::effects::CallEffects;
 use crate::execution::Submission;
 use crate::operation::RequestLogging;
-use crate::request_log::{MAX_MESSAGE, clip};
+use crate::request_log::MAX_MESSAGE;
 use crate::shared::Shared;
 use crate::transact::Stored;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use baton_core::{Access, Canonical, ErrorCode, Fault, KeyScope, Sha256Hash, Venture, require_no_nul};
+use baton_core::{Access, Canonical, ErrorCode, Fault, KeyScope, Sha256Hash, Venture, clip, require_no_nul};
 use serde_json::{Value, json};
 
 use crate::any_operation::AnyOperation;
@@ -11,7 +11,6 @@ use crate::call::{Attachment, Call};
 use crate::context::Context;
 use crate::input::Input;
 use crate::operation::{KeyUse, Privacy, RequestFormat};
-use crate::request_log::clip;
 
 /// Supported request schema versions.
 const SCHEMA_VERSIONS: [&str; 1] = ["1.0"];

@@ -293,11 +293,6 @@ impl CountedCalls {
     }
 }
 
-/// Truncates text for the log and replaces control characters, which not every database accepts.
-pub(crate) fn clip(text: &str, chars: usize) -> String {
-    text.chars().take(chars).map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

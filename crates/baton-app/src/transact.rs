@@ -1,13 +1,15 @@
 //! The transaction of a call: claim its key, run the operation, store the response for the key.
 
-use baton_core::{CorrelationId, ErrorCode, Fault, KeyClaim, KeyRecord, KeyScope, RequestRecord, Sha256Hash};
+use baton_core::{
+    CorrelationId, ErrorCode, Fault, KeyClaim, KeyRecord, KeyScope, RequestRecord, Sha256Hash, clip,
+};
 use baton_store::{Outcome, Tx};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::call::error_body;
 use crate::context::Context;
-use crate::request_log::{MAX_MESSAGE, clip};
+use crate::request_log::MAX_MESSAGE;
 
 /// The response to a call after its transaction.
 #[derive(Debug)]

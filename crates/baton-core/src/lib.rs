@@ -59,7 +59,10 @@ pub use operation::{
     Effect, KeyUse, Operation, OperationDescription, Privacy, RequestFormat, RequestLogging, Target,
 };
 pub use params::{integral, read_params};
-pub use plain::{cut_with_ellipsis, first_characters, one_line, strip_control, strip_overwritten, visible};
+pub use plain::{
+    clip, cut_with_ellipsis, first_characters, one_line, strip_control, strip_overwritten, visible,
+    without_control_characters,
+};
 pub use request::{LoggedRequest, RequestRecord, Since, SinceError, StatusFilter, StatusFilterError};
 pub use schema::{output_schema, params_schema};
 pub use session::{

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use serde_path_to_error::Segment;
 
 use crate::error::{ErrorCode, Fault};
+use crate::plain::clip;
 use crate::schema::{params_schema, violations};
 
 /// Largest integer up to which all integers are exact as floats.
@@ -200,7 +201,7 @@ impl Problem {
         let text = match text.strip_prefix("invalid type: ").and_then(|rest| rest.rsplit_once(", expected "))
         {
             Some((_, expected)) => format!("must be {}", wire_type(expected)),
-            None => clip(&text),
+            None => clip(&text, MAX_MESSAGE),
         };
         Self { path, field, text, is_missing: false }
     }
@@ -328,14 +329,6 @@ fn wire_type(expected: &str) -> &str {
         other if other.starts_with("struct ") => "an object",
         other => other,
     }
-}
-
-/// Truncates text and replaces control characters, which some databases reject.
-fn clip(text: &str) -> String {
-    text.chars()
-        .take(MAX_MESSAGE)
-        .map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c })
-        .collect()
 }
 
 #[cfg(test)]

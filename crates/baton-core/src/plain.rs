@@ -50,6 +50,19 @@ fn strip(text: &str, mut on_return: impl FnMut(&mut String, Option<char>)) -> St
     kept
 }
 
+/// Removes control characters other than newlines and tabs.
+pub fn without_control_characters(text: &str) -> String {
+    text.chars().filter(|character| !character.is_control() || matches!(character, '\n' | '\t')).collect()
+}
+
+/// Truncates a text to a number of characters and replaces control characters, which not every database accepts.
+pub fn clip(text: &str, max_chars: usize) -> String {
+    let replaced = |character: char| {
+        if character.is_control() { char::REPLACEMENT_CHARACTER } else { character }
+    };
+    text.chars().take(max_chars).map(replaced).collect()
+}
+
 /// Escapes control characters and invisible characters, so that a terminal does not interpret them. Newlines and tabs
 /// are unchanged.
 pub fn visible(text: &str) -> Cow<'_, str> {

@@ -17,6 +17,9 @@ use crate::files::{
     DurableFile, STALE_AFTER, entries_of, existing, file_error, is_older_than, make_folder, write_durably,
 };
 
+/// Content larger than this is stored as a blob if the store has a blob folder.
+pub const MAX_ROW_BYTES: usize = 256 * 1024;
+
 /// Number and total size of the files in a blob folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BlobUsage {

@@ -40,7 +40,7 @@ pub use archive::{
     FolderWriter, Header, ImportReport, Imported, Record, Replace, StreamReader, StreamWriter, Totals, Value,
     export, import, replace, verify,
 };
-pub use blobs::{BlobFolder, BlobUsage};
+pub use blobs::{BlobFolder, BlobUsage, MAX_ROW_BYTES};
 pub use engine::{Durability, Health, Inspection, LockTimeout, PostgresTimeouts, StoreConfig, Threads};
 pub use error::StoreError;
 pub use fallback_folder::FallbackFolder;

@@ -7,15 +7,13 @@ use std::io::{self, Cursor, Read, Write};
 use zstd::stream::read::Decoder;
 use zstd::stream::write::Encoder;
 
-use crate::blobs::BlobFolder;
+use crate::blobs::{BlobFolder, MAX_ROW_BYTES};
 use crate::error::StoreError;
 use crate::files::DurableFile;
 use crate::rows::RawOutput;
 
 /// Maximum size of raw output in bytes, before packing.
 pub const MAX_RAW_BYTES: usize = 64 * 1024 * 1024;
-/// Packed output larger than this is stored as a blob if the store has a blob folder.
-const MAX_ROW_BYTES: usize = 256 * 1024;
 /// Limit for unpacked output, which is JSON: escaping makes a byte at most six bytes long.
 const MAX_UNPACKED_BYTES: u64 = 8 * MAX_RAW_BYTES as u64;
 /// Fastest level: the output is unpacked only once.

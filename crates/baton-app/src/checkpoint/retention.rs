@@ -8,10 +8,9 @@ use std::collections::BTreeSet;
 
 use baton_core::checkpoint::{Checkpoint, CheckpointStatus, Place, Workflow, needed_positions};
 use baton_core::{ErrorCode, Fault};
-use baton_store::{StoreError, Tx};
+use baton_store::{MAX_ROW_BYTES, StoreError, Tx};
 use serde_json::json;
 
-use super::vault::MAX_ROW_BYTES;
 use crate::context::Context;
 
 /// Maximum number of checkpoints deleted at once.

@@ -10,14 +10,12 @@ use std::time::{Duration, Instant};
 use baton_core::checkpoint::{Checkpoint, WorkflowId};
 use baton_core::{CheckpointId, Sha256Hash, Venture};
 use baton_store::{
-    BlobFolder, Frame, FrameBody, FrameError, KeyRing, Packed, Packing, SealError, StoreError, StoredFrame,
-    Tx, random_nonce,
+    BlobFolder, Frame, FrameBody, FrameError, KeyRing, MAX_ROW_BYTES, Packed, Packing, SealError, StoreError,
+    StoredFrame, Tx, random_nonce,
 };
 
 use super::usage::Usage;
 
-/// Frames above this size are stored as blobs if there is a blob folder.
-pub(super) const MAX_ROW_BYTES: usize = 256 * 1024;
 /// A delta must be smaller than the context by this factor. Otherwise the context starts a new series.
 const MIN_DELTA_RATIO: usize = 8;
 

@@ -7,6 +7,7 @@
 use baton_core::observation::SessionSummary;
 use baton_core::{
     Canonical, ErrorCode, Fault, Handoff, HandoffAuthor, Note, NoteKind, SessionId, cut_with_notice,
+    without_control_characters,
 };
 use baton_llm::{OpenWork, completed_step};
 use baton_store::Tx;
@@ -66,7 +67,7 @@ pub(crate) fn automatic_content(
     payload.retain(|_, value| !value.is_null());
     payload.values_mut().for_each(remove_control_characters);
     Ok(Some(AutomaticContent {
-        summary: plain(&summary.summary),
+        summary: without_control_characters(&summary.summary),
         payload,
         incomplete: !input.pending.is_empty(),
     }))
@@ -230,12 +231,8 @@ fn completed_work(input: &SummaryInput, session: SessionId) -> Vec<String> {
 /// terminal output and prompts.
 fn remove_control_characters(value: &mut Value) {
     match value {
-        Value::String(text) => *text = plain(text),
+        Value::String(text) => *text = without_control_characters(text),
         Value::Array(items) => items.iter_mut().for_each(remove_control_characters),
         _ => {}
     }
-}
-
-fn plain(text: &str) -> String {
-    text.chars().filter(|character| !character.is_control() || matches!(character, '\n' | '\t')).collect()
 }

@@ -7,7 +7,7 @@ use baton_core::observation::{
 };
 use baton_core::{
     Agent, ClientSessionId, ErrorCode, ObservationId, Repo, SessionFacts, SessionTuple, Timestamp, Venture,
-    one_line,
+    one_line, without_control_characters,
 };
 use serde_json::{Map, Value};
 
@@ -95,21 +95,19 @@ impl ImportedObservation {
 
     /// Returns the content. The end of a long title or summary is moved to the detail.
     fn content(&self) -> CompressedObservation {
-        let clean = |text: &str| {
-            text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect::<String>()
-        };
-        let (title, summary) = (clean(&self.title), clean(&self.summary));
+        let title = without_control_characters(&self.title);
+        let summary = without_control_characters(&self.summary);
         let is_long = |text: &str, max: usize| text.chars().count() > max;
         let mut detail: Vec<String> = Vec::new();
         detail.extend(is_long(&title, MAX_TITLE_CHARS).then(|| title.clone()));
         detail.extend(is_long(&summary, MAX_SUMMARY_CHARS).then(|| summary.clone()));
-        detail.extend(self.detail.as_deref().map(clean));
+        detail.extend(self.detail.as_deref().map(without_control_characters));
         let files = self.files_touched.iter().flatten();
         CompressedObservation {
             title: one_line(&title, MAX_TITLE_CHARS),
             summary: summary.chars().take(MAX_SUMMARY_CHARS).collect(),
             detail: Some(detail.join("\n")).filter(|detail| !detail.is_empty()),
-            files_touched: files.map(|file| clean(file).replace('\n', "")).collect(),
+            files_touched: files.map(|file| without_control_characters(file).replace('\n', "")).collect(),
             functions_changed: Vec::new(),
         }
     }

@@ -18,8 +18,8 @@ const CACHE_CAPACITY: usize = 10_000;
 /// Authenticates the shared key and the tokens in the store.
 pub struct Authenticator {
     app: App,
-    shared: Sha256Hash,
-    holder: Actor,
+    shared_key_hash: Sha256Hash,
+    shared_key_actor: Actor,
     /// Cached tokens and their expiry. Monotonic time is used because setting the clock back must not extend the use of
     /// a revoked token.
     cache: Mutex<HashMap<TokenId, (Token, Instant)>>,
@@ -27,7 +27,7 @@ pub struct Authenticator {
 
 impl fmt::Debug for Authenticator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Authenticator({})", self.holder.key_id)
+        write!(f, "Authenticator({})", self.shared_key_actor.key_id)
     }
 }
 
@@ -36,8 +36,8 @@ impl Authenticator {
     pub fn new(app: App, shared_key: &str) -> Self {
         Self {
             app,
-            shared: Sha256Hash::of(shared_key.as_bytes()),
-            holder: Actor::shared(shared_key),
+            shared_key_hash: Sha256Hash::of(shared_key.as_bytes()),
+            shared_key_actor: Actor::shared(shared_key),
             cache: Mutex::new(HashMap::new()),
         }
     }
@@ -53,16 +53,16 @@ impl Authenticator {
             let token = self.token(&presented.id).await?;
             return token.ok_or_else(unknown)?.authenticate(&presented, now);
         }
-        if Sha256Hash::of(credential.as_bytes()).eq_constant_time(&self.shared) {
-            Ok(self.holder.clone())
+        if Sha256Hash::of(credential.as_bytes()).eq_constant_time(&self.shared_key_hash) {
+            Ok(self.shared_key_actor.clone())
         } else {
             Err(unknown())
         }
     }
 
     /// Returns the actor of the shared key.
-    pub const fn holder(&self) -> &Actor {
-        &self.holder
+    pub const fn shared_key_actor(&self) -> &Actor {
+        &self.shared_key_actor
     }
 
     /// Returns true if a credential is a token that is not cached.
@@ -71,8 +71,8 @@ impl Authenticator {
         presented.is_some_and(|presented| !self.cache().contains_key(&presented.id))
     }
 
-    /// Looks a token up again when it is used next, because it was revoked.
-    pub fn forget(&self, id: &TokenId) {
+    /// Removes a token from the cache, so that a revocation takes effect at its next use.
+    pub fn evict(&self, id: &TokenId) {
         self.cache().remove(id);
     }
 

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::wire::{wire_names, wire_text};
-use crate::{SessionId, Timestamp};
+use crate::{SessionId, Timestamp, without_control_characters};
 
 const PREFIX: &str = "turn_";
 /// Maximum length of a stored closing message in bytes. Longer ones lose their middle.
@@ -106,7 +106,7 @@ pub struct Turn {
 /// Prepares a closing message for storage: removes control characters and truncates the middle of a long message.
 /// Returns `None` for an empty message.
 pub fn closing_message(text: &str) -> Option<String> {
-    let clean: String = text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect();
+    let clean = without_control_characters(text);
     let clean = clean.trim();
     if clean.is_empty() {
         return None;

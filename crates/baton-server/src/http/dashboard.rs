@@ -406,7 +406,7 @@ async fn call_as_owner<O: Operation<OnStore>>(
     params: Value,
 ) -> Result<Value, Problem> {
     let actor = match &shared.authentication {
-        Authentication::Keys(authenticator) => authenticator.holder().clone(),
+        Authentication::Keys(authenticator) => authenticator.shared_key_actor().clone(),
         Authentication::Owner(_) => Actor::local(),
     };
     let correlation_id = correlation_id(shared, parts)?;
@@ -473,7 +473,7 @@ async fn sign_out(shared: Arc<Shared>, parts: Parts) -> Result<Response<Body>, P
     if let Some(token) = cookie.and_then(|cookie| PresentedToken::parse(&cookie.token)) {
         call_as_owner::<RevokeToken>(&shared, &parts, json!({ "token_id": token.id.as_str() })).await?;
         if let Authentication::Keys(authenticator) = &shared.authentication {
-            authenticator.forget(&token.id);
+            authenticator.evict(&token.id);
         }
     }
     let mut response = redirect(SIGN_IN);

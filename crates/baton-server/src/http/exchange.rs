@@ -273,7 +273,7 @@ impl Shared {
     /// Returns true if an actor is the holder of the relay key.
     pub(super) fn is_relay_key(&self, actor: &Actor) -> bool {
         match &self.authentication {
-            Authentication::Keys(authenticator) => authenticator.holder().key_id == actor.key_id,
+            Authentication::Keys(authenticator) => authenticator.shared_key_actor().key_id == actor.key_id,
             Authentication::Owner(_) => false,
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use baton_core::{Sha256Hash, Timestamp};
 
-use super::import::unplaced;
+use super::import::with_blob_content;
 use super::{
     ArchiveError, ArchiveTable, ArchiveWriter, Header, Record, Row, SEQUENCES, Schema, Table, Totals, Value,
 };
@@ -62,7 +62,7 @@ pub fn export(
     for table in &schema.tables {
         writer.table(&ArchiveTable(Arc::clone(table)))?;
         source.rows(table, &mut |row| {
-            let record = unplaced(table, row, blobs)?;
+            let record = with_blob_content(table, row, blobs)?;
             missing_blobs.extend(record.iter().filter_map(|value| match value {
                 Value::Missing(name) => Some(name.clone()),
                 _ => None,

@@ -7,7 +7,7 @@ use baton_core::Sha256Hash;
 use serde::Serialize;
 
 use super::{ArchiveError, ArchivePart, ArchiveReader, Record, SEQUENCES, Table, Value};
-use crate::blobs::BlobFolder;
+use crate::blobs::{BlobFolder, MAX_ROW_BYTES};
 use crate::engine::StoreConfig;
 use crate::error::StoreError;
 use crate::migration::LATEST_VERSION;
@@ -17,8 +17,6 @@ const BATCH_RECORDS: usize = 200;
 const BATCH_BYTES: usize = 1024 * 1024;
 /// Maximum number of conflicts listed in a report; all are counted.
 const NAMED_CONFLICTS: usize = 100;
-/// Longer content is stored as a blob if there is a blob folder.
-const MAX_ROW_BYTES: usize = 256 * 1024;
 
 /// A record that is not imported because it conflicts with an existing one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -196,7 +194,7 @@ impl Batch<'_> {
             return records.iter().try_for_each(|record| self.advance(record));
         }
         let count = records.len() as u64;
-        let rows = records.into_iter().map(|record| place(table, record, self.blobs));
+        let rows = records.into_iter().map(|record| move_content_to_blob(table, record, self.blobs));
         let rows = rows.collect::<Result<Vec<Row>, _>>()?;
         let failed = |source| ArchiveError::Record { table: table.name.clone(), source };
         let added = self.target.insert(table, &rows).map_err(failed)?;
@@ -223,7 +221,8 @@ impl Batch<'_> {
             Some(found) => {
                 // The same bytes may be in the row of one record and in the blob of the other.
                 if found == *row
-                    || unplaced(table, found, self.blobs)? == unplaced(table, row.clone(), self.blobs)?
+                    || with_blob_content(table, found, self.blobs)?
+                        == with_blob_content(table, row.clone(), self.blobs)?
                 {
                     return Ok(());
                 }
@@ -268,7 +267,11 @@ fn display(value: &Value) -> String {
 }
 
 /// Stores long content as a blob if there is a blob folder.
-fn place(table: &Table, mut fields: Record, blobs: Option<&BlobFolder>) -> Result<Row, ArchiveError> {
+fn move_content_to_blob(
+    table: &Table,
+    mut fields: Record,
+    blobs: Option<&BlobFolder>,
+) -> Result<Row, ArchiveError> {
     let Some(content) = &table.content else { return Ok(Row { fields, blob: None }) };
     let in_row = if content.is_required { Value::Bytes(Vec::new()) } else { Value::Null };
     let blob = match (&fields[content.field], blobs) {
@@ -292,7 +295,11 @@ fn place(table: &Table, mut fields: Record, blobs: Option<&BlobFolder>) -> Resul
 }
 
 /// Returns a record with the bytes of its blob in it.
-pub(super) fn unplaced(table: &Table, row: Row, blobs: Option<&BlobFolder>) -> Result<Record, StoreError> {
+pub(super) fn with_blob_content(
+    table: &Table,
+    row: Row,
+    blobs: Option<&BlobFolder>,
+) -> Result<Record, StoreError> {
     let Row { mut fields, blob } = row;
     if let (Some(content), Some(name)) = (&table.content, blob) {
         let bytes = blobs.map_or(Ok(None), |blobs| blobs.get(&name))?;

@@ -371,8 +371,8 @@ pub(super) fn resolve(
 ) -> Result<Record, String> {
     let mut value = |field: &Field| match written.remove(&field.name) {
         None => Ok(Value::Null),
-        Some(Written::Here(value)) => Ok(value),
-        Some(Written::Elsewhere(reference)) => find(&reference).map(Value::Bytes),
+        Some(Written::Inline(value)) => Ok(value),
+        Some(Written::Reference(reference)) => find(&reference).map(Value::Bytes),
     };
     let record = table.fields.iter().map(&mut value).collect::<Result<_, _>>()?;
     match written.into_keys().next() {

@@ -48,8 +48,8 @@ impl fmt::Debug for Value {
 /// A value as written in a line; its bytes may be stored elsewhere.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Written {
-    Here(Value),
-    Elsewhere(Reference),
+    Inline(Value),
+    Reference(Reference),
 }
 
 /// Size and hash of bytes that are stored elsewhere.
@@ -134,32 +134,32 @@ impl<'de> Deserialize<'de> for Written {
             }
 
             fn visit_unit<E>(self) -> Result<Written, E> {
-                Ok(Written::Here(Value::Null))
+                Ok(Written::Inline(Value::Null))
             }
 
             fn visit_i64<E>(self, number: i64) -> Result<Written, E> {
-                Ok(Written::Here(Value::Int(number)))
+                Ok(Written::Inline(Value::Int(number)))
             }
 
             fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<Written, E> {
-                i64::try_from(number).map(|number| Written::Here(Value::Int(number))).map_err(E::custom)
+                i64::try_from(number).map(|number| Written::Inline(Value::Int(number))).map_err(E::custom)
             }
 
             fn visit_str<E>(self, text: &str) -> Result<Written, E> {
-                Ok(Written::Here(Value::Text(text.to_owned())))
+                Ok(Written::Inline(Value::Text(text.to_owned())))
             }
 
             fn visit_string<E>(self, text: String) -> Result<Written, E> {
-                Ok(Written::Here(Value::Text(text)))
+                Ok(Written::Inline(Value::Text(text)))
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Written, A::Error> {
                 Ok(match Tagged::deserialize(MapAccessDeserializer::new(map))? {
                     Tagged::Base64(text) => {
-                        Written::Here(Value::Bytes(decode(&text).map_err(A::Error::custom)?))
+                        Written::Inline(Value::Bytes(decode(&text).map_err(A::Error::custom)?))
                     }
-                    Tagged::Blob(reference) => Written::Elsewhere(reference),
-                    Tagged::Missing(name) => Written::Here(Value::Missing(name)),
+                    Tagged::Blob(reference) => Written::Reference(reference),
+                    Tagged::Missing(name) => Written::Inline(Value::Missing(name)),
                 })
             }
         }

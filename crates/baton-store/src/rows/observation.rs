@@ -73,12 +73,12 @@ impl ConditionColumns {
         let single = filter.ventures.as_ref().is_some_and(|ventures| ventures.len() == 1);
         let by_session = filter.file.is_none();
         let by_venture = by_session && filter.session_id.is_none() && single;
-        let spelt = |leads: bool, checked, plain| if leads { plain } else { pick(checked, plain) };
+        let column = |uses_index: bool, name, excluded| if uses_index { name } else { pick(excluded, name) };
         Self {
-            venture: spelt(by_venture, "+venture", "venture"),
-            repo: spelt(by_venture, "+repo", "repo"),
-            session: spelt(by_session, "+session_id", "session_id"),
-            tool: spelt(by_venture, "+tool_name", "tool_name"),
+            venture: column(by_venture, "venture", "+venture"),
+            repo: column(by_venture, "repo", "+repo"),
+            session: column(by_session, "session_id", "+session_id"),
+            tool: column(by_venture, "tool_name", "+tool_name"),
         }
     }
 }

@@ -4,7 +4,7 @@
 //! each database selects candidates; both return the same ones, because the terms are computed before they are stored
 //! and the selection is by document number. Does not own what a document contains or how candidates are ranked.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use baton_core::recall::{Candidate, Corpus, Document, DocumentText, ItemKind};
 use baton_core::{Repo, SessionId, Timestamp, Venture};
@@ -101,7 +101,7 @@ type Places = HashMap<(ItemKind, String), i64>;
 /// Assigns places to new conversational documents. Returns them by item, and the sessions whose documents were not
 /// added in chronological order and must be numbered again.
 fn new_places(tx: &mut dyn Tx, documents: &[&Document]) -> Result<(Places, BTreeSet<SessionId>), StoreError> {
-    let (mut places, mut disordered) = (HashMap::new(), BTreeSet::new());
+    let (mut places, mut out_of_order) = (HashMap::new(), BTreeSet::new());
     let mut last: BTreeMap<SessionId, (i64, i64)> = BTreeMap::new();
     for document in documents.iter().filter(|document| document.is_conversational) {
         let Some(session) = document.session_id else { continue };
@@ -118,12 +118,12 @@ fn new_places(tx: &mut dyn Tx, documents: &[&Document]) -> Result<(Places, BTree
         };
         let created_at = document.created_at.as_millis();
         if created_at < time {
-            disordered.insert(session);
+            out_of_order.insert(session);
         }
         last.insert(session, (place + 1, time.max(created_at)));
         places.insert((document.kind, document.item.clone()), place + 1);
     }
-    Ok((places, disordered))
+    Ok((places, out_of_order))
 }
 
 /// Numbers the conversational documents of a session in chronological order.
@@ -133,15 +133,29 @@ fn renumber(tx: &mut dyn Tx, session: SessionId) -> Result<(), StoreError> {
          ORDER BY created_at, number",
         &[session.into()],
     )?;
-    for ((number, place), right) in found.into_iter().zip(1..) {
-        if place != right {
+    for ((number, place), expected) in found.into_iter().zip(1..) {
+        if place != expected {
             tx.run(
                 "UPDATE recall_documents SET place = $1 WHERE number = $2",
-                &[right.into(), number.into()],
+                &[expected.into(), number.into()],
             )?;
         }
     }
     Ok(())
+}
+
+/// Returns the last version of each document, in the order of first appearance, which is the order of conversations.
+fn without_repetitions(documents: &[Document]) -> Vec<&Document> {
+    let mut indexes: HashMap<(ItemKind, &str), usize> = HashMap::new();
+    let mut unique: Vec<&Document> = Vec::new();
+    for document in documents {
+        let index = *indexes.entry((document.kind, document.item.as_str())).or_insert(unique.len());
+        match unique.get_mut(index) {
+            Some(earlier) => *earlier = document,
+            None => unique.push(document),
+        }
+    }
+    unique
 }
 
 fn insert_part(tx: &mut dyn Tx, documents: &[(&Document, Option<i64>)]) -> Result<(), StoreError> {
@@ -249,19 +263,20 @@ impl dyn Tx + '_ {
 
     /// Adds or replaces documents.
     pub fn put_documents(&mut self, documents: &[Document]) -> Result<(), StoreError> {
-        let mut latest: BTreeMap<(ItemKind, &str), &Document> = BTreeMap::new();
-        for document in documents {
-            latest.insert((document.kind, document.item.as_str()), document);
-        }
+        let documents = without_repetitions(documents);
         let mut changes = Changes::default();
         let mut known: HashMap<(ItemKind, String), Option<i64>> = HashMap::new();
         let mut rewritten = Vec::new();
         for kind in ItemKind::ALL.iter().copied() {
-            let items: Vec<&str> =
-                latest.keys().filter(|(of, _)| *of == kind).map(|(_, item)| *item).collect();
+            let of_kind: BTreeMap<&str, &Document> = documents
+                .iter()
+                .filter(|document| document.kind == kind)
+                .map(|document| (document.item.as_str(), *document))
+                .collect();
+            let items: Vec<&str> = of_kind.keys().copied().collect();
             for old in stored(self, kind, &items)? {
                 changes.count(&old.document.venture, &old.document.text, -1);
-                let new = latest.get(&(kind, old.document.item.as_str()));
+                let new = of_kind.get(old.document.item.as_str());
                 if new.is_some_and(|new| !new.text.has_same_words(&old.document.text)) {
                     rewritten.push(old.number);
                 }
@@ -269,20 +284,13 @@ impl dyn Tx + '_ {
             }
         }
         self.delete_vectors(&rewritten)?;
-        // In the given order, which is the order of conversations.
-        let mut seen = HashSet::new();
-        let in_order: Vec<&Document> = documents
-            .iter()
-            .filter(|document| seen.insert((document.kind, document.item.as_str())))
-            .filter_map(|document| latest.get(&(document.kind, document.item.as_str())).copied())
-            .collect();
-        let new: Vec<&Document> = in_order
+        let new: Vec<&Document> = documents
             .iter()
             .copied()
             .filter(|document| !known.contains_key(&(document.kind, document.item.clone())))
             .collect();
-        let (places, disordered) = new_places(self, &new)?;
-        let placed: Vec<(&Document, Option<i64>)> = in_order
+        let (places, out_of_order) = new_places(self, &new)?;
+        let placed: Vec<(&Document, Option<i64>)> = documents
             .into_iter()
             .map(|document| {
                 let key = (document.kind, document.item.clone());
@@ -295,7 +303,7 @@ impl dyn Tx + '_ {
         for (document, _) in &placed {
             changes.count(&document.venture, &document.text, 1);
         }
-        for session in disordered {
+        for session in out_of_order {
             renumber(self, session)?;
         }
         changes.store(self)

@@ -10,25 +10,25 @@ use crate::sql::QueryBuilder;
 /// Maximum number of files per document that filters find.
 const MAX_FILES: usize = 500;
 
-fn venture(name: &str) -> String {
+fn venture_term(name: &str) -> String {
     format!("v={name}")
 }
-fn repo(name: &str) -> String {
+fn repo_term(name: &str) -> String {
     format!("r={name}")
 }
-fn session(id: &str) -> String {
+fn session_term(id: &str) -> String {
     format!("s={id}")
 }
-fn agent(name: &str) -> String {
+fn agent_term(name: &str) -> String {
     format!("a={name}")
 }
-fn branch(name: &str) -> String {
+fn branch_term(name: &str) -> String {
     format!("b={}", name.replace(char::is_whitespace, "_"))
 }
-fn kind(kind: ItemKind) -> String {
+fn kind_term(kind: ItemKind) -> String {
     format!("k={}", kind.as_str())
 }
-fn file(path: &str) -> String {
+fn file_term(path: &str) -> String {
     let name = path.rsplit('/').next().unwrap_or(path);
     let mut name = name.replace(|letter: char| letter.is_whitespace() || letter.is_control(), "_");
     name.truncate(name.floor_char_boundary(200));
@@ -36,12 +36,12 @@ fn file(path: &str) -> String {
 }
 
 pub(super) fn scope_of(document: &Document) -> String {
-    let mut terms = vec![venture(document.venture.as_str()), kind(document.kind)];
-    terms.extend(document.repo.as_ref().map(|name| repo(name.as_str())));
-    terms.extend(document.session_id.map(|id| session(&id.to_string())));
-    terms.extend(document.agent.as_deref().map(agent));
-    terms.extend(document.branch.as_deref().map(branch));
-    let mut files: Vec<String> = document.files.iter().take(MAX_FILES).map(|path| file(path)).collect();
+    let mut terms = vec![venture_term(document.venture.as_str()), kind_term(document.kind)];
+    terms.extend(document.repo.as_ref().map(|name| repo_term(name.as_str())));
+    terms.extend(document.session_id.map(|id| session_term(&id.to_string())));
+    terms.extend(document.agent.as_deref().map(agent_term));
+    terms.extend(document.branch.as_deref().map(branch_term));
+    let mut files: Vec<String> = document.files.iter().take(MAX_FILES).map(|path| file_term(path)).collect();
     files.sort_unstable();
     files.dedup();
     terms.extend(files);
@@ -50,24 +50,24 @@ pub(super) fn scope_of(document: &Document) -> String {
 
 /// Returns the terms that every match must contain because of the filter; of each group any one.
 pub(super) fn required_terms(filter: &RecallFilter) -> Vec<Vec<String>> {
-    let mut groups = vec![filter.ventures.iter().map(|name| venture(name.as_str())).collect::<Vec<_>>()];
+    let mut groups = vec![filter.ventures.iter().map(|name| venture_term(name.as_str())).collect::<Vec<_>>()];
     let mut one = |term: Option<String>| groups.extend(term.map(|term| vec![term]));
-    one(filter.repo.as_ref().map(|name| repo(name.as_str())));
-    one(filter.session_id.map(|id| session(&id.to_string())));
-    one(filter.agent.as_deref().map(agent));
-    one(filter.branch.as_deref().map(branch));
-    one(filter.kind.map(kind));
-    one(filter.file.as_deref().map(file));
+    one(filter.repo.as_ref().map(|name| repo_term(name.as_str())));
+    one(filter.session_id.map(|id| session_term(&id.to_string())));
+    one(filter.agent.as_deref().map(agent_term));
+    one(filter.branch.as_deref().map(branch_term));
+    one(filter.kind.map(kind_term));
+    one(filter.file.as_deref().map(file_term));
     groups
 }
 
-/// Adds the conditions of a filter on columns. The file is compared by the caller. `checked` is written before each
-/// column: a plus keeps SQLite from using an index for it.
-pub(super) fn conditions<'a>(query: &mut QueryBuilder<'a>, filter: &'a RecallFilter, checked: &str) {
-    query.text(" AND ").text(checked).among("venture", &filter.ventures);
+/// Adds the conditions of a filter on columns. The file is compared by the caller. `no_index_prefix` is written
+/// before each column: a plus keeps SQLite from using an index for it.
+pub(super) fn conditions<'a>(query: &mut QueryBuilder<'a>, filter: &'a RecallFilter, no_index_prefix: &str) {
+    query.text(" AND ").text(no_index_prefix).among("venture", &filter.ventures);
     let mut condition = |column: &str, value: Option<Param<'a>>| {
         if let Some(value) = value {
-            query.text(" AND ").text(checked).text(column).with(" $?", value);
+            query.text(" AND ").text(no_index_prefix).text(column).with(" $?", value);
         }
     };
     condition("repo =", filter.repo.as_ref().map(Into::into));
