@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use baton_benches::{Timings, machine, release_binary, table};
-use baton_git::{Git, PermitAll, RepoPath, Repository, Snapshot, Vault};
+use baton_git::{Git, ObjectStore, PermitAll, RepoPath, Repository, Snapshot};
 
 /// A working tree to measure.
 struct TestTree {
@@ -144,36 +144,37 @@ fn measure(tree: &TestTree) -> Vec<Vec<String>> {
     let open = |name: &str| {
         let repository = Repository::discover(&git, &root).expect("a repository");
         let excluded = [RepoPath::new(".agent-output")];
-        let vault = Vault::open(folder.path().join(name), &repository, excluded).expect("a vault");
-        (repository, vault)
+        let object_store =
+            ObjectStore::open(folder.path().join(name), &repository, excluded).expect("an object store");
+        (repository, object_store)
     };
     let [mut status, mut first, mut next, mut same, mut drift, mut changes] = [const { Vec::new() }; 6];
     for round in 0..tree.rounds {
         status.push(git_status(&root));
-        // A new vault.
+        // A new object store.
         timed(&mut first, || {
-            let (repository, vault) = open(&format!("vault{round}"));
-            repository.capture(&vault, &mut PermitAll).expect("a snapshot")
+            let (repository, object_store) = open(&format!("object_store{round}"));
+            repository.capture(&object_store, &mut PermitAll).expect("a snapshot")
         });
         let snapshot: Snapshot = timed(&mut next, || {
-            let (repository, vault) = open("vault");
-            repository.capture(&vault, &mut PermitAll).expect("a snapshot").snapshot
+            let (repository, object_store) = open("object store");
+            repository.capture(&object_store, &mut PermitAll).expect("a snapshot").snapshot
         });
         status.push(git_status(&root));
         let verified = timed(&mut same, || {
-            let (repository, vault) = open("vault");
-            repository.verify(&vault, &snapshot, &mut PermitAll).expect("a verification")
+            let (repository, object_store) = open("object store");
+            repository.verify(&object_store, &snapshot, &mut PermitAll).expect("a verification")
         });
         assert!(verified.changes.is_empty());
         timed(&mut changes, || {
-            let (_, vault) = open("vault");
-            vault.changes_since(snapshot.head.commit(), &snapshot, &mut PermitAll).expect("changes")
+            let (_, object_store) = open("object store");
+            object_store.changes_since(snapshot.head.commit(), &snapshot, &mut PermitAll).expect("changes")
         });
         change(tree, &root, round + 2);
         status.push(git_status(&root));
         let verified = timed(&mut drift, || {
-            let (repository, vault) = open("vault");
-            repository.verify(&vault, &snapshot, &mut PermitAll).expect("a verification")
+            let (repository, object_store) = open("object store");
+            repository.verify(&object_store, &snapshot, &mut PermitAll).expect("a verification")
         });
         assert_eq!(verified.changes.len(), tree.changed);
     }
@@ -187,7 +188,7 @@ fn measure(tree: &TestTree) -> Vec<Vec<String>> {
         ]
     };
     vec![
-        row("snapshot, first of a vault", Timings::new(first)),
+        row("snapshot, first of an object store", Timings::new(first)),
         row("snapshot, nothing new to store", Timings::new(next)),
         row("verify, nothing different", Timings::new(same)),
         row("verify, every changed file different", Timings::new(drift)),
@@ -264,7 +265,7 @@ fn main() {
     let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with('-')).unwrap_or_default();
     for tree in TEST_TREES.iter().filter(|tree| tree.name.contains(&wanted)) {
         table(
-            &format!("{}: each call finds the repository and opens the vault anew", tree.name),
+            &format!("{}: each call finds the repository and opens the object_store anew", tree.name),
             &["call", "p50 ms", "p95 ms", "to `git status`"],
             &measure(tree),
         );

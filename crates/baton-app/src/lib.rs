@@ -57,5 +57,5 @@ pub use operation::{Effect, KeyUse, OnStore, Operation, Privacy, RequestFormat, 
 pub use page::Pagination;
 pub use registration::{Area, Filled, Registration, Route, ToolBinding, Verb};
 pub use request_log::RequestLog;
-pub use settings::{ChatRecall, CheckpointSettings, ObservationSettings, Period, ReadClosing, Settings};
+pub use settings::{ChatRecall, CheckpointSettings, ObservationSettings, ReadClosing, Settings, TurnPeriod};
 pub use store_counts::{CachedCounts, StoreCounts};

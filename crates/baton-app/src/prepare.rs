@@ -31,12 +31,12 @@ pub(crate) fn prepare(
     context: &Context<'_>,
     params: Value,
 ) -> Result<Prepared, Fault> {
-    let Checked { params, text, key } = check(operation, call, context, params)?;
+    let CheckedParams { params, text, key } = check(operation, call, context, params)?;
     Ok(Prepared { input: (operation.read_input)(context, params, text)?, key })
 }
 
 /// Parameters that can be read into their type.
-struct Checked {
+struct CheckedParams {
     params: Value,
     /// The result of the checks of texts, which is reported together with unreadable parameters.
     text: Result<(), Fault>,
@@ -49,7 +49,7 @@ fn check(
     call: &Call,
     context: &Context<'_>,
     mut params: Value,
-) -> Result<Checked, Fault> {
+) -> Result<CheckedParams, Fault> {
     let (is_write, request) = (operation.effect.is_write(), operation.request);
     call.actor.require_access(if is_write { Access::Write } else { Access::Read })?;
     if let Some(repair) = request.repair {
@@ -88,7 +88,7 @@ fn check(
     if let Some(venture) = call.actor.only_venture().or(default) {
         add_venture(operation, &mut params, venture);
     }
-    Ok(Checked { params, text, key })
+    Ok(CheckedParams { params, text, key })
 }
 
 /// Sets `venture` if the operation has this parameter and the call omits it.

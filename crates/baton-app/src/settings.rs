@@ -47,11 +47,11 @@ pub struct ChatRecall {
 }
 
 /// Reads the last text of the agent in a period of a transcript. Returns why the transcript was not read.
-pub type ReadClosing = Arc<dyn Fn(&Path, Period) -> Result<Option<String>, String> + Send + Sync>;
+pub type ReadClosing = Arc<dyn Fn(&Path, TurnPeriod) -> Result<Option<String>, String> + Send + Sync>;
 
-/// Time of a turn.
+/// Period of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Period {
+pub struct TurnPeriod {
     /// Start of the turn.
     pub from: Timestamp,
     /// Start of the next turn.

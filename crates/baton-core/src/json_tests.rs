@@ -22,10 +22,10 @@ fn nested_arrays(depth: usize) -> String {
 }
 
 /// A document and the kind, path, line and column of its error.
-type Refusal<'a> = (&'a [u8], JsonErrorKind, &'a str, (usize, usize));
+type RejectedDocument<'a> = (&'a [u8], JsonErrorKind, &'a str, (usize, usize));
 
 #[track_caller]
-fn assert_refused<const N: usize>(cases: [Refusal<'_>; N]) {
+fn assert_refused<const N: usize>(cases: [RejectedDocument<'_>; N]) {
     for (document, kind, path, (line, column)) in cases {
         let expected = JsonError { kind, path: path.to_owned(), line, column };
         assert_eq!(refusal(document), expected, "{:?}", String::from_utf8_lossy(document));

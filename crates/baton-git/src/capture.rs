@@ -11,6 +11,7 @@ use crate::error::GitError;
 use crate::index::{Index, IndexStamp};
 use crate::inspector::PermitAll;
 use crate::object::{FileMode, ObjectHasher, ObjectId};
+use crate::object_store::ObjectStore;
 use crate::pack::{NewObject, ObjectKind, PackError};
 use crate::path::{RepoPath, is_within, quoted};
 use crate::program::Invocation;
@@ -20,7 +21,6 @@ use crate::stat_cache::{KnownContent, StatCache};
 use crate::stat_time::StatTime;
 use crate::status::{Status, StatusCode, StatusEntry, StatusSide, Unstaged};
 use crate::tree::build;
-use crate::vault::Vault;
 use crate::view::View;
 use crate::worktree::{Found, FoundFile, Item, ScanResult, Source, TreeScan, content};
 
@@ -52,15 +52,19 @@ pub(crate) enum Keep {
 }
 
 impl Repository {
-    /// Reads the working tree and stores in the vault, durably, everything that `HEAD` does not have. The inspector sees
+    /// Reads the working tree and stores in the object store, durably, everything that `HEAD` does not have. The inspector sees
     /// it first.
     ///
     /// # Errors
     ///
     /// [`GitError::Withheld`] if the inspector rejects the content; nothing is stored then. [`GitError::Changing`] if the
     /// checkout keeps changing, [`GitError::Unreadable`] for an unreadable file, and errors of git.
-    pub fn capture(&self, vault: &Vault, inspector: &mut dyn Inspector) -> Result<Capture, GitError> {
-        self.capture_keeping(vault, Keep::Objects, inspector)
+    pub fn capture(
+        &self,
+        object_store: &ObjectStore,
+        inspector: &mut dyn Inspector,
+    ) -> Result<Capture, GitError> {
+        self.capture_keeping(object_store, Keep::Objects, inspector)
     }
 
     /// Reads the working tree without storing anything.
@@ -68,20 +72,20 @@ impl Repository {
     /// # Errors
     ///
     /// As [`capture`](Self::capture).
-    pub fn capture_without_storing(&self, vault: &Vault) -> Result<Capture, GitError> {
-        self.capture_keeping(vault, Keep::Nothing, &mut PermitAll)
+    pub fn capture_without_storing(&self, object_store: &ObjectStore) -> Result<Capture, GitError> {
+        self.capture_keeping(object_store, Keep::Nothing, &mut PermitAll)
     }
 
     pub(crate) fn capture_keeping(
         &self,
-        vault: &Vault,
+        object_store: &ObjectStore,
         keep: Keep,
         inspector: &mut dyn Inspector,
     ) -> Result<Capture, GitError> {
         let mut last = Err(GitError::Changing { path: RepoPath::new("") });
         for _ in 0..MAX_ATTEMPTS {
             inspector.restart();
-            last = attempt(self, vault, keep, inspector);
+            last = attempt(self, object_store, keep, inspector);
             if !matches!(last, Err(GitError::Changing { .. })) {
                 break;
             }
@@ -92,25 +96,25 @@ impl Repository {
 
 fn attempt(
     repository: &Repository,
-    vault: &Vault,
+    object_store: &ObjectStore,
     keep: Keep,
     inspector: &mut dyn Inspector,
 ) -> Result<Capture, GitError> {
-    let now = StatTime::now(vault.folder())?;
-    let cache = StatCache::load(&vault.stat_cache(), vault.object_format());
-    let index = Index::read(repository, vault.folder())?;
-    let tracked_items = tracked_items(&index, vault.excluded());
+    let now = StatTime::now(object_store.folder())?;
+    let cache = StatCache::load(&object_store.stat_cache(), object_store.object_format());
+    let index = Index::read(repository, object_store.folder())?;
+    let tracked_items = tracked_items(&index, object_store.excluded());
     let mut scan = TreeScan::new(repository, &index, &cache);
-    scan.reread = vault.rereads();
+    scan.reread = object_store.rereads();
     scan.conversion = Conversion::possible(repository, &index);
     // Where nothing is converted, changes of tracked files are detected here and not by git.
     let unchanged_index = match scan.conversion {
-        Conversion::None => index.assume_unchanged_copy(vault.folder())?,
+        Conversion::None => index.assume_unchanged_copy(object_store.folder())?,
         Conversion::LineEndings | Conversion::Any => None,
     };
     let (status, tracked) = std::thread::scope(|scope| {
         let unchanged_index = unchanged_index.as_ref().map(tempfile::NamedTempFile::path);
-        let status = scope.spawn(move || Status::read(repository, vault.excluded(), unchanged_index));
+        let status = scope.spawn(move || Status::read(repository, object_store.excluded(), unchanged_index));
         if scan.conversion == Conversion::LineEndings && cache.len() < tracked_items.len() / 2 {
             scan.stored_sizes = stored_sizes(repository, &index);
         }
@@ -132,7 +136,7 @@ fn attempt(
         // An untracked attribute file was found that allows more conversions.
         scan.conversion = conversion;
         tracked = scan.run(&tracked_items)?;
-        status = Status::read(repository, vault.excluded(), None)?;
+        status = Status::read(repository, object_store.excluded(), None)?;
     } else if unchanged_index.is_some() {
         status.add_unstaged(unstaged(&tracked_items, &tracked));
     }
@@ -140,14 +144,14 @@ fn attempt(
     let (recorded, files) = std::thread::scope(|scope| {
         if keep == Keep::Objects {
             // The changes since `HEAD` will ask for these. If this fails, they report the reason.
-            scope.spawn(|| vault.digests(&view.replaced()));
+            scope.spawn(|| object_store.digests(&view.replaced()));
         }
         let files = scope.spawn(|| view.files());
-        (record(repository, vault, keep, inspector, (&status, &view), conversion), files.join())
+        (record(repository, object_store, keep, inspector, (&status, &view), conversion), files.join())
     });
     let (snapshot, withheld) = recorded?;
     if withheld.is_none() {
-        update_stat_cache(vault, &cache, now, &view, conversion);
+        update_stat_cache(object_store, &cache, now, &view, conversion);
     }
     let files = files.map_err(|_| GitError::unexpected("status", "the thread panicked"))?;
     Ok(Capture { snapshot, status, files, withheld })
@@ -156,17 +160,17 @@ fn attempt(
 /// Builds the snapshot and stores its objects. Also returns the files if they may not be stored.
 fn record(
     repository: &Repository,
-    vault: &Vault,
+    object_store: &ObjectStore,
     keep: Keep,
     inspector: &mut dyn Inspector,
     (status, view): (&Status, &View<'_>),
     conversion: Conversion,
 ) -> Result<(Snapshot, Option<Withheld>), GitError> {
     let (raw, (wanted, withheld)) = std::thread::scope(|scope| {
-        let building = scope.spawn(|| build(vault.object_format(), view.inputs(&HashMap::new())));
+        let building = scope.spawn(|| build(object_store.object_format(), view.inputs(&HashMap::new())));
         // Whether files must be inspected does not depend on the tree if they are stored in any case.
         let inspected = match keep {
-            Keep::Objects => Some(inspect(repository, vault, view, inspector)),
+            Keep::Objects => Some(inspect(repository, object_store, view, inspector)),
             Keep::ObjectsUnless(_) | Keep::Nothing => None,
         };
         let raw = building.join().map_err(|_| GitError::unexpected("status", "the thread panicked"))?;
@@ -177,7 +181,7 @@ fn record(
         };
         let withheld = match inspected {
             Some(withheld) => withheld?,
-            None if wanted => inspect(repository, vault, view, inspector)?,
+            None if wanted => inspect(repository, object_store, view, inspector)?,
             None => None,
         };
         Ok::<_, GitError>((raw, (wanted, withheld)))
@@ -189,11 +193,11 @@ fn record(
     let patch_ids = match conversion {
         Conversion::None => HashMap::new(),
         Conversion::LineEndings | Conversion::Any => {
-            patch_ids(repository, stored.then_some(vault), view, conversion)?
+            patch_ids(repository, stored.then_some(object_store), view, conversion)?
         }
     };
-    let patch = (!patch_ids.is_empty()).then(|| build(vault.object_format(), view.inputs(&patch_ids)));
-    let not_checked_out = view.not_checked_out(vault);
+    let patch = (!patch_ids.is_empty()).then(|| build(object_store.object_format(), view.inputs(&patch_ids)));
+    let not_checked_out = view.not_checked_out(object_store);
     let patch_tree = patch.as_ref().map_or(raw.id, |patch| patch.id);
     let snapshot = Snapshot {
         head: status.head.clone(),
@@ -208,7 +212,7 @@ fn record(
     };
     if stored {
         let trees = raw.objects.into_iter().chain(patch.into_iter().flat_map(|patch| patch.objects));
-        store(repository, vault, view, trees.collect(), not_checked_out)?;
+        store(repository, object_store, view, trees.collect(), not_checked_out)?;
     }
     Ok((snapshot, withheld))
 }
@@ -223,7 +227,7 @@ fn large_files(repository: &Repository, view: &View<'_>) -> Vec<RepoPath> {
 /// Shows the inspector every file that `HEAD` does not have. Returns these files if they may not be stored.
 fn inspect(
     repository: &Repository,
-    vault: &Vault,
+    object_store: &ObjectStore,
     view: &View<'_>,
     inspector: &mut dyn Inspector,
 ) -> Result<Option<Withheld>, GitError> {
@@ -233,7 +237,7 @@ fn inspect(
             Found::File(file) if !view.in_head(item, file.mode, file.id) => {
                 let path = RepoPath::new(item.path);
                 let name = path.to_string();
-                let mut id = ObjectHasher::new(vault.object_format(), "blob", file.stat.size);
+                let mut id = ObjectHasher::new(object_store.object_format(), "blob", file.stat.size);
                 let mut hasher = sha2::Sha256::new();
                 inspector.inspect(&name, &[]);
                 content(repository.root(), item.path, &file.stat, &mut |piece| {
@@ -245,7 +249,7 @@ fn inspect(
                 let digest = (file.stat.size, hash);
                 // The same bytes have this id and this hash.
                 if id.finish() == file.id {
-                    vault.known_digests().insert(file.id, digest);
+                    object_store.known_digests().insert(file.id, digest);
                 }
                 seen.insert(path, digest);
             }
@@ -386,7 +390,7 @@ fn merged<'a>(
 
 /// Caches the ids of files that had settled before the capture began.
 fn update_stat_cache(
-    vault: &Vault,
+    object_store: &ObjectStore,
     cache: &StatCache,
     now: StatTime,
     view: &View<'_>,
@@ -410,15 +414,15 @@ fn update_stat_cache(
         let content_of =
             |file: &FoundFile| KnownContent { id: file.id, without_returns: file.without_returns };
         let entries = files().map(|(path, file)| (path, file.stat, content_of(file)));
-        StatCache::save(&vault.stat_cache(), vault.object_format(), entries);
+        StatCache::save(&object_store.stat_cache(), object_store.object_format(), entries);
     }
 }
 
 /// Lets git convert files that need it and returns the ids that differ from those of the raw bytes. Stores the
-/// converted objects if a vault is given.
+/// converted objects if an object store is given.
 fn patch_ids<'a>(
     repository: &Repository,
-    vault: Option<&Vault>,
+    object_store: Option<&ObjectStore>,
     view: &View<'a>,
     conversion: Conversion,
 ) -> Result<HashMap<&'a [u8], ObjectId>, GitError> {
@@ -451,17 +455,17 @@ fn patch_ids<'a>(
     let differing = asked.iter().zip(converted).filter(|((_, file), id)| file.id != *id);
     let differing: Vec<(&'a [u8], ObjectId)> = differing.map(|((path, _), id)| (*path, id)).collect();
     let paths: Vec<&[u8]> = differing.iter().map(|(path, _)| *path).collect();
-    let Some(vault) = vault.filter(|_| !differing.is_empty()) else {
+    let Some(object_store) = object_store.filter(|_| !differing.is_empty()) else {
         ids.extend(differing);
         return Ok(ids);
     };
-    if convert_into(repository, vault, &paths).is_ok() {
+    if convert_into(repository, object_store, &paths).is_ok() {
         ids.extend(differing);
         return Ok(ids);
     }
     // Git refuses to store a file that is invalid in its declared encoding. Such a file keeps its raw id.
     for (path, id) in differing {
-        if convert_into(repository, vault, &[path]).is_ok() {
+        if convert_into(repository, object_store, &[path]).is_ok() {
             ids.insert(path, id);
         }
     }
@@ -473,11 +477,15 @@ fn convert(repository: &Repository, paths: &[&[u8]]) -> Result<Vec<ObjectId>, Gi
     conversion(repository, paths).output().and_then(|output| read_ids(&output, paths.len()))
 }
 
-/// Stores files in the vault as git would store them. The user's objects are not accessible to this call: git would
+/// Stores files in the object store as git would store them. The user's objects are not accessible to this call: git would
 /// update their time stamps instead of writing new objects.
-fn convert_into(repository: &Repository, vault: &Vault, paths: &[&[u8]]) -> Result<(), GitError> {
+fn convert_into(
+    repository: &Repository,
+    object_store: &ObjectStore,
+    paths: &[&[u8]],
+) -> Result<(), GitError> {
     let call = conversion(repository, paths).arguments(["-w"]);
-    call.variable("GIT_OBJECT_DIRECTORY", vault.objects()).output().map(|_| ())
+    call.variable("GIT_OBJECT_DIRECTORY", object_store.objects()).output().map(|_| ())
 }
 
 fn conversion<'a>(repository: &'a Repository, paths: &[&[u8]]) -> Invocation<'a> {
@@ -499,7 +507,7 @@ fn read_ids(output: &[u8], count: usize) -> Result<Vec<ObjectId>, GitError> {
 
 fn store(
     repository: &Repository,
-    vault: &Vault,
+    object_store: &ObjectStore,
     view: &View<'_>,
     trees: Vec<(ObjectId, Vec<u8>)>,
     not_checked_out: Option<(ObjectId, Vec<u8>)>,
@@ -527,7 +535,7 @@ fn store(
         });
         objects.push(NewObject { id: *id, kind, size: bytes.len() as u64, write_content });
     }
-    vault.store(objects).map_err(|error| match error {
+    object_store.store(objects).map_err(|error| match error {
         PackError::Failed(error) => error,
         PackError::OtherContent => GitError::Changing { path: RepoPath::new("") },
     })

@@ -11,13 +11,13 @@ use crate::capture::Withheld;
 use crate::diff::{Detail, DiffFile, RawDiff, diff_trees, patch_trees};
 use crate::error::GitError;
 use crate::object::{FileMode, ObjectId};
+use crate::object_store::{Digests, ObjectStore};
 use crate::path::RepoPath;
 use crate::program::require_success;
 use crate::snapshot::Snapshot;
 use crate::status::StatusSide;
-use crate::vault::{Digests, Vault};
 
-impl Vault {
+impl ObjectStore {
     /// Returns the changes since a commit, or since an empty tree, in the form that git would store.
     ///
     /// A file that differs from the commit only by a conversion is not included. Hash and size of a changed file are

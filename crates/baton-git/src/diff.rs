@@ -2,9 +2,9 @@
 
 use crate::error::GitError;
 use crate::object::{FileMode, ObjectId};
+use crate::object_store::ObjectStore;
 use crate::path::RepoPath;
 use crate::status::StatusSide;
-use crate::vault::Vault;
 
 /// Whether to include the patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,18 +32,18 @@ pub(crate) struct DiffFile {
     pub(crate) lines: Option<(u64, u64)>,
 }
 
-/// Runs `git diff-tree` for two trees or commits that are in the vault or in the repository it borrows from.
+/// Runs `git diff-tree` for two trees or commits that are in the object store or in the repository it borrows from.
 pub(crate) fn diff_trees(
-    vault: &Vault,
+    object_store: &ObjectStore,
     from: ObjectId,
     to: ObjectId,
     detail: Detail,
 ) -> Result<RawDiff, GitError> {
-    run_diff_tree(vault, from, to, detail, &[])
+    run_diff_tree(object_store, from, to, detail, &[])
 }
 
 fn run_diff_tree(
-    vault: &Vault,
+    object_store: &ObjectStore,
     from: ObjectId,
     to: ObjectId,
     detail: Detail,
@@ -52,7 +52,7 @@ fn run_diff_tree(
     if from == to {
         return Ok(RawDiff { files: Vec::new(), patch: Vec::new() });
     }
-    let mut call = vault.call("diff-tree").arguments([
+    let mut call = object_store.call("diff-tree").arguments([
         "-r",
         "-z",
         "--raw",
@@ -73,7 +73,7 @@ fn run_diff_tree(
         call = call.arguments(["--src-prefix=a/", "--dst-prefix=b/"]);
     }
     call = call.arguments([from.to_string(), to.to_string(), "--".into()]);
-    for folder in vault.excluded().iter().chain(left_out) {
+    for folder in object_store.excluded().iter().chain(left_out) {
         use std::os::unix::ffi::OsStringExt;
         let pathspec = [b":(top,exclude,literal)".as_slice(), folder.as_bytes()].concat();
         call = call.arguments([std::ffi::OsString::from_vec(pathspec)]);
@@ -84,16 +84,16 @@ fn run_diff_tree(
 
 /// Returns the diff with its patch. The patch names the files of `large` but does not contain their content.
 pub(crate) fn patch_trees(
-    vault: &Vault,
+    object_store: &ObjectStore,
     from: ObjectId,
     to: ObjectId,
     large: &[RepoPath],
 ) -> Result<RawDiff, GitError> {
     if large.is_empty() {
-        return diff_trees(vault, from, to, Detail::Patch);
+        return diff_trees(object_store, from, to, Detail::Patch);
     }
-    let mut all = diff_trees(vault, from, to, Detail::Paths)?;
-    all.patch = run_diff_tree(vault, from, to, Detail::Patch, large)?.patch;
+    let mut all = diff_trees(object_store, from, to, Detail::Paths)?;
+    all.patch = run_diff_tree(object_store, from, to, Detail::Patch, large)?.patch;
     for file in all.files.iter().filter(|file| large.contains(&file.path)) {
         let path = &file.path;
         all.patch.extend_from_slice(

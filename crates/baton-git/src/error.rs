@@ -114,10 +114,10 @@ pub enum GitError {
     /// The inspector does not permit storing the working tree.
     #[error("the working tree must not be stored")]
     Withheld,
-    /// The vault belongs to a repository with another object format.
+    /// The object store belongs to a repository with another object format.
     #[error("{path} contains objects of another format")]
     OtherObjectFormat {
-        /// Folder of the vault.
+        /// Folder of the object store.
         path: PathBuf,
     },
 }

@@ -1,6 +1,6 @@
 //! The index of a repository, which is read but never written.
 //!
-//! Versions 2 to 4 are parsed here. A split or sparse index is first rewritten as a plain one by git, in the vault.
+//! Versions 2 to 4 are parsed here. A split or sparse index is first rewritten as a plain one by git, in the object store.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};

@@ -4,8 +4,8 @@
 //! the meaning of a difference for a task, or output.
 //!
 //! A [`Repository`] is a discovered checkout. [`Repository::capture`] reads its working tree into a [`Capture`]. Its
-//! [`Snapshot`] is small and serializable and refers to a tree; the objects of the tree are stored in a [`Vault`], a
-//! folder of the caller. The vault computes the changes between two snapshots, and [`Repository::verify`] lists how a
+//! [`Snapshot`] is small and serializable and refers to a tree; the objects of the tree are stored in a [`ObjectStore`], a
+//! folder of the caller. The object store computes the changes between two snapshots, and [`Repository::verify`] lists how a
 //! working tree differs from a snapshot.
 //!
 //! An [`Inspector`](baton_core::task::Inspector) sees every file that `HEAD` does not have before anything is stored, and
@@ -13,7 +13,7 @@
 //!
 //! **The user's repository is never changed**: no lock, no object, no index update, not even a new time stamp. Git is
 //! used only for what it alone knows (the location of the checkout, ignored paths, staged changes); tracked files are
-//! examined and hashed here, and objects are written to the vault. See `program` for how git is invoked.
+//! examined and hashed here, and objects are written to the object store. See `program` for how git is invoked.
 //!
 //! # Properties of a snapshot
 //!
@@ -43,6 +43,7 @@ mod inspector;
 mod lookup;
 mod nested;
 mod object;
+mod object_store;
 mod pack;
 mod path;
 mod process;
@@ -57,7 +58,6 @@ mod status;
 mod sweep;
 mod tree;
 mod uncommitted;
-mod vault;
 mod verification;
 mod view;
 mod worktree;
@@ -69,6 +69,7 @@ pub use inspector::PermitAll;
 pub use lookup::HeadInfo;
 pub use nested::NestedRepository;
 pub use object::{FileMode, ObjectFormat, ObjectId, ObjectIdError};
+pub use object_store::ObjectStore;
 pub use path::{RepoPath, RepoPathError};
 pub use program::{Git, Limits};
 pub use remote::name_in_url;
@@ -76,5 +77,4 @@ pub use repository::Repository;
 pub use snapshot::{Snapshot, StagedChange, TreeFile};
 pub use stash::Stash;
 pub use status::{Status, StatusCode, StatusEntry, StatusSide};
-pub use vault::Vault;
 pub use verification::Verification;

@@ -3,7 +3,7 @@
 //! - Nothing from the repository is executed: no hooks, no file-system monitor, no filters (their names are read from
 //!   the configuration and cleared), no external diff, no text conversion, no pager, no editor, no prompt, no lazy
 //!   fetch, no access to submodules beyond their checked-out commit.
-//! - Nothing is written: no optional locks; new objects are written to the vault.
+//! - Nothing is written: no optional locks; new objects are written to the object store.
 //! - Results are predictable: the caller's `GIT_*` variables are removed, except those that locate configuration or
 //!   limit repository discovery; messages are in English; paths are NUL-terminated; replacement objects are not
 //!   applied.

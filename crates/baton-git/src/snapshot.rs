@@ -24,7 +24,7 @@ pub struct Snapshot {
     pub staged: Vec<StagedChange>,
     /// Repositories inside the checkout, sorted by path.
     pub nested: Vec<NestedRepository>,
-    /// Blob in the vault that lists the files omitted by a sparse checkout, NUL-terminated.
+    /// Blob in the object store that lists the files omitted by a sparse checkout, NUL-terminated.
     pub not_checked_out: Option<ObjectId>,
     /// The stash; `None` if it is empty.
     pub stash: Option<Stash>,

@@ -1,4 +1,4 @@
-//! Garbage collection of a vault.
+//! Garbage collection of an object store.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use crate::error::GitError;
 use crate::object::ObjectId;
+use crate::object_store::ObjectStore;
 use crate::pack::index_ids;
 use crate::snapshot::Snapshot;
-use crate::vault::Vault;
 
 impl Snapshot {
     /// Returns the objects that the snapshot refers to directly.
@@ -18,9 +18,9 @@ impl Snapshot {
     }
 }
 
-impl Vault {
+impl ObjectStore {
     /// Removes packs and loose objects that are not reachable from `kept`, and incomplete files left by crashes.
-    /// Returns the number of freed bytes; `None`, without removing anything, if the vault is in use.
+    /// Returns the number of freed bytes; `None`, without removing anything, if the object store is in use.
     ///
     /// A pack is removed only if none of its objects is needed.
     ///
@@ -73,7 +73,7 @@ impl Vault {
         Ok(freed)
     }
 
-    /// Returns all objects reachable from some objects, in the vault or in the repository it borrows from.
+    /// Returns all objects reachable from some objects, in the object store or in the repository it borrows from.
     fn reachable(&self, from: &[ObjectId]) -> Result<HashSet<ObjectId>, GitError> {
         if from.is_empty() {
             return Ok(HashSet::new());
@@ -109,7 +109,7 @@ fn remove_temporaries(folder: &Path) -> Result<u64, GitError> {
     Ok(freed)
 }
 
-/// Takes a shared lock on a vault until the file is dropped. A sweep does not wait for users, but users wait for a
+/// Takes a shared lock on an object store until the file is dropped. A sweep does not wait for users, but users wait for a
 /// sweep. The first user removes what killed processes left.
 pub(crate) fn mark_used(folder: &Path) -> Result<File, GitError> {
     let file = File::open(folder.join("HEAD")).map_err(GitError::folder(folder))?;

@@ -9,16 +9,16 @@ use crate::diff::{Detail, DiffFile, diff_trees};
 use crate::error::GitError;
 use crate::nested::NestedRepository;
 use crate::object::FileMode;
+use crate::object_store::ObjectStore;
 use crate::path::RepoPath;
 use crate::repository::Repository;
 use crate::snapshot::{Snapshot, TreeFile};
 use crate::status::StatusSide;
-use crate::vault::Vault;
 
 /// Result of a verification.
 #[derive(Debug)]
 pub struct Verification {
-    /// Current state of the working tree. Its objects are in the vault if the tree differs and the inspector permitted
+    /// Current state of the working tree. Its objects are in the object store if the tree differs and the inspector permitted
     /// it.
     pub current: Capture,
     /// Files that differ in content, mode, type or name, and nested repositories with another commit, sorted by path.
@@ -26,7 +26,7 @@ pub struct Verification {
 }
 
 impl Repository {
-    /// Compares the working tree with a snapshot whose objects are in the vault.
+    /// Compares the working tree with a snapshot whose objects are in the object store.
     ///
     /// Nothing is stored if the inspector rejects the tree. Changes are then known only by name and hash, so a rename is
     /// reported as a deletion and an addition.
@@ -36,14 +36,15 @@ impl Repository {
     /// As [`Repository::capture`].
     pub fn verify(
         &self,
-        vault: &Vault,
+        object_store: &ObjectStore,
         expected: &Snapshot,
         inspector: &mut dyn Inspector,
     ) -> Result<Verification, GitError> {
-        let current = self.capture_keeping(vault, Keep::ObjectsUnless(expected.tree), inspector)?;
+        let current = self.capture_keeping(object_store, Keep::ObjectsUnless(expected.tree), inspector)?;
         let mut changes = BTreeMap::new();
         if expected.tree != current.snapshot.tree {
-            let files = vault.describe(differing(vault, expected, &current)?, current.withheld.as_ref())?;
+            let files = object_store
+                .describe(differing(object_store, expected, &current)?, current.withheld.as_ref())?;
             changes.extend(files);
         }
         for (path, expected, actual) in pairs(nested(expected), nested(&current.snapshot)) {
@@ -54,14 +55,18 @@ impl Repository {
 }
 
 /// Returns the files that differ from those of a snapshot, without nested repositories.
-fn differing(vault: &Vault, expected: &Snapshot, current: &Capture) -> Result<Vec<DiffFile>, GitError> {
+fn differing(
+    object_store: &ObjectStore,
+    expected: &Snapshot,
+    current: &Capture,
+) -> Result<Vec<DiffFile>, GitError> {
     let mut files = if current.withheld.is_none() {
-        diff_trees(vault, expected.tree, current.snapshot.tree, Detail::Paths)?.files
+        diff_trees(object_store, expected.tree, current.snapshot.tree, Detail::Paths)?.files
     } else {
         let side = |file: &TreeFile| StatusSide { mode: file.mode, id: file.id };
         let actual = current.files.iter().map(|file| (file.path.clone(), side(file))).collect();
         let file = |(path, before, after)| DiffFile { path, previous_path: None, before, after, lines: None };
-        pairs(vault.listing(expected.tree)?, actual).map(file).collect()
+        pairs(object_store.listing(expected.tree)?, actual).map(file).collect()
     };
     files.retain(|file| [file.before, file.after].iter().flatten().any(|side| side.mode != FileMode::Nested));
     Ok(files)

@@ -4,11 +4,11 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::nested::NestedRepository;
 use crate::object::{FileMode, ObjectId};
+use crate::object_store::ObjectStore;
 use crate::path::RepoPath;
 use crate::snapshot::TreeFile;
 use crate::status::{Status, StatusCode, StatusEntry, StatusSide};
 use crate::tree::TreeInput;
-use crate::vault::Vault;
 use crate::worktree::{Found, Item};
 
 /// A working tree and its git status.
@@ -114,7 +114,7 @@ impl<'a> View<'a> {
         nested.collect()
     }
 
-    pub(crate) fn not_checked_out(&self, vault: &Vault) -> Option<(ObjectId, Vec<u8>)> {
+    pub(crate) fn not_checked_out(&self, object_store: &ObjectStore) -> Option<(ObjectId, Vec<u8>)> {
         let mut list = Vec::new();
         for (item, found) in &self.found {
             if matches!(found, Found::NotCheckedOut) {
@@ -122,7 +122,7 @@ impl<'a> View<'a> {
                 list.push(0);
             }
         }
-        (!list.is_empty()).then(|| (vault.object_format().id_of("blob", &list), list))
+        (!list.is_empty()).then(|| (object_store.object_format().id_of("blob", &list), list))
     }
 
     pub(crate) fn files(&self) -> Vec<TreeFile> {

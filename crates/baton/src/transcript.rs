@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use baton_app::Period;
+use baton_app::TurnPeriod;
 use baton_core::Timestamp;
 use baton_observation::transcript::{TranscriptFormat, TranscriptParser};
 use serde_json::Value;
@@ -23,7 +23,7 @@ const MAX_BYTES: u64 = 4 * 1024 * 1024;
 /// # Errors
 ///
 /// Why the file is not read: it is missing, belongs to another user, or is not in the transcript folder of a client.
-pub(crate) fn read_closing(path: &Path, period: Period) -> Result<Option<String>, String> {
+pub(crate) fn read_closing(path: &Path, period: TurnPeriod) -> Result<Option<String>, String> {
     let real = path.canonicalize().map_err(|error| format!("cannot read the transcript: {error}"))?;
     let formats = [TranscriptFormat::ClaudeCode, TranscriptFormat::Codex];
     let is_inside = |format: &TranscriptFormat| {
@@ -50,7 +50,7 @@ fn last_text(
     lines: impl BufRead,
     starts_within_a_line: bool,
     format: TranscriptFormat,
-    period: Period,
+    period: TurnPeriod,
 ) -> Option<String> {
     let mut parser = TranscriptParser::new(format);
     for line in lines.split(b'\n').skip(usize::from(starts_within_a_line)).map_while(Result::ok) {
@@ -88,8 +88,8 @@ mod tests {
         .to_string()
     }
 
-    fn period(from: &str, until: Option<&str>) -> Period {
-        Period { from: from.parse().unwrap(), until: until.map(|until| until.parse().unwrap()) }
+    fn period(from: &str, until: Option<&str>) -> TurnPeriod {
+        TurnPeriod { from: from.parse().unwrap(), until: until.map(|until| until.parse().unwrap()) }
     }
 
     #[test]

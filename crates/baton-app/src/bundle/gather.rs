@@ -18,7 +18,7 @@ use crate::context::Context;
 use crate::memory::hidden_items;
 use crate::observation::{automatic_content, workflow_of};
 use crate::recall::{Loader, kind_of};
-use crate::session::{changed_files, latest_handoffs, other_sessions};
+use crate::session::{files_changed_in_session, latest_handoffs, other_sessions};
 
 /// Maximum number of recent sessions that are read.
 const MAX_SESSIONS: u32 = 12;
@@ -308,7 +308,7 @@ fn add_agents(
     let mut others = other_sessions(context, tx, request.venture, request.repo, own)?;
     others.retain(|session| own.is_some() || request.agent.is_none_or(|agent| *agent != session.tuple.agent));
     for session in others.iter().take(MAX_AGENTS) {
-        let files = changed_files(tx, session.id, FILES_OF_AGENT)?;
+        let files = files_changed_in_session(tx, session.id, FILES_OF_AGENT)?;
         let branch = session.facts.branch.as_ref().map_or_else(String::new, |branch| format!(" on {branch}"));
         let edits = if files.is_empty() { String::new() } else { format!(", edits {}", files.join(", ")) };
         let text = format!("{}{branch}{edits}", session.tuple.agent);

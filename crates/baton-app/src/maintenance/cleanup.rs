@@ -9,7 +9,8 @@ use crate::prelude::*;
 
 /// Maximum number of rows of each kind per run, which keeps transactions short.
 const BATCH: u32 = 1_000;
-const TURN: &str = "cleanup";
+/// Name of the job, so that one process runs it at a time.
+const JOB: &str = "cleanup";
 
 /// Minimum interval between two runs.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
@@ -54,7 +55,7 @@ impl Operation<OnStore> for Cleanup {
         tx.allow_long_statements()?;
         if let Some(seconds) = params.unless_within_seconds {
             let since = now.minus(Duration::from_secs(u64::from(seconds)));
-            if !tx.claim_run(TURN, now, since)? {
+            if !tx.claim_run(JOB, now, since)? {
                 return Ok(CleanupOutput::default());
             }
         }

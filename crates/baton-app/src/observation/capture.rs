@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::hook_params::Hook;
-use super::packed::{Packed, blob_name};
+use super::packed::{PackedOutput, blob_name};
 use crate::context::Context;
 
 /// Maximum length of a tool name and of a tool use id in characters.
@@ -15,7 +15,7 @@ const MAX_NAME_CHARS: usize = 200;
 
 /// Serializes and compresses the input and output of a tool. The time depends on the size of the output, so this runs
 /// before the transaction.
-pub(super) fn pack(context: &Context<'_>, params: &Hook) -> Result<Packed, Fault> {
+pub(super) fn pack(context: &Context<'_>, params: &Hook) -> Result<PackedOutput, Fault> {
     let nothing = Value::Null;
     let input = params.tool_input.as_ref().unwrap_or(&nothing);
     let response = params.tool_response.as_ref().unwrap_or(&nothing);
@@ -42,7 +42,7 @@ pub(super) fn pack(context: &Context<'_>, params: &Hook) -> Result<Packed, Fault
     let blobs = context.settings.checkpoints.vault.blobs();
     let name = blob_name(&format!("{:032x}", context.random_bits()?));
     let raw = place_raw(packed, blobs, &name)?;
-    Ok(Packed { raw, raw_bytes: (response_bytes + error.len()) as u64, files: files_of(input, folder) })
+    Ok(PackedOutput { raw, raw_bytes: (response_bytes + error.len()) as u64, files: files_of(input, folder) })
 }
 
 fn append(text: &mut Vec<u8>, value: &impl Serialize) -> Result<(), Fault> {
@@ -56,7 +56,7 @@ pub(super) fn enqueue(
     tx: &mut dyn Tx,
     session: &Session,
     params: &Hook,
-    packed: &Packed,
+    packed: &PackedOutput,
 ) -> Result<(), Fault> {
     let item = NewQueueItem {
         session_id: session.id,

@@ -8,7 +8,7 @@ use baton_observation::make_private;
 use serde_json::Value;
 
 use super::work::WorkQueue;
-use crate::settings::Period;
+use crate::settings::TurnPeriod;
 
 /// Maximum number of turns per session that are completed at once.
 const MAX_TURNS: u32 = 5;
@@ -21,10 +21,11 @@ impl WorkQueue {
             let next = turn.clone();
             let until = self.read(move |tx| Ok(tx.next_turn(&next)?.map(|next| next.started_at)))?;
             let Turn { id, started_at, .. } = turn;
-            let found = read(Path::new(&path), Period { from: started_at, until }).unwrap_or_else(|reason| {
-                tracing::warn!(turn = %id, reason, "cannot read the closing message of a turn");
-                None
-            });
+            let found =
+                read(Path::new(&path), TurnPeriod { from: started_at, until }).unwrap_or_else(|reason| {
+                    tracing::warn!(turn = %id, reason, "cannot read the closing message of a turn");
+                    None
+                });
             let closing = found.as_deref().and_then(private);
             self.write(move |tx| Ok(tx.complete_turn(id, closing.as_deref())?))?;
         }

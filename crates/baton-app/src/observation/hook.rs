@@ -16,7 +16,7 @@ use baton_store::Acknowledgement;
 
 use super::hook_params::{Hook, HookOutput};
 use super::intake::MAX_REPORT_BYTES;
-use super::packed::Packed;
+use super::packed::PackedOutput;
 use super::repair::repair;
 use super::{capture, compact, end, recall};
 use crate::bundle::BundleScope;
@@ -34,7 +34,7 @@ const REPEAT_WINDOW: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct HookWork {
     /// Captured tool use.
-    output: Option<Arc<Packed>>,
+    output: Option<Arc<PackedOutput>>,
     /// Items that are related to the prompt.
     related: Vec<RankedDocument>,
 }

@@ -11,7 +11,7 @@ use baton_core::{
 };
 use serde_json::{Map, Value};
 
-use super::imported::{self, NewSession, Period, redact_items};
+use super::imported::{self, ImportPeriod, NewSession, redact_items};
 use crate::prelude::*;
 use crate::recall::index_stored;
 
@@ -181,7 +181,9 @@ impl Group<'_> {
     ) -> Result<u64, Fault> {
         let Self { venture, repo, session } = self;
         let at = |one: &ImportedObservation| one.created_at.unwrap_or(context.now).min(context.now);
-        let Some(period) = Period::of(observations.iter().map(|(_, one)| at(one))) else { return Ok(0) };
+        let Some(period) = ImportPeriod::of(observations.iter().map(|(_, one)| at(one))) else {
+            return Ok(0);
+        };
         let origin = imported::origin(&[IMPORT, venture.as_str(), repo.as_str(), session]);
         let session_id = imported::session_id(None, &origin);
         let agent = observations.iter().find_map(|(_, one)| one.agent.clone());

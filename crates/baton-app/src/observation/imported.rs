@@ -55,12 +55,12 @@ pub(super) fn observation_ulid(
 
 /// Period of imported records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Period {
+pub(super) struct ImportPeriod {
     pub(super) first: Timestamp,
     pub(super) last: Timestamp,
 }
 
-impl Period {
+impl ImportPeriod {
     /// Returns the period of some times; `None` if there are none.
     pub(super) fn of(times: impl Iterator<Item = Timestamp> + Clone) -> Option<Self> {
         Some(Self { first: times.clone().min()?, last: times.max()? })
@@ -129,7 +129,7 @@ pub(super) fn store_session(
 pub(super) struct NewSession<'a> {
     pub(super) tuple: SessionTuple,
     pub(super) facts: SessionFacts,
-    pub(super) period: Period,
+    pub(super) period: ImportPeriod,
     pub(super) state: &'a Map<String, Value>,
 }
 

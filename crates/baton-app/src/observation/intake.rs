@@ -12,7 +12,7 @@ use baton_observation::{LenientError, ReadError, files_of, make_private, read_la
 use baton_store::{BlobFolder, MAX_RAW_BYTES, RawPacker, RawReader, StoreError};
 use serde_json::{Map, Value, json};
 
-use super::packed::{LargeOutput, Packed, blob_name};
+use super::packed::{LargeOutput, PackedOutput, blob_name};
 use crate::clock::{Entropy, SystemEntropy};
 
 /// Room for the fields of a report other than the tool output.
@@ -119,7 +119,7 @@ impl Intake {
         });
         match sealed {
             Ok((raw, unpacked_bytes)) => {
-                let packed = Arc::new(Packed { raw, raw_bytes, files });
+                let packed = Arc::new(PackedOutput { raw, raw_bytes, files });
                 Ok(Report { fields, output: Some(LargeOutput { packed, unpacked_bytes }) })
             }
             Err(error) if self.replaces_unkept_output => {

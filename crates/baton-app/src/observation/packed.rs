@@ -7,7 +7,7 @@ use baton_store::{BlobFolder, RawOutput, RawReader, StoreError};
 
 /// Compressed tool input and output, ready to be stored.
 #[derive(Debug, Clone)]
-pub(crate) struct Packed {
+pub(crate) struct PackedOutput {
     pub(crate) raw: RawOutput,
     pub(crate) raw_bytes: u64,
     pub(crate) files: Vec<String>,
@@ -16,7 +16,7 @@ pub(crate) struct Packed {
 /// Redacted and compressed tool input and output of a large report. Clones share it.
 #[derive(Debug, Clone)]
 pub struct LargeOutput {
-    pub(crate) packed: Arc<Packed>,
+    pub(crate) packed: Arc<PackedOutput>,
     /// Size of the content before compression.
     pub(super) unpacked_bytes: u64,
 }

@@ -10,7 +10,8 @@ use baton_store::{RecallFilter, Tx};
 use super::hook_params::{Hook, HookOutput};
 use crate::context::Context;
 use crate::recall::{
-    FileHistory, Find, HistoryScope, Loader, RankedDocument, changed_files, file_history, rank_documents,
+    FileHistory, Find, HistoryScope, Loader, RankedDocument, file_history, files_changed_since,
+    rank_documents,
 };
 
 /// Maximum number of items that a prompt adds.
@@ -74,7 +75,7 @@ pub(super) fn at_prompt(
         }
         let mut facts = vec![item.created_at.day()];
         facts.extend(item.agent.clone());
-        let changed = changed_files(tx, &item, context.now)?;
+        let changed = files_changed_since(tx, &item, context.now)?;
         if !changed.is_empty() {
             facts.push(format!(
                 "changed since: {}",

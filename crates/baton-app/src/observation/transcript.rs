@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use super::capture::clean_name;
 use super::hook::{agent_named, prompt_text, repo_of};
 use super::hook_params::Hook;
-use super::imported::{self, NewSession, Period, redact_items};
+use super::imported::{self, ImportPeriod, NewSession, redact_items};
 use super::raw::error_response;
 use super::repair::repair;
 use super::work::provenance;
@@ -131,8 +131,8 @@ impl Operation<OnStore> for ImportTranscript {
             live.as_ref().is_none_or(|live| report.report.time(context) < live.created_at)
         };
         let reports: Vec<&PreparedReport> = reports.iter().filter(is_new).collect();
-        let period = Period::of(reports.iter().map(|report| report.report.time(context)));
-        let Some(period) = period.or_else(|| known.as_ref().map(Period::of_session)) else {
+        let period = ImportPeriod::of(reports.iter().map(|report| report.report.time(context)));
+        let Some(period) = period.or_else(|| known.as_ref().map(ImportPeriod::of_session)) else {
             return Ok(output);
         };
         if reports.is_empty() && params.progress.is_none() {

@@ -7,7 +7,7 @@ use baton_core::{
 };
 
 use super::history::{
-    CommandHistory, FileHistory, HistoryScope, changed_files, command_history, file_history,
+    CommandHistory, FileHistory, HistoryScope, command_history, file_history, files_changed_since,
 };
 use super::indexing::index_before_reading;
 use super::item::Loader;
@@ -155,7 +155,7 @@ impl Operation<OnStore> for GetItems {
                 output.missing.push(id.clone());
                 continue;
             };
-            let changed_files = changed_files(tx, &item, context.now)?;
+            let changed_files = files_changed_since(tx, &item, context.now)?;
             output.items.push(ItemView {
                 id: item.id,
                 kind: item.kind,

@@ -187,7 +187,11 @@ pub(crate) fn file_history(
 }
 
 /// Returns the files of an item whose content changed since the item was recorded, as far as their content is known.
-pub(crate) fn changed_files(tx: &mut dyn Tx, item: &Item, now: Timestamp) -> Result<Vec<String>, Fault> {
+pub(crate) fn files_changed_since(
+    tx: &mut dyn Tx,
+    item: &Item,
+    now: Timestamp,
+) -> Result<Vec<String>, Fault> {
     let Some(repo) = &item.repo else { return Ok(Vec::new()) };
     // The work of a turn ends after its request.
     let recorded_at = match item.turn.filter(|_| item.kind == ItemKind::Turn) {

@@ -18,7 +18,7 @@ pub(crate) use find::{RankedDocument, rank_documents};
 pub use get::{GetItems, GetItemsOutput, ItemView, MarkView};
 pub(crate) use get::{kind_of, no_item};
 pub use history::{CommandHistory, CommandRun, FileHistory, FileSession, FileTurn};
-pub(crate) use history::{HistoryScope, changed_files, file_history};
+pub(crate) use history::{HistoryScope, file_history, files_changed_since};
 pub use indexing::{check_index, index_all, index_some, rebuild_index};
 pub(crate) use indexing::{index_before_reading, index_stored};
 pub use item::Item;

@@ -18,7 +18,7 @@ pub use end::{EndSession, EndSessionOutput};
 pub use heartbeat::{Heartbeat, HeartbeatOutput};
 pub use history::{SessionHistory, SessionHistoryOutput};
 pub use list::{ListSessions, ListSessionsOutput};
-pub(crate) use overview::changed_files;
+pub(crate) use overview::files_changed_in_session;
 pub use overview::{
     Attention, AttentionKind, LiveSession, SessionOverview, SessionOverviewOutput, SharedFile,
 };

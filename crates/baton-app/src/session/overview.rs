@@ -175,7 +175,7 @@ fn live_session(context: &Context<'_>, tx: &mut dyn Tx, session: Session) -> Res
         }
     });
     let is_stale = session.is_stale(context.now, &context.settings.liveness);
-    let files_changed = changed_files(tx, session.id, MAX_FILES)?;
+    let files_changed = files_changed_in_session(tx, session.id, MAX_FILES)?;
     let Session { id, tuple, facts, created_at, last_heartbeat_at, .. } = session;
     Ok(LiveSession {
         id,
@@ -195,7 +195,11 @@ fn live_session(context: &Context<'_>, tx: &mut dyn Tx, session: Session) -> Res
 }
 
 /// Returns the files that the latest tool uses of a session changed.
-pub(crate) fn changed_files(tx: &mut dyn Tx, id: SessionId, most: usize) -> Result<Vec<String>, Fault> {
+pub(crate) fn files_changed_in_session(
+    tx: &mut dyn Tx,
+    id: SessionId,
+    most: usize,
+) -> Result<Vec<String>, Fault> {
     let filter = ObservationFilter { session_id: Some(id), ..ObservationFilter::default() };
     let mut files: Vec<String> = Vec::new();
     for observation in tx.files_of_observations(&filter, Page::first(OBSERVATIONS_OF_SESSION))? {

@@ -4,13 +4,14 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use baton_git::{
-    Capture, FileMode, GitError, Limits, PermitAll, RepoPath, Repository, StatusCode, StatusEntry, Vault,
+    Capture, FileMode, GitError, Limits, ObjectStore, PermitAll, RepoPath, Repository, StatusCode,
+    StatusEntry,
 };
 
 use crate::sandbox::{Sandbox, file_letters, paths_of};
 
 fn capture(sandbox: &Sandbox) -> Capture {
-    sandbox.repository().capture(&sandbox.vault(), &mut PermitAll).unwrap()
+    sandbox.repository().capture(&sandbox.object_store(), &mut PermitAll).unwrap()
 }
 
 fn paths(capture: &Capture) -> Vec<String> {
@@ -24,7 +25,8 @@ fn sha(bytes: &[u8]) -> Option<String> {
 /// Returns the paths changed since `HEAD`.
 fn changed(sandbox: &Sandbox) -> Vec<String> {
     let snapshot = capture(sandbox).snapshot.clone();
-    let changes = sandbox.vault().changes_since(snapshot.head.commit(), &snapshot, &mut PermitAll).unwrap();
+    let changes =
+        sandbox.object_store().changes_since(snapshot.head.commit(), &snapshot, &mut PermitAll).unwrap();
     paths_of(&changes)
 }
 
@@ -141,8 +143,8 @@ fn converted_line_endings_are_captured_raw_without_false_changes() {
     // An edited line counts as one line.
     sandbox.write("a.txt", "one\r\nTWO\r\nthree\r\n");
     let snapshot = capture(&sandbox).snapshot;
-    let vault = sandbox.vault();
-    let changes = vault.changes_since(snapshot.head.commit(), &snapshot, &mut PermitAll).unwrap();
+    let object_store = sandbox.object_store();
+    let changes = object_store.changes_since(snapshot.head.commit(), &snapshot, &mut PermitAll).unwrap();
     assert_eq!((changes.stat.insertions, changes.stat.deletions), (1, 1));
     assert_eq!(changes.changes[0].size_bytes, Some(17), "size of the raw bytes");
     assert_eq!(changes.changes[0].sha256, sha(b"one\r\nTWO\r\nthree\r\n"));
@@ -206,7 +208,8 @@ fn file_in_an_invalid_encoding_is_captured_raw() {
     sandbox.write("bad.u", "no mark\r\n");
     sandbox.write("good.u", [0xff, 0xfe, b'a', 0, b'\n', 0]);
     let snapshot = capture(&sandbox).snapshot;
-    let changes = sandbox.vault().changes_since(snapshot.head.commit(), &snapshot, &mut PermitAll).unwrap();
+    let changes =
+        sandbox.object_store().changes_since(snapshot.head.commit(), &snapshot, &mut PermitAll).unwrap();
     assert_eq!(paths_of(&changes).len(), 2);
     assert!(String::from_utf8_lossy(changes.patch.as_slice()).contains("+a\n"));
 }
@@ -268,15 +271,15 @@ fn intent_to_add_files_are_captured() {
 }
 
 #[test]
-fn staged_content_stays_in_the_vault_after_it_is_lost() {
+fn staged_content_stays_in_the_object_store_after_it_is_lost() {
     let sandbox = Sandbox::with_files(&[("a", "1\n")]);
     sandbox.write("a", "staged\n");
     sandbox.git(&["add", "a"]);
-    let vault = sandbox.vault();
+    let object_store = sandbox.object_store();
     let snapshot = capture(&sandbox).snapshot;
     sandbox.git(&["reset", "--quiet", "--hard"]);
     sandbox.git(&["gc", "--quiet", "--prune=now"]);
-    let changes = vault.changes_since(snapshot.head.commit(), &snapshot, &mut PermitAll).unwrap();
+    let changes = object_store.changes_since(snapshot.head.commit(), &snapshot, &mut PermitAll).unwrap();
     assert!(String::from_utf8_lossy(changes.patch.as_slice()).contains("+staged"));
 }
 
@@ -369,11 +372,11 @@ fn special_files_are_ignored() {
 }
 
 #[test]
-fn vault_rejects_another_object_format() {
+fn object_store_rejects_another_object_format() {
     let sandbox = Sandbox::with_files(&[("a", "1\n")]);
     let other = Sandbox::with_arguments(&["--object-format=sha256"]);
-    let vault = sandbox.vault();
-    let error = Vault::open(vault.folder(), &other.repository(), []).unwrap_err();
+    let object_store = sandbox.object_store();
+    let error = ObjectStore::open(object_store.folder(), &other.repository(), []).unwrap_err();
     assert!(matches!(error, GitError::OtherObjectFormat { .. }), "{error:?}");
 }
 
@@ -383,7 +386,8 @@ fn large_files_are_read_in_pieces() {
     let content: Vec<u8> = (0..3_000_000_u32).map(|number| (number * 7 / 3) as u8).collect();
     sandbox.write("large", &content);
     let snapshot = capture(&sandbox).snapshot;
-    let changes = sandbox.vault().changes_since(snapshot.head.commit(), &snapshot, &mut PermitAll).unwrap();
+    let changes =
+        sandbox.object_store().changes_since(snapshot.head.commit(), &snapshot, &mut PermitAll).unwrap();
     assert_eq!(changes.changes[0].size_bytes, Some(3_000_000));
     assert_eq!(changes.changes[0].sha256, sha(&content));
     assert_eq!((changes.stat.insertions, changes.stat.deletions), (0, 0));
@@ -400,10 +404,10 @@ fn files_above_the_limit_are_hashed_as_a_stream_and_left_out_of_the_patch() {
     sandbox.write("a", "2\n");
     sandbox.write("large", vec![b'x'; 300_000]);
     let repository = Repository::discover(&git, &sandbox.root()).unwrap();
-    let vault = sandbox.vault_for(&repository);
-    let snapshot = repository.capture(&vault, &mut PermitAll).unwrap().snapshot;
+    let object_store = sandbox.object_store_for(&repository);
+    let snapshot = repository.capture(&object_store, &mut PermitAll).unwrap().snapshot;
     assert_eq!(snapshot.large, [RepoPath::new("large")]);
-    let changes = vault.changes_since(snapshot.head.commit(), &snapshot, &mut PermitAll).unwrap();
+    let changes = object_store.changes_since(snapshot.head.commit(), &snapshot, &mut PermitAll).unwrap();
     let large = changes.changes.iter().find(|file| file.path == "large").unwrap();
     assert_eq!(large.sha256, sha(&[b'x'; 300_000]));
     let patch = String::from_utf8(changes.patch).unwrap();
@@ -421,15 +425,19 @@ fn with_little_memory() {
     let file = std::fs::File::create(sandbox.path("large")).unwrap();
     file.set_len(SIZE).unwrap();
     let repository = Repository::discover(&git, &sandbox.root()).unwrap();
-    let vault = sandbox.vault_for(&repository);
-    let snapshot = repository.capture(&vault, &mut PermitAll).unwrap().snapshot;
-    let changes = vault.changes_since(snapshot.head.commit(), &snapshot, &mut PermitAll).unwrap();
+    let object_store = sandbox.object_store_for(&repository);
+    let snapshot = repository.capture(&object_store, &mut PermitAll).unwrap().snapshot;
+    let changes = object_store.changes_since(snapshot.head.commit(), &snapshot, &mut PermitAll).unwrap();
     assert_eq!(changes.changes[0].size_bytes, Some(SIZE));
     assert!(
-        repository.verify(&vault.clone().rereading(), &snapshot, &mut PermitAll).unwrap().changes.is_empty()
+        repository
+            .verify(&object_store.clone().rereading(), &snapshot, &mut PermitAll)
+            .unwrap()
+            .changes
+            .is_empty()
     );
     file.set_len(SIZE + 1).unwrap();
-    assert!(!repository.verify(&vault, &snapshot, &mut PermitAll).unwrap().changes.is_empty());
+    assert!(!repository.verify(&object_store, &snapshot, &mut PermitAll).unwrap().changes.is_empty());
 }
 
 #[test]
@@ -450,20 +458,20 @@ fn file_larger_than_memory_is_captured_and_verified() {
 fn rereading_finds_an_edit_that_leaves_the_status_information_unchanged() {
     let sandbox = Sandbox::with_files(&[("a", "1\n")]);
     let repository = sandbox.repository();
-    let vault = sandbox.vault_for(&repository);
+    let object_store = sandbox.object_store_for(&repository);
     let id = |text: &str| {
         sandbox.write("a", text);
         let digits = sandbox.git_text(&["hash-object", "a"]);
         digits.parse::<baton_git::ObjectId>().unwrap()
     };
     let first = id("aaa\n");
-    let snapshot = repository.capture(&vault, &mut PermitAll).unwrap().snapshot;
+    let snapshot = repository.capture(&object_store, &mut PermitAll).unwrap().snapshot;
     let second = id("bbb\n");
     // Makes the cache name the old content for the new file, as if its stat information had not changed.
-    let path = vault.folder().join("stat-cache");
+    let path = object_store.folder().join("stat-cache");
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
     let at = loop {
-        repository.capture_without_storing(&vault).unwrap();
+        repository.capture_without_storing(&object_store).unwrap();
         let bytes = fs::read(&path).unwrap_or_default();
         let found = bytes.windows(second.as_bytes().len()).position(|part| part == second.as_bytes());
         if let Some(at) = found {
@@ -478,11 +486,15 @@ fn rereading_finds_an_edit_that_leaves_the_status_information_unchanged() {
     bytes[end..].copy_from_slice(&sum);
     fs::write(&path, bytes).unwrap();
     assert!(
-        repository.verify(&vault, &snapshot, &mut PermitAll).unwrap().changes.is_empty(),
+        repository.verify(&object_store, &snapshot, &mut PermitAll).unwrap().changes.is_empty(),
         "the stat information is trusted"
     );
     assert!(
-        !repository.verify(&vault.clone().rereading(), &snapshot, &mut PermitAll).unwrap().changes.is_empty()
+        !repository
+            .verify(&object_store.clone().rereading(), &snapshot, &mut PermitAll)
+            .unwrap()
+            .changes
+            .is_empty()
     );
 }
 

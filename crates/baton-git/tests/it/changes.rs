@@ -10,12 +10,12 @@ use baton_git::{PermitAll, Snapshot};
 use crate::sandbox::{Sandbox, paths_of};
 
 fn snapshot(sandbox: &Sandbox) -> Snapshot {
-    sandbox.repository().capture(&sandbox.vault(), &mut PermitAll).unwrap().snapshot
+    sandbox.repository().capture(&sandbox.object_store(), &mut PermitAll).unwrap().snapshot
 }
 
 fn since_head(sandbox: &Sandbox) -> TreeDiff {
     let snapshot = snapshot(sandbox);
-    sandbox.vault().changes_since(snapshot.head.commit(), &snapshot, &mut PermitAll).unwrap()
+    sandbox.object_store().changes_since(snapshot.head.commit(), &snapshot, &mut PermitAll).unwrap()
 }
 
 const LONG: &str = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\n";
@@ -109,14 +109,14 @@ fn changes_between_snapshots_contain_only_later_edits() {
     sandbox.write("a", LONG.replace("two", "zwei"));
     sandbox.write("c", "new\n");
     let second = snapshot(&sandbox);
-    let vault = sandbox.vault();
-    let changes = vault.changes_between(&first, &second).unwrap();
+    let object_store = sandbox.object_store();
+    let changes = object_store.changes_between(&first, &second).unwrap();
     assert_eq!(changes.changes.len(), 2);
     let patch = String::from_utf8_lossy(changes.patch.as_slice()).into_owned();
     assert!(patch.contains("-TWO\n+zwei\n") && !patch.contains("-two"), "{patch}");
-    let all = vault.changes_since(second.head.commit(), &second, &mut PermitAll).unwrap();
+    let all = object_store.changes_since(second.head.commit(), &second, &mut PermitAll).unwrap();
     assert!(String::from_utf8_lossy(all.patch.as_slice()).contains("-two\n+zwei\n"));
-    let none = vault.changes_between(&second, &second).unwrap();
+    let none = object_store.changes_between(&second, &second).unwrap();
     assert!(none.changes.is_empty() && none.patch.is_empty());
 }
 

@@ -48,11 +48,11 @@ fn linked_worktree_has_its_own_git_folder_and_the_name_of_the_main_checkout() {
     assert_eq!(repository.name(), sandbox.repository().name());
 
     fs::write(linked.join("a"), "2\n").unwrap();
-    let vault = sandbox.vault_for(&repository);
-    let snapshot = repository.capture(&vault, &mut PermitAll).unwrap().snapshot;
-    let changes = vault.changes_since(snapshot.head.commit(), &snapshot, &mut PermitAll).unwrap();
+    let object_store = sandbox.object_store_for(&repository);
+    let snapshot = repository.capture(&object_store, &mut PermitAll).unwrap().snapshot;
+    let changes = object_store.changes_since(snapshot.head.commit(), &snapshot, &mut PermitAll).unwrap();
     assert_eq!(paths_of(&changes), ["a"]);
-    assert!(sandbox.repository().capture(&vault, &mut PermitAll).unwrap().snapshot.clean);
+    assert!(sandbox.repository().capture(&object_store, &mut PermitAll).unwrap().snapshot.clean);
 }
 
 #[test]
@@ -108,9 +108,9 @@ fn names_with_line_breaks_are_found() {
     assert_eq!(repository.root(), folder.canonicalize().unwrap());
     assert!(matches!(repository.head(), Head::Unborn { .. }));
     fs::write(folder.join("x"), "1").unwrap();
-    let vault = sandbox.vault_for(&repository);
-    let snapshot = repository.capture(&vault, &mut PermitAll).unwrap().snapshot;
-    assert_eq!(vault.changes_since(None, &snapshot, &mut PermitAll).unwrap().changes.len(), 1);
+    let object_store = sandbox.object_store_for(&repository);
+    let snapshot = repository.capture(&object_store, &mut PermitAll).unwrap().snapshot;
+    assert_eq!(object_store.changes_since(None, &snapshot, &mut PermitAll).unwrap().changes.len(), 1);
 }
 
 #[test]
@@ -189,7 +189,9 @@ fn git_variables_of_the_caller_are_ignored() {
     }
     let repository = Repository::discover(&Git::find(environment).unwrap(), &sandbox.root()).unwrap();
     assert_eq!(repository.root(), sandbox.root().canonicalize().unwrap());
-    assert!(repository.capture(&sandbox.vault_for(&repository), &mut PermitAll).unwrap().snapshot.clean);
+    assert!(
+        repository.capture(&sandbox.object_store_for(&repository), &mut PermitAll).unwrap().snapshot.clean
+    );
 }
 
 /// Adds settings as `GIT_CONFIG_COUNT` and its variables.
@@ -225,11 +227,12 @@ fn settings_from_the_environment_apply_as_they_do_for_git() {
     );
     let repository = Repository::discover(&program, &sandbox.root()).unwrap();
     assert_eq!(repository.name().unwrap().as_str(), "acme/webshop");
-    let vault = sandbox.vault_for(&repository);
-    let capture = repository.capture(&vault, &mut PermitAll).unwrap();
+    let object_store = sandbox.object_store_for(&repository);
+    let capture = repository.capture(&object_store, &mut PermitAll).unwrap();
     let paths: Vec<String> = capture.files.iter().map(|file| file.path.to_string()).collect();
     assert!(!paths.contains(&"scratch.tmp".to_owned()), "core.excludesFile: {paths:?}");
-    let changes = vault.changes_since(repository.head().commit(), &capture.snapshot, &mut PermitAll).unwrap();
+    let changes =
+        object_store.changes_since(repository.head().commit(), &capture.snapshot, &mut PermitAll).unwrap();
     let changed: Vec<String> = changes.changes.iter().map(|file| file.path.to_string()).collect();
     let patch = String::from_utf8_lossy(changes.patch.as_slice()).into_owned();
     assert!(changed.contains(&"b.up".to_owned()), "{changed:?}");

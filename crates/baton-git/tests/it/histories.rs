@@ -11,7 +11,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
 use baton_core::Sha256Hash;
-use baton_git::{Capture, FileMode, Limits, PermitAll, RepoPath, Repository, Snapshot, Vault};
+use baton_git::{Capture, FileMode, Limits, ObjectStore, PermitAll, RepoPath, Repository, Snapshot};
 
 use crate::oracle::{self, Kind, Tree};
 use crate::sandbox::{Sandbox, paths_of};
@@ -160,7 +160,7 @@ struct Player<'a> {
     setting: Setting,
     random: &'a mut RandomSource,
     sandbox: Sandbox,
-    vault: Vault,
+    object_store: ObjectStore,
     repository: Repository,
     /// The last verified state, for one more comparison.
     earlier: Option<(Snapshot, Tree)>,
@@ -182,8 +182,8 @@ impl<'a> Player<'a> {
         } else {
             sandbox.repository()
         };
-        let vault = sandbox.vault_for(&repository);
-        let mut player = Self { setting, random, sandbox, vault, repository, earlier: None };
+        let object_store = sandbox.object_store_for(&repository);
+        let mut player = Self { setting, random, sandbox, object_store, repository, earlier: None };
         for _ in 0..10 {
             player.write_some_file();
         }
@@ -201,7 +201,7 @@ impl<'a> Player<'a> {
         self.steps(note, 4);
         if self.setting.asks_sizes && self.random.chance(60) {
             // Without the cache, git is asked again.
-            let _ = fs::remove_file(self.vault.folder().join("stat-cache"));
+            let _ = fs::remove_file(self.object_store.folder().join("stat-cache"));
         }
         let before = oracle::tree(&self.sandbox, self.setting.executable_bit);
         let expected = self.capture(&before).snapshot.clone();
@@ -227,7 +227,7 @@ impl<'a> Player<'a> {
     }
 
     fn capture(&mut self, tree: &Tree) -> Capture {
-        let capture = self.repository.capture(&self.vault, &mut PermitAll).unwrap();
+        let capture = self.repository.capture(&self.object_store, &mut PermitAll).unwrap();
         let listed: BTreeMap<&[u8], _> =
             capture.files.iter().map(|file| (file.path.as_bytes(), file)).collect();
         let paths: Vec<&[u8]> = listed.keys().copied().collect();
@@ -241,7 +241,7 @@ impl<'a> Player<'a> {
     }
 
     fn verify(&mut self, expected: &Snapshot, before: &Tree, after: &Tree) {
-        let verification = self.repository.verify(&self.vault, expected, &mut PermitAll).unwrap();
+        let verification = self.repository.verify(&self.object_store, expected, &mut PermitAll).unwrap();
         let actual = &verification.current.snapshot;
         let differing = oracle::differing(before, after);
         assert_eq!(expected.tree == actual.tree, differing.is_empty(), "same tree or not: {differing:?}");
@@ -263,13 +263,13 @@ impl<'a> Player<'a> {
 
     /// Checks that the patch between two snapshots leads from one to the other.
     fn apply(&self, from: &Snapshot, to: &Snapshot) {
-        let changes = self.vault.changes_between(from, to).unwrap();
+        let changes = self.object_store.changes_between(from, to).unwrap();
         let index = self.sandbox.folder().join("patch-index");
         let patch = self.sandbox.folder().join("patch");
         fs::write(&patch, changes.patch.as_slice()).unwrap();
         let git = |arguments: &[&str]| {
             let mut command = self.sandbox.command(arguments);
-            command.current_dir(self.vault.folder()).env("GIT_DIR", self.vault.folder());
+            command.current_dir(self.object_store.folder()).env("GIT_DIR", self.object_store.folder());
             command.env("GIT_INDEX_FILE", &index);
             command.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", self.repository.common_dir().join("objects"));
             let output = command.output().unwrap();
@@ -291,7 +291,8 @@ impl<'a> Player<'a> {
         let report = self.sandbox.git(&arguments);
         assert_eq!(shown(&capture.status.report), shown(&report), "the report");
         let snapshot = capture.snapshot.clone();
-        let changes = self.vault.changes_since(snapshot.head.commit(), &snapshot, &mut PermitAll).unwrap();
+        let changes =
+            self.object_store.changes_since(snapshot.head.commit(), &snapshot, &mut PermitAll).unwrap();
         let ours: BTreeSet<Vec<u8>> = paths_of(&changes).iter().map(|path| bytes_of(path)).collect();
         let mut theirs = BTreeSet::new();
         if snapshot.head.commit().is_some() {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use baton_core::task::{ChangeStatus, TreeChange, TreeDiff};
-use baton_git::{Git, PermitAll, RepoPath, Repository, Snapshot, Vault, Verification};
+use baton_git::{Git, ObjectStore, PermitAll, RepoPath, Repository, Snapshot, Verification};
 use tempfile::TempDir;
 
 pub(crate) struct Sandbox {
@@ -114,21 +114,21 @@ impl Sandbox {
         Repository::discover(&self.program(), &self.root()).unwrap()
     }
 
-    pub(crate) fn vault(&self) -> Vault {
-        self.vault_for(&self.repository())
+    pub(crate) fn object_store(&self) -> ObjectStore {
+        self.object_store_for(&self.repository())
     }
 
-    pub(crate) fn vault_for(&self, repository: &Repository) -> Vault {
+    pub(crate) fn object_store_for(&self, repository: &Repository) -> ObjectStore {
         let excluded = [RepoPath::new(".agent-output/")];
-        Vault::open(self.folder.path().join("vault"), repository, excluded).unwrap()
+        ObjectStore::open(self.folder.path().join("object store"), repository, excluded).unwrap()
     }
 
     /// Takes a snapshot, runs `between`, and verifies.
     pub(crate) fn verified(&self, between: impl FnOnce(&Self)) -> (Snapshot, Verification) {
-        let vault = self.vault();
-        let expected = self.repository().capture(&vault, &mut PermitAll).unwrap().snapshot;
+        let object_store = self.object_store();
+        let expected = self.repository().capture(&object_store, &mut PermitAll).unwrap().snapshot;
         between(self);
-        let verification = self.repository().verify(&vault, &expected, &mut PermitAll).unwrap();
+        let verification = self.repository().verify(&object_store, &expected, &mut PermitAll).unwrap();
         (expected, verification)
     }
 

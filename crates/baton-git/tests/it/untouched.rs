@@ -46,12 +46,12 @@ fn everything(folder: &Path) -> BTreeMap<PathBuf, Seen> {
 /// Runs every operation on a checkout.
 fn look_at_everything(sandbox: &Sandbox) {
     let repository = sandbox.repository();
-    let vault = sandbox.vault_for(&repository);
+    let object_store = sandbox.object_store_for(&repository);
     repository.status(&[]).unwrap();
-    let first = repository.capture(&vault, &mut PermitAll).unwrap().snapshot;
-    assert!(repository.verify(&vault, &first, &mut PermitAll).unwrap().changes.is_empty());
-    vault.changes_since(first.head.commit(), &first, &mut PermitAll).unwrap();
-    vault.changes_between(&first, &first).unwrap();
+    let first = repository.capture(&object_store, &mut PermitAll).unwrap().snapshot;
+    assert!(repository.verify(&object_store, &first, &mut PermitAll).unwrap().changes.is_empty());
+    object_store.changes_since(first.head.commit(), &first, &mut PermitAll).unwrap();
+    object_store.changes_between(&first, &first).unwrap();
 }
 
 #[test]

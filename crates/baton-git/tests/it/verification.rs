@@ -178,19 +178,19 @@ fn withheld_files_are_reported_by_name_and_hash() {
             ("d/c", "3\n"),
         ]);
         sandbox.write("b", "left\n");
-        let (repository, vault) = (sandbox.repository(), sandbox.vault());
-        let expected = repository.capture(&vault, &mut PermitAll).unwrap().snapshot;
+        let (repository, object_store) = (sandbox.repository(), sandbox.object_store());
+        let expected = repository.capture(&object_store, &mut PermitAll).unwrap().snapshot;
         sandbox.write("a.txt", "1\r\nedited\r\n");
         sandbox.write("b", "2\n");
         sandbox.write("new", "came\n");
         sandbox.remove("d/c");
-        let before = stored(vault.folder());
-        let refused = repository.capture(&vault, &mut Closed);
+        let before = stored(object_store.folder());
+        let refused = repository.capture(&object_store, &mut Closed);
         assert!(matches!(refused, Err(GitError::Withheld)), "{refused:?}");
-        let withheld = repository.verify(&vault, &expected, &mut Closed).unwrap();
-        assert_eq!(stored(vault.folder()), before, "nothing may be stored");
-        let kept = repository.verify(&vault, &expected, &mut PermitAll).unwrap();
-        assert_ne!(stored(vault.folder()), before);
+        let withheld = repository.verify(&object_store, &expected, &mut Closed).unwrap();
+        assert_eq!(stored(object_store.folder()), before, "nothing may be stored");
+        let kept = repository.verify(&object_store, &expected, &mut PermitAll).unwrap();
+        assert_ne!(stored(object_store.folder()), before);
         assert_eq!(withheld.changes, kept.changes, "{attributes}");
         assert_eq!(kept.changes.len(), 4);
         assert_eq!(withheld.current.snapshot, kept.current.snapshot);

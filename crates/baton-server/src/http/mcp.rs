@@ -19,7 +19,7 @@ use crate::http::budget::Reservation;
 use crate::http::connections::BusyConnection;
 use crate::http::exchange::{Admitted, Shared, peer};
 use crate::http::respond::respond;
-use crate::mcp::{Caller, MAX_MESSAGE_BYTES, McpServer, Refusal, read_message};
+use crate::mcp::{Caller, MAX_MESSAGE_BYTES, McpServer, RejectedMessage, read_message};
 
 pub(super) const PATH: &str = "/mcp";
 
@@ -41,7 +41,7 @@ enum Stopped {
     /// Rejected before the message was read, answered as on every path.
     Rejected(Fault),
     /// The body is not a valid message, answered with a JSON-RPC error.
-    Message(Refusal),
+    Message(RejectedMessage),
 }
 
 impl McpEndpoint {
@@ -130,7 +130,7 @@ impl McpEndpoint {
             .await
             .map_err(Stopped::Rejected)?;
         if !received.is_whole {
-            return Err(Stopped::Message(Refusal::too_large(&received.bytes)));
+            return Err(Stopped::Message(RejectedMessage::too_large(&received.bytes)));
         }
         read_message(&received.bytes).map_err(Stopped::Message)?;
         parts.extensions.insert(Caller { actor, correlation_id: admitted.correlation_id.clone() });
@@ -141,7 +141,7 @@ impl McpEndpoint {
     fn refuse(&self, stopped: Stopped, call: RefusedCall) -> Response<Body> {
         match stopped {
             Stopped::Rejected(fault) => respond(self.shared.app.refuse(call, &fault)),
-            Stopped::Message(Refusal { error, code }) => {
+            Stopped::Message(RejectedMessage { error, code }) => {
                 let fault = Fault::new(code, error.error.message.clone());
                 let reply = self.shared.app.refuse(call, &fault);
                 let body = serde_json::to_vec(&error).unwrap_or_default();

@@ -13,14 +13,14 @@ const MAX_MESSAGE_DEPTH: usize = MAX_DEPTH + 2;
 
 /// A message that is rejected before its request is processed.
 #[derive(Debug)]
-pub(crate) struct Refusal {
+pub(crate) struct RejectedMessage {
     /// The JSON-RPC response.
     pub(crate) error: JsonRpcError,
     /// The same error as an error code of the other interfaces.
     pub(crate) code: ErrorCode,
 }
 
-impl Refusal {
+impl RejectedMessage {
     fn new(id: Option<RequestId>, code: ErrorCode, error: ErrorData) -> Self {
         Self { error: JsonRpcError::new(id, error), code }
     }
@@ -35,9 +35,9 @@ impl Refusal {
 }
 
 /// Parses one message.
-pub(crate) fn read_message(bytes: &[u8]) -> Result<ClientJsonRpcMessage, Refusal> {
+pub(crate) fn read_message(bytes: &[u8]) -> Result<ClientJsonRpcMessage, RejectedMessage> {
     if bytes.len() > MAX_MESSAGE_BYTES {
-        return Err(Refusal::too_large(bytes));
+        return Err(RejectedMessage::too_large(bytes));
     }
     let mut value = read_strict_within(bytes, MAX_MESSAGE_DEPTH).map_err(|error| {
         let (message, place) = (error.to_string(), json!({ "path": error.path, "column": error.column }));
@@ -55,7 +55,7 @@ pub(crate) fn read_message(bytes: &[u8]) -> Result<ClientJsonRpcMessage, Refusal
             | JsonErrorKind::ControlCharacter
             | JsonErrorKind::Truncated => ErrorData::parse_error(message, Some(place)),
         };
-        Refusal::new(request_id(bytes), ErrorCode::InvalidJson, answer)
+        RejectedMessage::new(request_id(bytes), ErrorCode::InvalidJson, answer)
     })?;
     let id = value.get("id").and_then(|id| serde_json::from_value(id.clone()).ok());
     // The SDK copies a message several times to find its type. The arguments, which may be a whole context, are taken
@@ -63,7 +63,7 @@ pub(crate) fn read_message(bytes: &[u8]) -> Result<ClientJsonRpcMessage, Refusal
     let arguments = take_arguments(&mut value);
     let mut message = serde_json::from_value(value).map_err(|_| {
         let answer = ErrorData::invalid_request("this is not a JSON-RPC 2.0 request or notification", None);
-        Refusal::new(id, ErrorCode::InvalidRequest, answer)
+        RejectedMessage::new(id, ErrorCode::InvalidRequest, answer)
     })?;
     if let (Some(arguments), ClientJsonRpcMessage::Request(request)) = (arguments, &mut message)
         && let ClientRequest::CallToolRequest(call) = &mut request.request
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     fn refused(bytes: &[u8]) -> (i32, Option<Value>, ErrorCode) {
-        let Refusal { error, code } = read_message(bytes).unwrap_err();
+        let RejectedMessage { error, code } = read_message(bytes).unwrap_err();
         (error.error.code.0, error.id.map(RequestId::into_json_value), code)
     }
 

@@ -18,7 +18,7 @@ mod stdio;
 mod tools;
 
 pub use local::{FindRepo, LocalCall, LocalCheckout, LocalTool};
-pub(crate) use message::{MAX_MESSAGE_BYTES, Refusal, read_message};
+pub(crate) use message::{MAX_MESSAGE_BYTES, RejectedMessage, read_message};
 pub use prompts::{PromptBinding, prompts};
 pub use resources::{ResourceBinding, resources};
 pub use selection::{ToolSelection, UnknownToolSet};

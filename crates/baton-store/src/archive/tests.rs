@@ -110,12 +110,12 @@ impl ArchiveReader for Memory {
 }
 
 /// A store of either kind, with its blobs.
-struct Place {
+struct ArchivedStore {
     config: StoreConfig,
     blobs: Option<BlobFolder>,
 }
 
-impl Place {
+impl ArchivedStore {
     fn sqlite(folder: &Path) -> Self {
         let config = StoreConfig::Sqlite { path: folder.join("baton.db"), threads: Threads::Caller };
         Self { config, blobs: Some(BlobFolder::at(folder.join("blobs"))) }
@@ -151,7 +151,7 @@ impl Place {
 
 /// Returns the columns of a new PostgreSQL store.
 fn postgres_columns(database: &TestDatabase) -> Vec<(String, String)> {
-    crate::store::Store::open(&Place::postgres(database).config).unwrap();
+    crate::store::Store::open(&ArchivedStore::postgres(database).config).unwrap();
     let mut client = postgres::Client::connect(&database.url, postgres::NoTls).unwrap();
     let sql = "SELECT table_name::text, column_name::text FROM information_schema.columns \
                WHERE table_schema = 'public' AND table_name <> 'baton_schema' \
@@ -186,14 +186,14 @@ fn arbitrary_stores_survive_sqlite_postgres_sqlite_with_every_record_equal() {
             cases.set(cases.get() + 1);
             let expected = records(&seeds);
             let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-            let first = Place::sqlite(one.path());
+            let first = ArchivedStore::sqlite(one.path());
             first.try_replace(&expected, "1", false).unwrap();
             prop_assert_eq!(&first.export(), &expected);
-            let server = Place::postgres(&database);
+            let server = ArchivedStore::postgres(&database);
             server.try_replace(&first.export(), &format!("case{}", cases.get()), true).unwrap();
             let on_server = server.export();
             prop_assert_eq!(&on_server, &expected);
-            let last = Place::sqlite(two.path());
+            let last = ArchivedStore::sqlite(two.path());
             last.import(&on_server, false);
             prop_assert_eq!(&last.export(), &expected);
             // Importing the same records again changes nothing.
@@ -332,8 +332,8 @@ fn conflicting_records_are_reported_and_nothing_is_overwritten() {
     let (_, stored) = small_archive(false);
     let folder = tempfile::tempdir().unwrap();
     let database = TestDatabase::create();
-    let mut places = vec![Place::sqlite(folder.path())];
-    places.extend(database.as_ref().map(Place::postgres));
+    let mut places = vec![ArchivedStore::sqlite(folder.path())];
+    places.extend(database.as_ref().map(ArchivedStore::postgres));
     for place in places {
         place.try_replace(&stored, "1", true).unwrap();
         let mut other = stored.clone();
@@ -376,8 +376,8 @@ fn replacing_a_store_with_data_requires_force_and_keeps_it() {
     let new = records(&[vec![3], vec![5, 6]]);
     let folder = tempfile::tempdir().unwrap();
     let database = TestDatabase::create();
-    let mut places = vec![Place::sqlite(folder.path())];
-    places.extend(database.as_ref().map(Place::postgres));
+    let mut places = vec![ArchivedStore::sqlite(folder.path())];
+    places.extend(database.as_ref().map(ArchivedStore::postgres));
     for place in places {
         assert_eq!(place.try_replace(&old, "first", false).unwrap(), None, "an empty store is not kept");
         let refused = place.try_replace(&new, "second", false);
@@ -387,7 +387,7 @@ fn replacing_a_store_with_data_requires_force_and_keeps_it() {
         assert!(kept.contains("third"), "{kept}");
         assert_eq!(place.export(), old);
         if let StoreConfig::Sqlite { .. } = place.config {
-            let aside = Place::sqlite(&folder.path().join("replaced-third"));
+            let aside = ArchivedStore::sqlite(&folder.path().join("replaced-third"));
             assert_eq!(aside.export(), old, "the kept store can be opened");
         }
     }
@@ -410,8 +410,8 @@ fn automatic_ids_continue_after_a_restore() {
     };
     let folder = tempfile::tempdir().unwrap();
     let database = TestDatabase::create();
-    let mut places = vec![Place::sqlite(folder.path())];
-    places.extend(database.as_ref().map(Place::postgres));
+    let mut places = vec![ArchivedStore::sqlite(folder.path())];
+    places.extend(database.as_ref().map(ArchivedStore::postgres));
     for place in places {
         place.try_replace(&records, "1", true).unwrap();
         let sql = "INSERT INTO pending_queue (session_id, venture, repo, tool_name, files_touched, status, run_at, \
@@ -437,8 +437,8 @@ fn a_damaged_archive_changes_nothing() {
     let (bytes, _) = small_archive(true);
     let folder = tempfile::tempdir().unwrap();
     let database = TestDatabase::create();
-    let mut places = vec![Place::sqlite(folder.path())];
-    places.extend(database.as_ref().map(Place::postgres));
+    let mut places = vec![ArchivedStore::sqlite(folder.path())];
+    places.extend(database.as_ref().map(ArchivedStore::postgres));
     for place in places {
         place.try_replace(&old, "1", true).unwrap();
         let how = Replace { blobs: place.blobs.as_ref(), force: true, stamp: "2" };
@@ -486,8 +486,8 @@ fn archives_of_older_schemas_are_migrated() {
     };
     let folder = tempfile::tempdir().unwrap();
     let database = TestDatabase::create();
-    let mut places = vec![Place::sqlite(folder.path())];
-    places.extend(database.as_ref().map(Place::postgres));
+    let mut places = vec![ArchivedStore::sqlite(folder.path())];
+    places.extend(database.as_ref().map(ArchivedStore::postgres));
     for place in places {
         let how = Replace { blobs: place.blobs.as_ref(), force: false, stamp: "1" };
         replace(&place.config, &mut archive(), &how).unwrap();

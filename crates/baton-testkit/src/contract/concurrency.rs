@@ -9,7 +9,7 @@ use baton_core::{KeyClaim, Session, SessionId};
 use baton_store::{Durability, Page, Pending, QueueClaim, SessionFilter, Store, StoreError};
 
 use super::fixture::{
-    NOW, Refusal, checkpoint, earlier, frame, key_record, key_scope, later, panic_silently, queue_item,
+    NOW, WorkError, checkpoint, earlier, frame, key_record, key_scope, later, panic_silently, queue_item,
     session, tuple, workflow,
 };
 use super::gate::Gate;
@@ -200,24 +200,26 @@ enum Behaviour {
 impl Behaviour {
     const ALL: [Self; 4] = [Self::Succeeds, Self::Fails, Self::ViolatesUniqueTuple, Self::Panics];
 
-    fn submit(self, store: &Store, own: Session, taken: Session) -> Pending<(), Refusal> {
+    fn submit(self, store: &Store, own: Session, taken: Session) -> Pending<(), WorkError> {
         store.write(Durability::Full, move |tx| {
             tx.insert_session(&own)?;
             match self {
                 Self::Succeeds => Ok(()),
-                Self::Fails => Err(Refusal::Own),
+                Self::Fails => Err(WorkError::Own),
                 Self::ViolatesUniqueTuple => Ok(tx.insert_session(&taken)?),
                 Self::Panics => panic_silently(),
             }
         })
     }
 
-    fn is_answered_by(self, answer: &Result<(), Refusal>) -> bool {
+    fn is_answered_by(self, answer: &Result<(), WorkError>) -> bool {
         match self {
             Self::Succeeds => answer.is_ok(),
-            Self::Fails => matches!(answer, Err(Refusal::Own)),
-            Self::ViolatesUniqueTuple => matches!(answer, Err(Refusal::Store(StoreError::Statement { .. }))),
-            Self::Panics => matches!(answer, Err(Refusal::Store(StoreError::WorkFailed))),
+            Self::Fails => matches!(answer, Err(WorkError::Own)),
+            Self::ViolatesUniqueTuple => {
+                matches!(answer, Err(WorkError::Store(StoreError::Statement { .. })))
+            }
+            Self::Panics => matches!(answer, Err(WorkError::Store(StoreError::WorkFailed))),
         }
     }
 }

@@ -296,14 +296,14 @@ pub fn frame() -> Frame {
 
 /// Why work failed.
 #[derive(Debug)]
-pub enum Refusal {
+pub enum WorkError {
     /// The store failed.
     Store(StoreError),
     /// The work itself returned an error.
     Own,
 }
 
-impl From<StoreError> for Refusal {
+impl From<StoreError> for WorkError {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
     }

@@ -6,7 +6,7 @@ use std::thread;
 use baton_core::{Session, SessionId};
 use baton_store::{Durability, Outcome, Page, SessionFilter, Store, StoreError};
 
-use super::fixture::{NOW, Refusal, panic_silently, request, session, tuple};
+use super::fixture::{NOW, WorkError, panic_silently, request, session, tuple};
 use super::gate::Gate;
 use super::store::{CONNECTIONS, TestStore, read, try_write, write};
 
@@ -23,14 +23,14 @@ fn is_there(store: &Store, id: SessionId) -> bool {
 pub fn rejected_work_is_rolled_back(store: &TestStore) {
     let refused = session(tuple("agent"));
     let id = refused.id;
-    let answer: Result<(), Refusal> = store
+    let answer: Result<(), WorkError> = store
         .write(Durability::Full, move |tx| {
             tx.insert_session(&refused)?;
             tx.log_request(&request(NOW))?;
-            Err(Refusal::Own)
+            Err(WorkError::Own)
         })
         .wait();
-    assert!(matches!(answer, Err(Refusal::Own)), "{answer:?}");
+    assert!(matches!(answer, Err(WorkError::Own)), "{answer:?}");
     assert!(!is_there(store, id));
     assert_eq!(read(store, |tx| tx.requests(10)), []);
 }
@@ -114,16 +114,16 @@ pub fn nested_part_is_rolled_back_alone(store: &TestStore) {
 pub fn nested_part_is_rolled_back_with_its_transaction(store: &TestStore) {
     let part = session(tuple("agent"));
     let id = part.id;
-    let answer: Result<(), Refusal> = store
+    let answer: Result<(), WorkError> = store
         .write(Durability::Full, move |tx| {
             tx.nested(&mut |tx| {
                 tx.insert_session(&part).unwrap();
                 Outcome::Commit
             })?;
-            Err(Refusal::Own)
+            Err(WorkError::Own)
         })
         .wait();
-    assert!(matches!(answer, Err(Refusal::Own)), "{answer:?}");
+    assert!(matches!(answer, Err(WorkError::Own)), "{answer:?}");
     assert!(!is_there(store, id));
 }
 

@@ -136,10 +136,10 @@ fn concurrent_snapshots_and_purges_lose_no_objects() {
 
 /// Asserts that all objects of the last snapshot of every role exist.
 fn assert_objects_are_there(checkout: &Checkout) {
-    let vault = checkout.path(".agent-output/.objects");
+    let object_store = checkout.path(".agent-output/.objects");
     for snapshot in context(checkout).coordination.into_values().filter_map(|role| role.worktree_snapshot) {
         let mut command = Command::new("git");
-        command.args(["rev-list", "--objects", "--quiet", &snapshot.tree]).env("GIT_DIR", &vault);
+        command.args(["rev-list", "--objects", "--quiet", &snapshot.tree]).env("GIT_DIR", &object_store);
         command.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", checkout.path(".git/objects"));
         let finished = finished(&mut command);
         assert_eq!(finished.code, 0, "{finished:?}");

@@ -3,11 +3,11 @@
 mod claude_mem;
 mod cursor;
 mod discover;
+mod folder_repository;
 mod invalid;
 mod lines;
 mod observations;
 mod opencode;
-mod place;
 mod records;
 mod source;
 mod transcripts;

@@ -16,8 +16,8 @@ use baton_observation::transcript::{Line, TranscriptFormat, TranscriptParser};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::folder_repository::FolderRepositories;
 use super::invalid::InvalidLines;
-use super::place::Places;
 use super::records::Records;
 use super::source::Source;
 use super::{TranscriptArgs, discover};
@@ -56,7 +56,7 @@ pub(super) fn import(
         repo: args.repo.clone(),
         agent: args.agent.clone().or_else(|| config.agent.as_ref().map(ToString::to_string)),
         venture: config.chosen_venture(args.venture.as_deref()),
-        places: Places::default(),
+        repositories: FolderRepositories::default(),
         progress: Progress::new("importing", Amount::BytesOf(total)),
     };
     let totals = import.run(&sources)?;
@@ -84,7 +84,7 @@ struct Import {
     repo: Option<String>,
     agent: Option<String>,
     venture: Option<String>,
-    places: Places,
+    repositories: FolderRepositories,
     progress: Progress,
 }
 
@@ -210,7 +210,7 @@ impl Import {
         }
         facts.cwd = facts.cwd.or_else(|| discover::project_folder(self.format, path));
         let session_id = facts.session_id.clone().unwrap_or(session_id);
-        let repo = self.repo.clone().or_else(|| self.places.repo(&facts).map(String::from));
+        let repo = self.repo.clone().or_else(|| self.repositories.repo(&facts).map(String::from));
         Some(Chat {
             session_id,
             repo,
@@ -328,7 +328,7 @@ impl Reading<'_> {
         self.bytes += bytes;
         for mut report in self.parser.take_reports() {
             let folder = report["cwd"].as_str().unwrap_or(&self.chat.cwd);
-            let root = self.import.places.of(folder).root.or_else(|| {
+            let root = self.import.repositories.of(folder).root.or_else(|| {
                 // Without the folder, the first folder of the chat counts as the root of those below it.
                 Path::new(folder).starts_with(&self.chat.cwd).then(|| self.chat.cwd.clone())
             });

@@ -5,7 +5,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
 use baton_core::{ErrorCode, Fault, Repo};
-use baton_git::{Capture, GitError, RepoPath, Repository, Snapshot, Vault};
+use baton_git::{Capture, GitError, ObjectStore, RepoPath, Repository, Snapshot};
 use baton_task::rules::{Head, Submodule, TreeChange, TreeDiff, TreeState, WorktreeSnapshot};
 use baton_task::{Inspector, OBJECTS_FOLDER, OUTPUT_FOLDER, Reading, UncommittedFile, WorkingTree};
 use serde_json::Value;
@@ -19,7 +19,7 @@ pub(super) struct GitTree {
     /// Discovery of the repository in the background.
     pending: Mutex<Option<Discovery>>,
     /// Kept open while this tree is used, so that new objects are not swept before a context refers to them.
-    vault: OnceLock<Vault>,
+    object_store: OnceLock<ObjectStore>,
 }
 
 type Discovery = JoinHandle<Result<Repository, Fault>>;
@@ -30,7 +30,7 @@ impl GitTree {
             root: root.to_owned(),
             found: OnceLock::new(),
             pending: Mutex::new(None),
-            vault: OnceLock::new(),
+            object_store: OnceLock::new(),
         }
     }
 
@@ -56,13 +56,13 @@ impl GitTree {
     }
 
     /// Returns the private object folder. Baton's own files are excluded from snapshots.
-    fn vault(&self, repository: &Repository) -> Result<Vault, Fault> {
-        if let Some(vault) = self.vault.get() {
-            return Ok(vault.clone());
+    fn object_store(&self, repository: &Repository) -> Result<ObjectStore, Fault> {
+        if let Some(object_store) = self.object_store.get() {
+            return Ok(object_store.clone());
         }
         let folder = self.root.join(OUTPUT_FOLDER).join(OBJECTS_FOLDER);
-        let vault = Vault::open(folder, repository, excluded()).map_err(fault)?;
-        Ok(self.vault.get_or_init(|| vault).clone())
+        let object_store = ObjectStore::open(folder, repository, excluded()).map_err(fault)?;
+        Ok(self.object_store.get_or_init(|| object_store).clone())
     }
 }
 
@@ -114,8 +114,8 @@ impl WorkingTree for GitTree {
 
     fn snapshot(&self, inspector: &mut dyn Inspector) -> Result<TreeState, Fault> {
         let repository = self.repository()?;
-        let vault = self.vault(repository)?;
-        match repository.capture(&vault, inspector) {
+        let object_store = self.object_store(repository)?;
+        match repository.capture(&object_store, inspector) {
             Ok(capture) => state(capture),
             Err(error) => Err(inspector.check().err().unwrap_or_else(|| fault(error))),
         }
@@ -127,15 +127,15 @@ impl WorkingTree for GitTree {
         to: &TreeState,
         inspector: &mut dyn Inspector,
     ) -> Result<TreeDiff, Fault> {
-        let vault = self.vault(self.repository()?)?;
+        let object_store = self.object_store(self.repository()?)?;
         let commit = commit.map(|id| id.parse().map_err(|_| invalid_object_id(id))).transpose()?;
-        vault.changes_since(commit, &snapshot_of(&to.record)?, inspector).map_err(fault)
+        object_store.changes_since(commit, &snapshot_of(&to.record)?, inspector).map_err(fault)
     }
 
     fn changes_between(&self, from: &Value, to: &TreeState) -> Result<TreeDiff, Fault> {
-        let vault = self.vault(self.repository()?)?;
+        let object_store = self.object_store(self.repository()?)?;
         let (from, to) = (snapshot_of(from)?, snapshot_of(&to.record)?);
-        vault.changes_between(&from, &to).map_err(fault)
+        object_store.changes_between(&from, &to).map_err(fault)
     }
 
     fn verify(
@@ -145,28 +145,28 @@ impl WorkingTree for GitTree {
         inspector: &mut dyn Inspector,
     ) -> Result<(TreeState, Vec<TreeChange>), Fault> {
         let repository = self.repository()?;
-        let vault = match reading {
-            Reading::Changed => self.vault(repository)?,
-            Reading::All => self.vault(repository)?.rereading(),
+        let object_store = match reading {
+            Reading::Changed => self.object_store(repository)?,
+            Reading::All => self.object_store(repository)?.rereading(),
         };
-        match repository.verify(&vault, &snapshot_of(&expected.record)?, inspector) {
+        match repository.verify(&object_store, &snapshot_of(&expected.record)?, inspector) {
             Ok(verification) => Ok((state(verification.current)?, verification.changes)),
             // The objects of the earlier tree were removed; the difference is still known from the ids.
             Err(GitError::CommandFailed { .. } | GitError::UnexpectedOutput { .. }) => {
-                Ok((state(repository.capture_without_storing(&vault).map_err(fault)?)?, Vec::new()))
+                Ok((state(repository.capture_without_storing(&object_store).map_err(fault)?)?, Vec::new()))
             }
             Err(error) => Err(fault(error)),
         }
     }
 
     fn snapshot_file(&self, record: &Value, path: &str, sink: &mut dyn FnMut(&[u8])) -> Result<(), Fault> {
-        let vault = self.vault(self.repository()?)?;
+        let object_store = self.object_store(self.repository()?)?;
         let name = path.parse::<RepoPath>().map_err(|error| Fault::invalid("path", error))?;
-        vault.file(&snapshot_of(record)?, &name, sink).map_err(fault)
+        object_store.file(&snapshot_of(record)?, &name, sink).map_err(fault)
     }
 
     fn keep_only(&self, snapshots: &[WorktreeSnapshot], trees: &[String]) -> Result<(), Fault> {
-        let vault = self.vault(self.repository()?)?;
+        let object_store = self.object_store(self.repository()?)?;
         let mut kept = Vec::new();
         for snapshot in snapshots {
             kept.extend(snapshot_of(&snapshot.record)?.objects());
@@ -174,7 +174,7 @@ impl WorkingTree for GitTree {
         for tree in trees {
             kept.push(tree.parse().map_err(|_| invalid_object_id(tree))?);
         }
-        let freed = vault.sweep(&kept).map_err(fault)?;
+        let freed = object_store.sweep(&kept).map_err(fault)?;
         tracing::debug!(freed_bytes = freed, "swept the objects of snapshots");
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! A folder of the caller that holds the objects of snapshots.
 //!
 //! For git it is a separate repository that borrows the objects of the user's repository, which does not know about it.
-//! One vault serves all snapshots of a checkout; the more it contains, the less has to be read again.
+//! One object store serves all snapshots of a checkout; the more it contains, the less has to be read again.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
@@ -24,14 +24,14 @@ use crate::sweep::mark_used;
 
 /// A store for the objects of snapshots.
 #[derive(Debug, Clone)]
-pub struct Vault {
+pub struct ObjectStore {
     git: Git,
     folder: PathBuf,
     /// Object folder of the user's repository, quoted for git.
     borrowed: OsString,
     object_format: ObjectFormat,
     excluded: Vec<RepoPath>,
-    /// Shared lock that prevents a sweep while the vault is in use.
+    /// Shared lock that prevents a sweep while the object store is in use.
     in_use: Arc<File>,
     reread: bool,
     digests: Arc<Mutex<Digests>>,
@@ -40,13 +40,13 @@ pub struct Vault {
 /// Size and SHA-256 of objects.
 pub(crate) type Digests = HashMap<ObjectId, (u64, Sha256Hash)>;
 
-impl Vault {
-    /// Opens or creates a vault. `excluded` lists top-level paths of the checkout that are never part of a snapshot,
+impl ObjectStore {
+    /// Opens or creates an object store. `excluded` lists top-level paths of the checkout that are never part of a snapshot,
     /// whether tracked, ignored or not.
     ///
     /// # Errors
     ///
-    /// [`GitError::Folder`], or [`GitError::OtherObjectFormat`] for a vault with another object format.
+    /// [`GitError::Folder`], or [`GitError::OtherObjectFormat`] for an object store with another object format.
     pub fn open(
         folder: impl Into<PathBuf>,
         repository: &Repository,
@@ -86,7 +86,7 @@ impl Vault {
         &self.in_use
     }
 
-    /// Returns the folder of the vault.
+    /// Returns the folder of the object store.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -108,7 +108,7 @@ impl Vault {
         self.folder.join("stat-cache")
     }
 
-    /// Starts a git call on the objects of the vault and the objects that it borrows, without any
+    /// Starts a git call on the objects of the object store and the objects that it borrows, without any
     /// configuration.
     pub(crate) fn call(&self, subcommand: &'static str) -> Invocation<'_> {
         self.git

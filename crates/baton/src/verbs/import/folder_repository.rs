@@ -12,20 +12,20 @@ use crate::checkout::{find_root, repository_at};
 
 /// Repository and root of a folder.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Place {
+pub(super) struct FolderRepository {
     pub(super) repo: Option<Repo>,
     pub(super) root: Option<String>,
 }
 
-/// Places of the folders seen so far.
+/// FolderRepositories of the folders seen so far.
 #[derive(Debug, Default)]
-pub(super) struct Places {
-    known: Mutex<HashMap<String, Place>>,
+pub(super) struct FolderRepositories {
+    known: Mutex<HashMap<String, FolderRepository>>,
 }
 
-impl Places {
-    /// Returns the place of a folder; empty if the folder does not exist any more or is not in a checkout.
-    pub(super) fn of(&self, folder: &str) -> Place {
+impl FolderRepositories {
+    /// Returns the repository and the root of a folder; empty if the folder does not exist any more or is not in a checkout.
+    pub(super) fn of(&self, folder: &str) -> FolderRepository {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.entry(folder.to_owned()).or_insert_with(|| look_up(folder)).clone()
     }
@@ -38,13 +38,13 @@ impl Places {
     }
 }
 
-fn look_up(folder: &str) -> Place {
+fn look_up(folder: &str) -> FolderRepository {
     let folder = Path::new(folder);
     if !folder.is_dir() {
-        return Place::default();
+        return FolderRepository::default();
     }
-    let Some(root) = find_root(folder) else { return Place::default() };
+    let Some(root) = find_root(folder) else { return FolderRepository::default() };
     let quick = Repository::read_head_info(&root).and_then(|head_info| head_info.name);
     let repo = quick.or_else(|| repository_at(&root).ok().flatten());
-    Place { repo, root: root.to_str().map(str::to_owned) }
+    FolderRepository { repo, root: root.to_str().map(str::to_owned) }
 }
