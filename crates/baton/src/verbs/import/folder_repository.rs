@@ -17,7 +17,7 @@ pub(super) struct FolderRepository {
     pub(super) root: Option<String>,
 }
 
-/// FolderRepositories of the folders seen so far.
+/// Repositories of the folders seen so far.
 #[derive(Debug, Default)]
 pub(super) struct FolderRepositories {
     known: Mutex<HashMap<String, FolderRepository>>,
