@@ -4,7 +4,6 @@ mod fields;
 
 use std::sync::LazyLock;
 
-use jsonschema::Validator;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -17,9 +16,9 @@ use crate::checkpoint::WorkflowId;
 use crate::error::{ErrorCode, Fault};
 use crate::id::{CheckpointId, HandoffId, SessionId};
 use crate::name::{Agent, CorrelationId, Repo, Track, Venture};
-use crate::schema::violations;
 use crate::text::require_plain_text;
 use crate::time::Timestamp;
+use crate::violation::{join, violations};
 use crate::wire::wire_names;
 
 /// JSON Schema 1.0 of the handoff payload.
@@ -182,26 +181,15 @@ fn too_large(actual: usize) -> Fault {
     .details(json!({ "actual_bytes": actual, "allowed_bytes": MAX_PAYLOAD_BYTES }))
 }
 
-fn join(place: &str, field: &str) -> String {
-    match (place, field) {
-        ("", field) => field.to_owned(),
-        (place, "") => place.to_owned(),
-        (place, field) => format!("{place}.{field}"),
-    }
-}
-
 /// Rejects a document that does not match the schema and lists every invalid field.
 fn require_schema(document: &Value, place: &str) -> Result<(), Fault> {
-    static VALIDATOR: LazyLock<Option<Validator>> = LazyLock::new(|| {
-        let schema: Value = serde_json::from_str(HANDOFF_SCHEMA_1_0).ok()?;
-        jsonschema::validator_for(&schema).ok()
-    });
-    let validator = VALIDATOR
+    static SCHEMA: LazyLock<Option<Value>> = LazyLock::new(|| serde_json::from_str(HANDOFF_SCHEMA_1_0).ok());
+    let schema = SCHEMA
         .as_ref()
         .ok_or_else(|| Fault::new(ErrorCode::Internal, "the built-in handoff schema is invalid"))?;
-    let problems: Vec<(String, String)> = violations(validator, document)
+    let problems: Vec<(String, String)> = violations(schema, document)
         .into_iter()
-        .map(|(field, problem)| (join(place, &field), problem))
+        .map(|found| (join(place, &found.field), found.problem))
         .collect();
     let Some((field, problem)) = problems.first() else { return Ok(()) };
     let fields: Vec<Value> =

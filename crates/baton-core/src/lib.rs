@@ -30,6 +30,7 @@ mod time;
 mod token;
 mod token_estimate;
 mod track_filter;
+mod violation;
 mod wire;
 mod word_list;
 
@@ -74,4 +75,5 @@ pub use token::{PresentedToken, Token, TokenId};
 pub use token_estimate::estimate_tokens;
 pub use track_filter::{TrackFilter, TrackFilterError};
 pub use ulid::Ulid;
+pub use violation::SCHEMA_KEYWORDS;
 pub use word_list::{contains_any, ends_with_any, is_any, starts_with_any, strip_any};

@@ -10,7 +10,8 @@ use serde_path_to_error::Segment;
 
 use crate::error::{ErrorCode, Fault};
 use crate::plain::clip;
-use crate::schema::{params_schema, violations};
+use crate::schema::params_schema;
+use crate::violation::{Violation, ViolationKind, join, violations};
 
 /// Largest integer up to which all integers are exact as floats.
 const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
@@ -136,32 +137,33 @@ struct Copied {
 
 /// Copies all parameters that are not too large. Returns `None` if the parameters are not an object.
 fn copy_of(params: &Value) -> Option<Copied> {
-    fn copy(value: &Value, left: &mut usize) -> Option<Value> {
-        let size = match value {
-            Value::String(text) => text.len(),
-            _ => 8,
-        };
-        *left = left.checked_sub(size)?;
-        Some(match value {
-            Value::Array(items) => items.iter().map(|item| copy(item, left)).collect::<Option<_>>()?,
-            Value::Object(members) => {
-                let copied = members.iter().map(|(name, member)| {
-                    *left = left.checked_sub(name.len())?;
-                    Some((name.clone(), copy(member, left)?))
-                });
-                Value::Object(copied.collect::<Option<_>>()?)
-            }
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
-        })
-    }
     let (mut copied, mut omitted) = (Map::new(), Vec::new());
     for (name, member) in params.as_object()? {
-        match copy(member, &mut MAX_COPIED_BYTES.clone()) {
-            Some(copy) => drop(copied.insert(name.clone(), copy)),
-            None => omitted.push(name.clone()),
+        if is_within(member, &mut MAX_COPIED_BYTES.clone()) {
+            copied.insert(name.clone(), member.clone());
+        } else {
+            omitted.push(name.clone());
         }
     }
     Some(Copied { params: Value::Object(copied), omitted })
+}
+
+/// Subtracts the size of a value from the remaining bytes. Returns false if there are too few.
+fn is_within(value: &Value, left: &mut usize) -> bool {
+    let size = match value {
+        Value::String(text) => text.len(),
+        _ => 8,
+    };
+    let Some(rest) = left.checked_sub(size) else { return false };
+    *left = rest;
+    match value {
+        Value::Array(items) => items.iter().all(|item| is_within(item, left)),
+        Value::Object(members) => members.iter().all(|(name, member)| {
+            *left = left.saturating_sub(name.len());
+            is_within(member, left)
+        }),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
+    }
 }
 
 /// An invalid field.
@@ -207,8 +209,10 @@ impl Problem {
     }
 
     /// Creates a problem that was found after deserialization failed.
-    fn new(field: String, text: String) -> Self {
-        Self { path: Vec::new(), field, text, is_missing: false }
+    fn new(violation: &Violation) -> Self {
+        let Violation { field, problem, kind } = violation;
+        let is_missing = *kind == ViolationKind::Missing;
+        Self { path: Vec::new(), field: field.clone(), text: problem.clone(), is_missing }
     }
 
     /// Returns the name of the field; empty for the parameters as a whole.
@@ -263,21 +267,18 @@ fn all_problems(
             known.push(last.clone());
         }
     }
-    let mut missing = Vec::new();
-    // The schema does not know the other names of a field.
-    if !is_complete {
-        missing_fields(schema, &sent, "", &mut missing);
-    }
-    for field in missing.into_iter().filter(|field| !omitted.contains(field)) {
-        if !known.iter().any(|problem| problem.field == field) {
-            known.push(Problem::new(field, "is missing".to_owned()));
+    let violations = violations(schema, &sent);
+    // Deserialization reports unknown fields, and knows other names of a field, which the schema does not.
+    let of_kind = |kind| violations.iter().filter(move |violation| violation.kind == kind);
+    for missing in of_kind(ViolationKind::Missing) {
+        let is_known = known.iter().any(|problem| problem.field == missing.field);
+        if !is_complete && !is_known && !omitted.contains(&missing.field) {
+            known.push(Problem::new(missing));
         }
     }
-    // A schema that does not compile limits nothing.
-    let violations = jsonschema::validator_for(schema).map(|validator| violations(&validator, &sent));
-    for (field, text) in violations.unwrap_or_default() {
-        if !field.is_empty() && !known.iter().any(|problem| problem.is_about(&field)) {
-            known.push(Problem::new(field, text));
+    for invalid in of_kind(ViolationKind::Invalid) {
+        if !invalid.field.is_empty() && !known.iter().any(|problem| problem.is_about(&invalid.field)) {
+            known.push(Problem::new(invalid));
         }
     }
     known.truncate(MAX_PROBLEMS);
@@ -291,18 +292,6 @@ fn remove(params: &mut Value, path: &[String]) -> bool {
     parent.and_then(Value::as_object_mut).is_some_and(|members| members.remove(name).is_some())
 }
 
-/// Lists the required members that are missing, also inside members that are objects.
-fn missing_fields(schema: &Value, value: &Value, place: &str, missing: &mut Vec<String>) {
-    let Value::Object(members) = value else { return };
-    let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    missing.extend(required.filter(|name| !members.contains_key(*name)).map(|name| join(place, name)));
-    for (name, schema) in schema["properties"].as_object().into_iter().flatten() {
-        if let Some(member) = members.get(name) {
-            missing_fields(schema, member, &join(place, name), missing);
-        }
-    }
-}
-
 fn fault_of(problems: &[Problem]) -> Fault {
     let messages: Vec<String> = problems.iter().map(Problem::message).collect();
     let named: Vec<Value> = problems
@@ -313,10 +302,6 @@ fn fault_of(problems: &[Problem]) -> Fault {
         .collect();
     let fault = Fault::new(ErrorCode::InvalidRequest, messages.join("; "));
     if named.is_empty() { fault } else { fault.details(json!({ "fields": named })) }
-}
-
-fn join(place: &str, field: &str) -> String {
-    if place.is_empty() { field.to_owned() } else { format!("{place}.{field}") }
 }
 
 /// Returns the JSON name of a Rust type.

@@ -1,7 +1,5 @@
-//! JSON Schemas of the parameters and outputs of operations, shared by HTTP, MCP and the CLI, and what violates them.
+//! JSON Schemas of the parameters and outputs of operations, shared by HTTP, MCP and the CLI.
 
-use jsonschema::error::ValidationErrorKind;
-use jsonschema::{ValidationError, Validator};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::Value;
@@ -83,45 +81,4 @@ fn drop_number_formats(schema: &mut Value) {
         Value::Array(items) => items.iter_mut().for_each(drop_number_formats),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
-}
-
-/// Lists what violates a schema: the field, with dots between the names, and the problem.
-pub(crate) fn violations(validator: &Validator, document: &Value) -> Vec<(String, String)> {
-    let mut found = Vec::new();
-    validator.iter_errors(document).for_each(|error| add_violations(&error, &mut found));
-    found
-}
-
-fn add_violations(error: &ValidationError<'_>, found: &mut Vec<(String, String)>) {
-    if let Some(errors) = only_choice(error) {
-        return errors.iter().for_each(|error| add_violations(error, found));
-    }
-    let field = error.instance_path().to_string().trim_start_matches('/').replace('/', ".");
-    let problem = match error.kind() {
-        ValidationErrorKind::Minimum { limit } => format!("must be at least {limit}"),
-        ValidationErrorKind::Maximum { limit } => format!("must be at most {limit}"),
-        ValidationErrorKind::MinLength { limit: 1 } => "must not be empty".to_owned(),
-        ValidationErrorKind::MinLength { limit } => format!("must have at least {limit} characters"),
-        ValidationErrorKind::MaxLength { limit } => format!("must have at most {limit} characters"),
-        ValidationErrorKind::MinItems { limit } => format!("must have at least {limit} elements"),
-        ValidationErrorKind::MaxItems { limit } => format!("must have at most {limit} elements"),
-        _ => error.masked().to_string(),
-    };
-    found.push((field, problem));
-}
-
-/// If exactly one choice of an `anyOf` has the type of the value, returns the errors of that choice. The schema of an optional
-/// object has such choices.
-fn only_choice<'a>(error: &'a ValidationError<'_>) -> Option<&'a [ValidationError<'static>]> {
-    let ValidationErrorKind::AnyOf { context } = error.kind() else { return None };
-    let is_wrong_type = |inner: &ValidationError<'_>| {
-        matches!(inner.kind(), ValidationErrorKind::Type { .. })
-            && inner.instance_path() == error.instance_path()
-    };
-    let mut choices = context.iter().filter(|errors| !errors.iter().any(is_wrong_type));
-    let only = choices.next()?;
-    if choices.next().is_some() {
-        return None;
-    }
-    Some(only)
 }

@@ -54,6 +54,7 @@ mod power_cut;
 mod real_agents;
 mod relay;
 mod requests_http;
+mod schemas;
 mod search_index;
 mod served;
 mod session_end_http;
