@@ -229,7 +229,9 @@ fn single_contexts() {
                 let frame = Packing { effort, min_bytes: 0 }.whole(text.as_bytes()).expect("a frame");
                 timings.push(started.elapsed());
                 assert_eq!(
-                    frame.unpack(None, text.len(), Sha256Hash::of(text.as_bytes())).expect("it unpacks"),
+                    frame
+                        .unpack(None, text.len(), Some(Sha256Hash::of(text.as_bytes())))
+                        .expect("it unpacks"),
                     text.as_bytes()
                 );
                 plain += text.len();

@@ -142,8 +142,13 @@ impl Packing {
 }
 
 impl Packed {
-    /// Decodes the context and checks that it has this size and hash.
-    pub fn unpack(&self, base: Option<&[u8]>, size: usize, hash: Sha256Hash) -> Result<Vec<u8>, FrameError> {
+    /// Decodes the context and checks that it has this size and, if given, this hash.
+    pub fn unpack(
+        &self,
+        base: Option<&[u8]>,
+        size: usize,
+        hash: Option<Sha256Hash>,
+    ) -> Result<Vec<u8>, FrameError> {
         if size > MAX_FRAME_BYTES {
             return Err(FrameError::TooLarge { bytes: size });
         }
@@ -156,7 +161,7 @@ impl Packed {
         if context.len() != size {
             return Err(damaged(format!("it has {} bytes instead of {size}", context.len())));
         }
-        if Sha256Hash::of(&context) != hash {
+        if hash.is_some_and(|hash| Sha256Hash::of(&context) != hash) {
             return Err(damaged("its content does not have the recorded hash"));
         }
         Ok(context)

@@ -36,7 +36,7 @@ fn deltas_of_small_changes_are_small_at_every_size() {
             let allowed = 1_000 + bytes / 10_000;
             assert!(packed.bytes.len() < allowed, "{bytes} bytes: {} with {packing:?}", packed.bytes.len());
             let hash = Sha256Hash::of(&context);
-            assert_eq!(packed.unpack(Some(&base), context.len(), hash).unwrap(), context);
+            assert_eq!(packed.unpack(Some(&base), context.len(), Some(hash)).unwrap(), context);
         }
     }
 }
@@ -49,7 +49,7 @@ fn short_contexts_and_effort_off_are_not_compressed() {
         let packed = packing.whole(&context).unwrap();
         assert_eq!(packed, Packed { encoding: Encoding::Plain, bytes: context.clone() });
         assert_eq!(packing.delta(&context, &context).unwrap(), None);
-        assert_eq!(packed.unpack(None, context.len(), Sha256Hash::of(&context)).unwrap(), context);
+        assert_eq!(packed.unpack(None, context.len(), Some(Sha256Hash::of(&context))).unwrap(), context);
     }
 }
 
@@ -58,8 +58,11 @@ fn decompression_stops_at_the_recorded_size() {
     let zeros = vec![b' '; 8 * 1024 * 1024];
     let bomb = PACKINGS[1].whole(&zeros).unwrap();
     assert!(bomb.bytes.len() < 2_000);
-    assert!(matches!(bomb.unpack(None, 1_000, Sha256Hash::of(&zeros)), Err(FrameError::Damaged { .. })));
-    let huge = bomb.unpack(None, MAX_FRAME_BYTES + 1, Sha256Hash::of(&zeros));
+    assert!(matches!(
+        bomb.unpack(None, 1_000, Some(Sha256Hash::of(&zeros))),
+        Err(FrameError::Damaged { .. })
+    ));
+    let huge = bomb.unpack(None, MAX_FRAME_BYTES + 1, Some(Sha256Hash::of(&zeros)));
     assert!(matches!(huge, Err(FrameError::TooLarge { .. })));
 }
 
@@ -69,7 +72,7 @@ fn oversized_contexts_are_rejected() {
     assert_eq!(PACKINGS[0].whole(&context), Err(FrameError::TooLarge { bytes: context.len() }));
     let fits = &context[..MAX_FRAME_BYTES];
     let packed = PACKINGS[0].whole(fits).unwrap();
-    assert_eq!(packed.unpack(None, fits.len(), Sha256Hash::of(fits)).unwrap(), fits);
+    assert_eq!(packed.unpack(None, fits.len(), Some(Sha256Hash::of(fits))).unwrap(), fits);
 }
 
 #[test]
@@ -77,8 +80,8 @@ fn delta_without_its_base_or_with_another_base_is_damaged() {
     let (base, context) = (prose(1, 5_000), prose(1, 6_000));
     let packed = PACKINGS[1].delta(&context, &base).unwrap().unwrap();
     let hash = Sha256Hash::of(&context);
-    assert!(packed.unpack(None, context.len(), hash).is_err());
-    assert!(packed.unpack(Some(&prose(2, 5_000)), context.len(), hash).is_err());
+    assert!(packed.unpack(None, context.len(), Some(hash)).is_err());
+    assert!(packed.unpack(Some(&prose(2, 5_000)), context.len(), Some(hash)).is_err());
 }
 
 proptest! {
@@ -92,9 +95,9 @@ proptest! {
         let hash = Sha256Hash::of(&context);
         for packing in PACKINGS {
             let whole = packing.whole(&context).unwrap();
-            prop_assert_eq!(whole.unpack(None, context.len(), hash), Ok(context.clone()));
+            prop_assert_eq!(whole.unpack(None, context.len(), Some(hash)), Ok(context.clone()));
             let delta = packing.delta(&context, &base).unwrap().unwrap();
-            prop_assert_eq!(delta.unpack(Some(&base), context.len(), hash), Ok(context.clone()));
+            prop_assert_eq!(delta.unpack(Some(&base), context.len(), Some(hash)), Ok(context.clone()));
         }
     }
 
@@ -106,11 +109,11 @@ proptest! {
         let index = at.index(sound.bytes.len());
         let mut flipped = sound.clone();
         flipped.bytes[index] ^= 1 << bit;
-        if let Ok(read) = flipped.unpack(Some(&base), context.len(), hash) {
+        if let Ok(read) = flipped.unpack(Some(&base), context.len(), Some(hash)) {
             prop_assert_eq!(read, context.clone());
         }
         let mut cut = sound;
         cut.bytes.truncate(index);
-        prop_assert!(cut.unpack(Some(&base), context.len(), hash).is_err());
+        prop_assert!(cut.unpack(Some(&base), context.len(), Some(hash)).is_err());
     }
 }

@@ -4,7 +4,7 @@ use baton_core::checkpoint::{Checkpoint, Place, WorkflowId};
 use baton_core::{CheckpointId, Venture};
 use baton_store::{FrameError, Packed, StoreError, Tx};
 
-use super::vault::{Owner, ReadContextError, Vault};
+use super::vault::{ContentHash, Owner, ReadContextError, Vault};
 
 /// Reads the context of a checkpoint, as canonical JSON.
 pub(super) fn read_context(
@@ -73,10 +73,19 @@ fn read_place(
     if chain.len() != place.chain().len() {
         return Err(ReadContextError::Incomplete);
     }
-    let mut context: Option<Vec<u8>> = None;
-    for stored in &chain {
-        let owner = Owner { venture, workflow, checkpoint: stored.checkpoint_id };
-        context = Some(vault.unpack(owner, stored, context.as_deref())?);
+    let unpack_all = |bases: ContentHash| {
+        let mut context: Option<Vec<u8>> = None;
+        for (index, stored) in chain.iter().enumerate() {
+            let owner = Owner { venture, workflow, checkpoint: stored.checkpoint_id };
+            let content_hash = if index + 1 == chain.len() { ContentHash::Compared } else { bases };
+            context = Some(vault.unpack(owner, stored, context.as_deref(), content_hash)?);
+        }
+        context.ok_or(ReadContextError::Incomplete)
+    };
+    // A damaged base also changes the last context, whose hash is compared. The hashes of the bases are needed only to
+    // find the damaged one.
+    match unpack_all(ContentHash::Ignored) {
+        Err(ReadContextError::Damaged { .. }) => unpack_all(ContentHash::Compared),
+        result => result,
     }
-    context.ok_or(ReadContextError::Incomplete)
 }

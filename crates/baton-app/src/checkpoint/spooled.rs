@@ -13,7 +13,7 @@ use serde_json::json;
 use super::find::{Wanted, corrupt_without_store, sealed_fault};
 use super::new_checkpoint::{NewCheckpoint, SavedCheckpoint, create_frame_fault};
 use super::save::SaveCheckpoint;
-use super::vault::{NewFrame, Owner, ReadContextError, Vault};
+use super::vault::{ContentHash, NewFrame, Owner, ReadContextError, Vault};
 use crate::call::{Attachment, SpooledCall, SpooledContext};
 use crate::context::Context;
 use crate::operation::Operation;
@@ -92,7 +92,8 @@ impl Spooled {
                 body: FrameBody::Row(body),
             },
         };
-        vault.unpack(Owner::of(&checkpoint), &frame, None).map_err(|error| match error {
+        vault.unpack(Owner::of(&checkpoint), &frame, None, ContentHash::Compared).map_err(|error| match error
+        {
             ReadContextError::Store(error) => error.into(),
             ReadContextError::Sealed { key_id } => sealed_fault(&key_id),
             error => damaged(&error.to_string()),

@@ -156,6 +156,13 @@ impl<'a> Owner<'a> {
     }
 }
 
+/// What happens to the recorded hash of a context that is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ContentHash {
+    Compared,
+    Ignored,
+}
+
 impl Vault {
     /// Creates a vault that stores frames in rows, unencrypted.
     pub fn new(packing: Packing) -> Self {
@@ -288,11 +295,13 @@ impl Vault {
         owner: Owner<'_>,
         stored: &StoredFrame,
         base: Option<&[u8]>,
+        content_hash: ContentHash,
     ) -> Result<Vec<u8>, ReadContextError> {
         let bytes = self.opened(owner, &stored.frame)?;
         let size = usize::try_from(stored.context_bytes).unwrap_or(usize::MAX);
         let packed = Packed { encoding: stored.frame.encoding, bytes };
-        packed.unpack(base, size, stored.context_hash).map_err(|error| owner.damaged(error))
+        let hash = (content_hash == ContentHash::Compared).then_some(stored.context_hash);
+        packed.unpack(base, size, hash).map_err(|error| owner.damaged(error))
     }
 
     /// Encrypts a frame with the current key instead of its previous key or none.
