@@ -70,7 +70,7 @@ const LIBRARY_USERS: &[(&str, &[&str])] = &[
     ("tokio", &["baton-store", "baton-app", "baton-server", "baton"]),
     ("getrandom", &["baton-store", "baton-app", "baton-llm", "baton", "baton-testkit"]),
     ("chacha20poly1305", &["baton-store"]),
-    ("keyring", &["baton"]),
+    ("keyring-core", &["baton"]),
     ("zstd", &["baton-store"]),
     ("ureq", &["baton", "baton-llm", "baton-testkit"]),
     ("tree-sitter", &["baton-llm"]),

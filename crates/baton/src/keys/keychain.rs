@@ -1,4 +1,4 @@
-//! Keys in the keychain of the desktop: Secret Service, macOS Keychain, Windows Credential Manager.
+//! Keys in the keychain of the desktop: Secret Service (over D-Bus) or macOS Keychain.
 //!
 //! Owns access to the keychain with a timeout, and the classification of its errors. Does not own the format of the
 //! stored text, or the decision what to do without a key.
@@ -7,12 +7,17 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
+#[cfg(target_os = "macos")]
+use apple_native_keyring_store::keychain::Store;
 use baton_store::{KeyRing, SecretKey};
-use keyring::{Entry, Error};
+#[cfg(not(target_os = "macos"))]
+use dbus_secret_service_keyring_store::Store;
+use keyring_core::{Entry, Error, set_default_store};
 use zeroize::Zeroizing;
 
 use super::lock::acquire_lock;
@@ -170,10 +175,9 @@ impl Keychain {
 }
 
 fn entry(user: &str) -> Result<Entry, KeychainError> {
-    // `Entry::new` reports a missing store without the cause, so the cause is read here.
-    if let Err(cause) = Entry::store_status() {
-        return Err(KeychainError::Absent { cause: cause_of(cause) });
-    }
+    static CONNECTED: LazyLock<Result<(), Error>> =
+        LazyLock::new(|| Store::new().map(|store| set_default_store(store)));
+    CONNECTED.as_ref().map_err(|error| KeychainError::Absent { cause: cause_of(error) })?;
     Entry::new(SERVICE, user).map_err(explain)
 }
 
@@ -200,7 +204,6 @@ fn explain(error: Error) -> KeychainError {
         Error::NoEntry => KeychainError::NoKeys,
         Error::NoStorageAccess(_) => KeychainError::Locked { cause: cause_of(&error) },
         Error::Ambiguous(entries) => KeychainError::Several { count: entries.len() },
-        Error::NoDefaultStore => KeychainError::Absent { cause: "it could not be opened".into() },
         Error::BadEncoding(_) | Error::BadDataFormat(..) => {
             KeychainError::Failed { cause: "its entry cannot be decoded".into() }
         }
@@ -209,7 +212,7 @@ fn explain(error: Error) -> KeychainError {
     }
 }
 
-/// Returns the message of the platform without the prefix of `keyring`.
+/// Returns the message of the platform without the prefix of `keyring_core`.
 fn cause_of(error: &Error) -> String {
     match error {
         Error::PlatformFailure(cause) | Error::NoStorageAccess(cause) => cause.to_string(),
