@@ -100,7 +100,7 @@ mod tests {
     const MIB: usize = 1024 * 1024;
 
     fn budget(bytes: usize) -> BodyBudget {
-        BodyBudget { wait_timeout: Duration::ZERO, ..BodyBudget::new(bytes, Arc::new(Metrics::new())) }
+        BodyBudget { wait_timeout: Duration::ZERO, ..BodyBudget::new(bytes, Arc::new(Metrics::default())) }
     }
 
     #[tokio::test]
@@ -124,7 +124,7 @@ mod tests {
 
     #[tokio::test]
     async fn waiting_requests_get_memory_as_soon_as_it_is_free() {
-        let budget = Arc::new(BodyBudget::new(128 * MIB, Arc::new(Metrics::new())));
+        let budget = Arc::new(BodyBudget::new(128 * MIB, Arc::new(Metrics::default())));
         let first = budget.reserve(16 * MIB).await.unwrap();
         let waiting = tokio::spawn({
             let budget = budget.clone();

@@ -3,7 +3,7 @@ use super::*;
 const LIMIT: usize = MIN_CONNECTIONS;
 
 fn connections() -> Arc<Connections> {
-    Arc::new(Connections::new(LIMIT, Arc::new(Metrics::new())))
+    Arc::new(Connections::new(LIMIT, Arc::new(Metrics::default())))
 }
 
 fn peer(last: u8) -> Peer {

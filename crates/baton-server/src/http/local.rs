@@ -53,7 +53,7 @@ impl LocalServer {
     ) -> Result<Self, ServeError> {
         let failed = |source| ServeError::Listen { address: socket.display().to_string(), source };
         let listener = listen(socket).map_err(failed)?;
-        let metrics = Arc::new(Metrics::new());
+        let metrics = Arc::new(Metrics::default());
         let shared = Arc::new(Shared {
             app,
             authentication: Authentication::Owner(Box::new(used)),

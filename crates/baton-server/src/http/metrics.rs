@@ -1,57 +1,73 @@
 //! Counters and timings for `/metrics`, in the Prometheus text format.
+//!
+//! Written by hand: the format is a few lines, and the libraries for it take longer to compile than most of Baton's crates.
 
+use std::collections::BTreeMap;
+use std::fmt::{Display, Write};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use baton_app::observation::WorkerActivity;
 use baton_app::{CachedCounts, StoreCounts};
-use metrics::{Key, Label, Level, Metadata, Recorder};
-use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 
+/// Upper bounds of the buckets for durations, in seconds.
 const BUCKETS: [f64; 10] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.5];
-const METADATA: Metadata<'static> = Metadata::new("baton", Level::INFO, None);
 
-/// Recorder of all metrics of a server.
+/// Values of one metric by their labels, as `{name="value"}`; without labels the key is empty.
+type Series<T> = BTreeMap<String, T>;
+
+/// All metrics of a server.
+#[derive(Debug, Default)]
 pub(super) struct Metrics {
-    recorder: PrometheusRecorder,
-    handle: PrometheusHandle,
+    values: Mutex<Values>,
+}
+
+#[derive(Debug, Default)]
+struct Values {
+    counters: BTreeMap<&'static str, Series<u64>>,
+    gauges: BTreeMap<&'static str, Series<f64>>,
+    /// Number of requests by endpoint and status.
+    requests: BTreeMap<(&'static str, u16), u64>,
+    /// Durations of requests by endpoint.
+    durations: BTreeMap<&'static str, Durations>,
+}
+
+#[derive(Debug, Default)]
+struct Durations {
+    /// Number of durations in each bucket and not in a smaller one.
+    buckets: [u64; BUCKETS.len()],
+    count: u64,
+    sum_seconds: f64,
 }
 
 impl Metrics {
-    pub(super) fn new() -> Self {
-        // Only an empty list of buckets is rejected.
-        let builder = PrometheusBuilder::new().set_buckets(&BUCKETS).unwrap_or_default();
-        let recorder = builder.build_recorder();
-        let handle = recorder.handle();
-        Self { recorder, handle }
-    }
-
     /// Counts an exchange and records its duration.
     pub(super) fn record(&self, path: &'static str, status: u16, took: Duration) {
-        let endpoint = Label::from_static_parts("endpoint", path);
-        let labels = vec![endpoint.clone(), Label::new("status", status.to_string())];
-        let count = Key::from_parts("baton_requests_total", labels);
-        self.recorder.register_counter(&count, &METADATA).increment(1);
-        let time = Key::from_parts("baton_request_duration_seconds", vec![endpoint]);
-        self.recorder.register_histogram(&time, &METADATA).record(took.as_secs_f64());
+        let mut values = self.values();
+        *values.requests.entry((path, status)).or_default() += 1;
+        let durations = values.durations.entry(path).or_default();
+        let seconds = took.as_secs_f64();
+        if let Some(bucket) = durations.buckets.get_mut(BUCKETS.partition_point(|bound| *bound < seconds)) {
+            *bucket += 1;
+        }
+        durations.count += 1;
+        durations.sum_seconds += seconds;
     }
 
     /// Counts an event that has no endpoint, such as a closed connection.
     pub(super) fn count(&self, name: &'static str, reason: &'static str) {
-        let labels = vec![Label::from_static_parts("reason", reason)];
-        self.recorder.register_counter(&Key::from_parts(name, labels), &METADATA).increment(1);
+        *self.values().counter(name, label("reason", reason)) += 1;
     }
 
     /// Sets a counter whose value is kept elsewhere.
     pub(super) fn set(&self, name: &'static str, value: u64) {
-        self.recorder.register_counter(&Key::from_static_name(name), &METADATA).absolute(value);
+        *self.values().counter(name, String::new()) = value;
     }
 
     /// Sets the counters of store errors, whose values are kept elsewhere.
     pub(super) fn set_store_errors(&self, errors: &[(&'static str, u64)]) {
         for (kind, number) in errors {
-            let labels = vec![Label::from_static_parts("kind", kind)];
-            let key = Key::from_parts("baton_store_errors_total", labels);
-            self.recorder.register_counter(&key, &METADATA).absolute(*number);
+            *self.values().counter("baton_store_errors_total", label("kind", kind)) = *number;
         }
     }
 
@@ -87,15 +103,121 @@ impl Metrics {
         self.gauge("baton_store_counts_age_seconds", None, age.as_secs_f64());
     }
 
-    fn gauge(&self, name: &'static str, label: Option<(&'static str, &'static str)>, value: f64) {
-        let labels = label.map(|(name, value)| Label::from_static_parts(name, value));
-        let key = Key::from_parts(name, labels.into_iter().collect::<Vec<_>>());
-        self.recorder.register_gauge(&key, &METADATA).set(value);
+    fn gauge(&self, name: &'static str, labels: Option<(&'static str, &'static str)>, value: f64) {
+        let labels = labels.map(|(name, value)| label(name, value)).unwrap_or_default();
+        self.values().gauges.entry(name).or_default().insert(labels, value);
+    }
+
+    fn values(&self) -> MutexGuard<'_, Values> {
+        self.values.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Renders all metrics.
     pub(super) fn render(&self) -> String {
-        self.handle.run_upkeep();
-        self.handle.render()
+        self.values().render()
+    }
+}
+
+impl Values {
+    fn counter(&mut self, name: &'static str, labels: String) -> &mut u64 {
+        self.counters.entry(name).or_default().entry(labels).or_default()
+    }
+
+    fn render(&self) -> String {
+        let mut text = String::new();
+        for (name, series) in &self.counters {
+            add_metric(&mut text, name, "counter", series);
+        }
+        for (name, series) in &self.gauges {
+            add_metric(&mut text, name, "gauge", series);
+        }
+        let labels = |path: &str, status: &u16| format!("{{endpoint=\"{path}\",status=\"{status}\"}}");
+        let requests = self.requests.iter().map(|((path, status), number)| (labels(path, status), *number));
+        add_metric(&mut text, "baton_requests_total", "counter", &requests.collect());
+        if !self.durations.is_empty() {
+            add_line(&mut text, format_args!("# TYPE baton_request_duration_seconds histogram"));
+        }
+        for (endpoint, durations) in &self.durations {
+            durations.add_lines(&mut text, endpoint);
+        }
+        text
+    }
+}
+
+impl Durations {
+    fn add_lines(&self, text: &mut String, endpoint: &str) {
+        let name = "baton_request_duration_seconds";
+        let mut up_to = 0;
+        for (bound, number) in BUCKETS.iter().zip(self.buckets) {
+            up_to += number;
+            add_line(text, format_args!("{name}_bucket{{endpoint=\"{endpoint}\",le=\"{bound}\"}} {up_to}"));
+        }
+        let (sum, count) = (self.sum_seconds, self.count);
+        add_line(text, format_args!("{name}_bucket{{endpoint=\"{endpoint}\",le=\"+Inf\"}} {count}"));
+        add_line(text, format_args!("{name}_sum{{endpoint=\"{endpoint}\"}} {sum}"));
+        add_line(text, format_args!("{name}_count{{endpoint=\"{endpoint}\"}} {count}"));
+    }
+}
+
+fn add_metric(text: &mut String, name: &str, kind: &str, series: &Series<impl Display>) {
+    if series.is_empty() {
+        return;
+    }
+    add_line(text, format_args!("# TYPE {name} {kind}"));
+    for (labels, value) in series {
+        add_line(text, format_args!("{name}{labels} {value}"));
+    }
+}
+
+fn add_line(text: &mut String, line: std::fmt::Arguments<'_>) {
+    // Writing to a text cannot fail.
+    let _ = writeln!(text, "{line}");
+}
+
+/// Returns the labels of a value with one label. Names and values are constants that need no escapes.
+fn label(name: &str, value: &str) -> String {
+    format!("{{{name}=\"{value}\"}}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn renders_counters_gauges_and_cumulative_buckets() {
+        let metrics = Metrics::default();
+        for millis in [1, 2, 2, 9_000] {
+            metrics.record("/sod", 200, Duration::from_millis(millis));
+        }
+        metrics.record("/sod", 401, Duration::ZERO);
+        metrics.count("baton_connections_closed_total", "limit");
+        metrics.set("baton_request_log_dropped_total", 7);
+        metrics.gauge("baton_sessions", Some(("status", "active")), 2.0);
+        metrics.gauge("baton_sessions", Some(("status", "active")), 3.0);
+        let expected = r#"# TYPE baton_connections_closed_total counter
+baton_connections_closed_total{reason="limit"} 1
+# TYPE baton_request_log_dropped_total counter
+baton_request_log_dropped_total 7
+# TYPE baton_sessions gauge
+baton_sessions{status="active"} 3
+# TYPE baton_requests_total counter
+baton_requests_total{endpoint="/sod",status="200"} 4
+baton_requests_total{endpoint="/sod",status="401"} 1
+# TYPE baton_request_duration_seconds histogram
+baton_request_duration_seconds_bucket{endpoint="/sod",le="0.0005"} 1
+baton_request_duration_seconds_bucket{endpoint="/sod",le="0.001"} 2
+baton_request_duration_seconds_bucket{endpoint="/sod",le="0.0025"} 4
+baton_request_duration_seconds_bucket{endpoint="/sod",le="0.005"} 4
+baton_request_duration_seconds_bucket{endpoint="/sod",le="0.01"} 4
+baton_request_duration_seconds_bucket{endpoint="/sod",le="0.025"} 4
+baton_request_duration_seconds_bucket{endpoint="/sod",le="0.05"} 4
+baton_request_duration_seconds_bucket{endpoint="/sod",le="0.1"} 4
+baton_request_duration_seconds_bucket{endpoint="/sod",le="0.5"} 4
+baton_request_duration_seconds_bucket{endpoint="/sod",le="2.5"} 4
+baton_request_duration_seconds_bucket{endpoint="/sod",le="+Inf"} 5
+baton_request_duration_seconds_sum{endpoint="/sod"} 9.005
+baton_request_duration_seconds_count{endpoint="/sod"} 5
+"#;
+        assert_eq!(metrics.render(), expected);
     }
 }

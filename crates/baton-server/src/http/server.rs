@@ -100,7 +100,7 @@ impl Server {
         let failed = |source| ServeError::Listen { address: config.listen.clone(), source };
         let listener = listen(&config.listen).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let metrics = Arc::new(Metrics::new());
+        let metrics = Arc::new(Metrics::default());
         let shared = Arc::new(Shared {
             authentication: Authentication::Keys(Authenticator::new(app.clone(), &config.relay_key)),
             app,
