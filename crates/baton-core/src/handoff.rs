@@ -18,7 +18,7 @@ use crate::id::{CheckpointId, HandoffId, SessionId};
 use crate::name::{Agent, CorrelationId, Repo, Track, Venture};
 use crate::text::require_plain_text;
 use crate::time::Timestamp;
-use crate::violation::{join, violations};
+use crate::violation::{Violation, ViolationKind, join, violations};
 use crate::wire::wire_names;
 
 /// JSON Schema 1.0 of the handoff payload.
@@ -187,15 +187,16 @@ fn require_schema(document: &Value, place: &str) -> Result<(), Fault> {
     let schema = SCHEMA
         .as_ref()
         .ok_or_else(|| Fault::new(ErrorCode::Internal, "the built-in handoff schema is invalid"))?;
-    let problems: Vec<(String, String)> = violations(schema, document)
-        .into_iter()
-        .map(|found| (join(place, &found.field), found.problem))
+    let mut violations = violations(schema, document);
+    violations.iter_mut().for_each(|violation| violation.field = join(place, &violation.field));
+    let Some(Violation { field, problem, kind }) = violations.first() else { return Ok(()) };
+    let change = if *kind == ViolationKind::Missing { "add" } else { "correct" };
+    let fields: Vec<Value> = violations
+        .iter()
+        .map(|violation| json!({ "field": violation.field, "problem": violation.problem }))
         .collect();
-    let Some((field, problem)) = problems.first() else { return Ok(()) };
-    let fields: Vec<Value> =
-        problems.iter().map(|(field, problem)| json!({ "field": field, "problem": problem })).collect();
     Err(Fault::new(ErrorCode::InvalidRequest, format!("{field}: {problem}"))
-        .hint(format!("correct {field}, then send the handoff again"))
+        .hint(format!("{change} {field}, then send the handoff again"))
         .details(json!({ "fields": fields, "schema_version": "1.0" })))
 }
 

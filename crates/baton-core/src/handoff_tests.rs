@@ -35,7 +35,8 @@ fn every_invalid_field_is_listed() {
 #[test]
 fn missing_summary_is_reported() {
     let fault = read(json!({ "blockers": [] })).unwrap_err();
-    assert!(fault.message.contains("summary"), "{}", fault.message);
+    assert_eq!(fault.message, "handoff.summary: is missing");
+    assert_eq!(fault.hint.as_deref(), Some("add handoff.summary, then send the handoff again"));
 }
 
 #[test]
