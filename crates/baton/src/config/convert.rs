@@ -7,9 +7,9 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::layers::Layers;
+use super::layers::Effective;
 use super::problem::ConfigError;
-use super::settings::find;
+use super::settings::Setting;
 use super::value::{SecretText, Value};
 
 /// Kind of compressor, which creates observations.
@@ -37,44 +37,41 @@ pub(crate) enum LogFormat {
 
 /// Converts the value of a setting to its target type.
 pub(super) fn optional<T>(
-    layers: &Layers,
-    key: &'static str,
+    effective: &Effective,
     convert: impl FnOnce(&Value) -> Option<T>,
 ) -> Result<Option<T>, ConfigError> {
-    let (Some((value, origin)), Some(setting)) = (layers.get(key), find(key)) else {
+    let Some((value, origin)) = &effective.value else {
         return Ok(None);
     };
     match convert(value) {
         Some(converted) => Ok(Some(converted)),
-        None => Err(ConfigError::invalid(setting, origin.clone(), Some(value.shown()))),
+        None => Err(ConfigError::invalid(effective.setting, origin.clone(), Some(value.shown()))),
     }
 }
 
 pub(super) fn required<T>(
-    layers: &Layers,
-    key: &'static str,
+    effective: &Effective,
     convert: impl FnOnce(&Value) -> Option<T>,
 ) -> Result<T, ConfigError> {
-    let env = find(key).map_or("", |setting| setting.env_name());
-    optional(layers, key, convert)?.ok_or(ConfigError::Unset { key, env })
+    let Setting { key, .. } = *effective.setting;
+    let unset = || ConfigError::Unset { key, env: effective.setting.env_name() };
+    optional(effective, convert)?.ok_or_else(unset)
 }
 
 /// Returns the default of the type for a setting without a value.
 pub(super) fn or_default<T: Default>(
-    layers: &Layers,
-    key: &'static str,
+    effective: &Effective,
     convert: impl FnOnce(&Value) -> Option<T>,
 ) -> Result<T, ConfigError> {
-    Ok(optional(layers, key, convert)?.unwrap_or_default())
+    Ok(optional(effective, convert)?.unwrap_or_default())
 }
 
 /// Converts a limit, where 0 means no limit.
 pub(super) fn limit<T: Default + PartialEq>(
-    layers: &Layers,
-    key: &'static str,
+    effective: &Effective,
     convert: impl FnOnce(&Value) -> Option<T>,
 ) -> Result<Option<T>, ConfigError> {
-    Ok(Some(required(layers, key, convert)?).filter(|limit| *limit != T::default()))
+    Ok(Some(required(effective, convert)?).filter(|limit| *limit != T::default()))
 }
 
 pub(super) fn text(value: &Value) -> Option<String> {

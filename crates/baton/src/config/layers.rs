@@ -1,6 +1,5 @@
 //! Reads the layers in order of precedence, lowest first; each overrides the previous ones.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -24,19 +23,46 @@ const TASK_TABLE: &str = "task.";
 /// Prefixes of variables used by builds, tests and benchmarks. They set nothing and cause no warning.
 const FOREIGN_PREFIXES: [&str; 4] = ["BATON_TEST_", "BATON_BENCH_", "BATON_CRASH_", "BATON_COMMIT"];
 
-/// The effective values with their origins. Settings without a value are absent.
+/// All settings with their effective values.
 #[derive(Debug, Clone)]
 pub(super) struct Layers {
-    values: BTreeMap<&'static str, (Value, Origin)>,
+    pub(super) settings: [Effective; SETTINGS.len()],
     warnings: Vec<Warning>,
-    ignored_settings: Vec<&'static str>,
+}
+
+/// A setting with its effective value and the origin of the value.
+#[derive(Debug, Clone)]
+pub(super) struct Effective {
+    pub(super) setting: &'static Setting,
+    /// `None` if no layer sets a value.
+    pub(super) value: Option<(Value, Origin)>,
+    /// True if only the default is used.
+    is_ignored: bool,
+}
+
+impl Effective {
+    fn set(&mut self, raw: Raw<'_>, origin: Origin, folders: Folders<'_>) -> Result<(), ConfigError> {
+        if origin != Origin::Default && self.is_ignored {
+            return Ok(());
+        }
+        match self.setting.kind.read(raw, folders) {
+            Some(value) => {
+                self.value = Some((value, origin));
+                Ok(())
+            }
+            None => Err(ConfigError::invalid(self.setting, origin, self.setting.kind.found(raw))),
+        }
+    }
 }
 
 impl Layers {
     /// Reads every layer. An invalid value is an error even if a layer with higher precedence overrides it.
     pub(super) fn read(sources: &Sources) -> Result<Self, ConfigError> {
-        let ignored_settings = sources.ignored_settings.clone();
-        let mut layers = Self { values: BTreeMap::new(), warnings: Vec::new(), ignored_settings };
+        let settings = SETTINGS.each_ref().map(|setting| {
+            let is_ignored = sources.ignored_settings.contains(&setting.key);
+            Effective { setting, value: None, is_ignored }
+        });
+        let mut layers = Self { settings, warnings: Vec::new() };
         layers.read_defaults(sources)?;
         layers.read_user_file(sources)?;
         layers.read_project_file(sources)?;
@@ -46,7 +72,11 @@ impl Layers {
     }
 
     pub(super) fn get(&self, key: &str) -> Option<&(Value, Origin)> {
-        self.values.get(key)
+        self.settings.iter().find(|effective| effective.setting.key == key)?.value.as_ref()
+    }
+
+    fn find_mut(&mut self, key: &str) -> Option<&mut Effective> {
+        self.settings.iter_mut().find(|effective| effective.setting.key == key)
     }
 
     /// Removes and returns the warnings.
@@ -54,34 +84,15 @@ impl Layers {
         std::mem::take(&mut self.warnings)
     }
 
-    fn set(
-        &mut self,
-        setting: &'static Setting,
-        raw: Raw<'_>,
-        origin: Origin,
-        folders: Folders<'_>,
-    ) -> Result<(), ConfigError> {
-        if origin != Origin::Default && self.ignored_settings.contains(&setting.key) {
-            return Ok(());
-        }
-        match setting.kind.read(raw, folders) {
-            Some(value) => {
-                self.values.insert(setting.key, (value, origin));
-                Ok(())
-            }
-            None => Err(ConfigError::invalid(setting, origin, setting.kind.found(raw))),
-        }
-    }
-
     fn read_defaults(&mut self, sources: &Sources) -> Result<(), ConfigError> {
-        for setting in SETTINGS {
-            let raw = match setting.default {
+        for effective in &mut self.settings {
+            let raw = match effective.setting.default {
                 Preset::Nothing => None,
                 Preset::DataFolder => sources.places.as_ref().map(|places| places.data.as_os_str()),
                 Preset::Text(text) => Some(text.as_ref()),
             };
             if let Some(raw) = raw {
-                self.set(setting, Raw::Os(raw), Origin::Default, Folders::default())?;
+                effective.set(Raw::Os(raw), Origin::Default, Folders::default())?;
             }
         }
         Ok(())
@@ -120,27 +131,28 @@ impl Layers {
             if matches!(origin, Origin::ProjectFile(_)) && key.starts_with(TASK_TABLE) {
                 continue;
             }
-            let Some(setting) = find(&key) else {
+            let Some(effective) = self.find_mut(&key) else {
                 let nearest = nearest(&key, SETTINGS.iter().map(|setting| setting.key));
                 self.warnings.push(Warning::UnknownKey { key, path: path.clone(), nearest });
                 continue;
             };
+            let setting = effective.setting;
             match (origin, setting.project_file) {
                 (Origin::ProjectFile(_), ProjectFile::MayNot(reason)) => {
                     let (path, env) = (path.clone(), setting.env_name());
                     self.warnings.push(Warning::NotForProjects { key: setting.key, path, reason, env });
                 }
-                _ => self.set(setting, Raw::Toml(value), origin.clone(), folders)?,
+                _ => effective.set(Raw::Toml(value), origin.clone(), folders)?,
             }
         }
         Ok(())
     }
 
     fn read_environment(&mut self, sources: &Sources) -> Result<(), ConfigError> {
-        for setting in SETTINGS {
-            let given = setting.env.iter().find_map(|name| Some((*name, sources.variable(name)?)));
-            if let Some((name, value)) = given {
-                self.set(setting, Raw::Os(value), Origin::Environment(name), sources.folders())?;
+        for effective in &mut self.settings {
+            let mut names = effective.setting.env.iter();
+            if let Some((name, value)) = names.find_map(|name| Some((*name, sources.variable(name)?))) {
+                effective.set(Raw::Os(value), Origin::Environment(name), sources.folders())?;
             }
         }
         for name in sources.environment.keys() {
@@ -158,10 +170,10 @@ impl Layers {
 
     fn read_flags(&mut self, sources: &Sources) -> Result<(), ConfigError> {
         for flag in &sources.flags {
-            let Some(setting) = find(flag.key) else {
+            let Some(effective) = self.find_mut(flag.key) else {
                 return Err(ConfigError::UnknownKey { flag: flag.name, key: flag.key });
             };
-            self.set(setting, Raw::Os(&flag.value), Origin::Flag(flag.name), sources.folders())?;
+            effective.set(Raw::Os(&flag.value), Origin::Flag(flag.name), sources.folders())?;
         }
         Ok(())
     }

@@ -173,7 +173,7 @@ fn the_search_for_a_project_file_ends_at_home() {
 
 #[test]
 fn a_project_file_cannot_set_restricted_settings_even_with_invalid_values() {
-    for setting in SETTINGS {
+    for setting in &SETTINGS {
         let ProjectFile::MayNot(reason) = setting.project_file else { continue };
         let fixture = Fixture::new();
         let before = fixture.read().get(setting.key).cloned();

@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 use super::convert::{
     self, CompressorKind, LogFormat, choice, integer, list, on_or_off, parsed, path, seconds, secret, text,
 };
-use super::layers::Layers;
+use super::layers::{Effective, Layers};
 use super::problem::{ConfigError, Origin, Warning};
-use super::settings::{SETTINGS, with_settings};
+use super::settings::with_settings;
 use super::sources::Sources;
 use super::value::SecretText;
 use crate::keys::Mode as EncryptionMode;
@@ -34,7 +34,8 @@ macro_rules! config {
         impl Config {
             /// Converts the values of all settings to their types.
             fn read(layers: Layers, keychain_lock: PathBuf) -> Result<Self, ConfigError> {
-                Ok(Self { $($field: convert::$read(&layers, $key, $convert)?,)+ keychain_lock, layers })
+                let [$($field),+] = &layers.settings;
+                Ok(Self { $($field: convert::$read($field, $convert)?,)+ keychain_lock, layers })
             }
         }
     };
@@ -115,10 +116,10 @@ impl Config {
 
     /// Returns all settings in the order of the table.
     pub(crate) fn entries(&self) -> Vec<Entry> {
-        SETTINGS
-            .iter()
-            .map(|setting| {
-                let (value, origin) = match self.layers.get(setting.key) {
+        let settings = self.layers.settings.iter();
+        settings
+            .map(|Effective { setting, value, .. }| {
+                let (value, origin) = match value {
                     Some((value, origin)) => (Some(value.shown()), origin.clone()),
                     None => (None, Origin::Default),
                 };

@@ -1,5 +1,5 @@
 use super::*;
-use crate::config::settings::{Preset, find};
+use crate::config::settings::{Preset, SETTINGS, find};
 use crate::config::sources::{Flag, UserFolders};
 
 fn sources(environment: &[(&str, &str)]) -> Sources {
@@ -155,7 +155,7 @@ fn every_value_reaches_its_field() {
 
 #[test]
 fn minimum_and_maximum_of_every_range_fit_the_field_type() {
-    for setting in SETTINGS {
+    for setting in &SETTINGS {
         let crate::config::settings::Kind::Integer { min, max } = setting.kind else { continue };
         for number in [min, max] {
             let number = number.to_string();

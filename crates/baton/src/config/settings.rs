@@ -254,7 +254,9 @@ pub(super) use with_settings;
 macro_rules! table {
     ($($field:ident: $type:ty = $read:ident($convert:path), $key:literal, $env:expr,
         $default:expr, $kind:expr, $project_file:expr, $help:literal;)+) => {
-        pub(super) const SETTINGS: &[Setting] = &[$(Setting {
+        const COUNT: usize = [$($key),+].len();
+
+        pub(super) static SETTINGS: [Setting; COUNT] = [$(Setting {
             key: $key,
             env: &$env,
             default: $default,
@@ -299,7 +301,7 @@ mod tests {
     fn environment_names_are_unique_and_baton_names_come_first() {
         let names: Vec<_> = env_names().collect();
         assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
-        for setting in SETTINGS {
+        for setting in &SETTINGS {
             assert!(setting.env_name().starts_with("BATON_"), "{}", setting.key);
             assert!(setting.env.iter().skip(1).all(|name| !name.starts_with("BATON_")), "{}", setting.key);
         }
@@ -307,7 +309,7 @@ mod tests {
 
     #[test]
     fn defaults_pass_their_own_check() {
-        for setting in SETTINGS {
+        for setting in &SETTINGS {
             if let Preset::Text(text) = setting.default {
                 let value = setting.kind.read(Raw::Os(text.as_ref()), Folders::default());
                 assert_eq!(value.map(|value| value.shown()).as_deref(), Some(text), "{}", setting.key);
@@ -317,7 +319,7 @@ mod tests {
 
     #[test]
     fn project_files_cannot_set_paths_addresses_or_secrets() {
-        for setting in SETTINGS {
+        for setting in &SETTINGS {
             let moves = matches!(
                 setting.kind,
                 Kind::Path | Kind::Address | Kind::Url | Kind::DatabaseUrl | Kind::Secret
@@ -329,7 +331,7 @@ mod tests {
 
     #[test]
     fn help_is_one_line() {
-        for setting in SETTINGS {
+        for setting in &SETTINGS {
             assert!(!setting.help.is_empty() && setting.help.len() < 90, "{}", setting.key);
             assert!(!setting.help.contains('\n') && !setting.help.ends_with('.'), "{}", setting.key);
         }
