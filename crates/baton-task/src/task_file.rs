@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::named_file::read_in_checkout;
 use crate::rules::{TaskFile, read_task_file};
-use crate::yaml;
+use crate::yaml::{self, YamlError};
 
 /// Folder of task files.
 const FOLDER: &str = "tasks";
@@ -89,16 +89,9 @@ pub(crate) fn current_sha(root: &Path, path: &str) -> Option<Sha256Hash> {
 
 /// Parses a task file. Fields that cannot be used cause warnings; only a file that is no mapping is an error.
 fn parse(path: &str, text: &str, id: &TaskId) -> Result<(TaskFile, Vec<String>), Fault> {
-    let file = yaml::read(text).map_err(|error| {
-        let error = error.without_snippet();
-        let (line, column) = error.location().map_or((0, 0), |at| (at.line(), at.column()));
-        let message = error.to_string();
-        // The message ends with the position. It is removed here and put in front below.
-        let problem =
-            message.split(" at line ").next().unwrap_or(&message).trim_end_matches(':').replace('\n', " ");
+    let file = yaml::read(text).map_err(|YamlError { line, column, problem }| {
         let problem = format!("is not valid YAML: {problem}");
-        let location = if line == 0 { path.to_owned() } else { format!("{path}:{line}:{column}") };
-        invalid_task_file(path, &format!("{location}: {problem}"))
+        invalid_task_file(path, &format!("{path}:{line}:{column}: {problem}"))
             .details(json!({ "path": path, "line": line, "column": column, "problem": problem }))
     })?;
     let read = read_task_file(&file.document, id).map_err(|problem| {

@@ -1,17 +1,18 @@
 //! Reads YAML into a tree that keeps the order of the document. Every valid document is accepted: keys of any kind
 //! become text.
 
-use std::fmt;
+use std::collections::HashMap;
 
 use baton_core::Fault;
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_saphyr::options::{DuplicateKeyPolicy, NonFiniteFloatPolicy};
-use serde_saphyr::{Error, Options};
+use granit_parser::{Event, Marker, Parser, ScalarStyle, Tag};
 
 use crate::rules::Node;
 
 /// Maximum nesting depth of collections.
 const MAX_DEPTH: usize = 64;
+
+/// Maximum number of values that aliases copy. A task file that copies more is an attack.
+const MAX_COPIES: usize = 10_000;
 
 /// Content of a YAML file.
 #[derive(Debug)]
@@ -20,6 +21,20 @@ pub(crate) struct YamlFile {
     pub(crate) document: Node,
     /// Warnings about ignored content.
     pub(crate) warnings: Vec<String>,
+}
+
+/// Reason why a text is not valid YAML.
+#[derive(Debug)]
+pub(crate) struct YamlError {
+    pub(crate) line: usize,
+    pub(crate) column: usize,
+    pub(crate) problem: String,
+}
+
+impl YamlError {
+    fn at(place: &Marker, problem: String) -> Self {
+        Self { line: place.line(), column: place.col() + 1, problem }
+    }
 }
 
 /// Decodes UTF-8, or UTF-16 with a byte order mark. Removes the mark.
@@ -36,125 +51,161 @@ pub(crate) fn decode(field: &str, path: &str, bytes: Vec<u8>) -> Result<String, 
     Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }
 
-/// Parses a file. Duplicate keys are invalid YAML but common, so the last one is used, with a warning.
-pub(crate) fn read(text: &str) -> Result<YamlFile, Error> {
-    let mut warnings = Vec::new();
-    let documents = match documents(text, DuplicateKeyPolicy::Error) {
-        Err(error) if is_duplicate(&error) => {
-            let line = error.location().map_or(0, |at| at.line());
-            warnings.push(format!("line {line}: duplicate key; the last value is used"));
-            documents(text, DuplicateKeyPolicy::LastWins)?
-        }
-        result => result?,
-    };
+/// Parses a file. Duplicate keys are invalid YAML but common, so the last value is used, with a warning.
+pub(crate) fn read(text: &str) -> Result<YamlFile, YamlError> {
+    let options = granit_parser::options! { flow_nesting_limit: MAX_DEPTH, block_nesting_limit: MAX_DEPTH };
+    let mut reader = Reader::default();
+    for event in Parser::new_from_str_with_options(text, options) {
+        let (event, span) = event.map_err(|error| YamlError::at(error.marker(), error.info()))?;
+        reader.read(event, &span.start)?;
+    }
+    let Reader { documents, mut warnings, .. } = reader;
     if documents.len() > 1 {
         warnings.push(format!("the file contains {} documents; the first one is used", documents.len()));
     }
-    let document = documents.into_iter().next().map_or(Node::Null, |document| document.0);
-    Ok(YamlFile { document, warnings })
+    Ok(YamlFile { document: documents.into_iter().next().unwrap_or(Node::Null), warnings })
 }
 
-fn is_duplicate(error: &Error) -> bool {
-    matches!(error.without_snippet(), Error::DuplicateMappingKey { .. })
+/// Builds the documents from the events of the parser.
+#[derive(Default)]
+struct Reader {
+    /// Documents that are not empty.
+    documents: Vec<Node>,
+    /// Collections whose end was not read yet, the innermost last.
+    open: Vec<Open>,
+    /// Complete values with an anchor, by the number of the anchor.
+    anchors: HashMap<usize, Node>,
+    copies: usize,
+    warnings: Vec<String>,
 }
 
-fn documents(text: &str, duplicate_keys: DuplicateKeyPolicy) -> Result<Vec<YamlValue>, Error> {
-    let options: Options = serde_saphyr::options! {
-        // A task file that expands aliases thousands of times is not a task file.
-        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: 10_000 },
-        budget: serde_saphyr::budget! { max_depth: MAX_DEPTH },
-        duplicate_keys: duplicate_keys,
-        non_finite_float_policy: NonFiniteFloatPolicy::AsString,
-        ignore_binary_tag_for_string: true,
-        // Only `true` and `false` are booleans; `y`, `no` or `on` is text.
-        strict_booleans: true,
-    };
-    serde_saphyr::from_multiple_with_options(text, options)
+/// A collection whose end was not read yet.
+struct Open {
+    content: Content,
+    anchor: usize,
 }
 
-struct YamlValue(Node);
-
-impl<'de> Deserialize<'de> for YamlValue {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(YamlVisitor).map(Self)
-    }
+enum Content {
+    List(Vec<Node>),
+    Map {
+        members: Vec<(String, Node)>,
+        /// Members of mappings under the key `<<`.
+        merged: Vec<(String, Node)>,
+        /// Key whose value was not read yet, and its line.
+        key: Option<(String, usize)>,
+    },
 }
 
-struct YamlVisitor;
-
-impl<'de> Visitor<'de> for YamlVisitor {
-    type Value = Node;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a YAML value")
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Node, E> {
-        Ok(Node::Other(value.to_string()))
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Node, E> {
-        Ok(Node::Other(value.to_string()))
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Node, E> {
-        Ok(Node::Other(value.to_string()))
-    }
-
-    fn visit_i128<E>(self, value: i128) -> Result<Node, E> {
-        Ok(Node::Other(value.to_string()))
-    }
-
-    fn visit_u128<E>(self, value: u128) -> Result<Node, E> {
-        Ok(Node::Other(value.to_string()))
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Node, E> {
-        // `Debug` writes `1.0`, `Display` would write `1`.
-        Ok(Node::Other(format!("{value:?}")))
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Node, E> {
-        Ok(Node::Text(value.to_owned()))
-    }
-
-    fn visit_bytes<E>(self, value: &[u8]) -> Result<Node, E> {
-        Ok(Node::Text(String::from_utf8_lossy(value).into_owned()))
-    }
-
-    fn visit_unit<E>(self) -> Result<Node, E> {
-        Ok(Node::Null)
-    }
-
-    fn visit_none<E>(self) -> Result<Node, E> {
-        Ok(Node::Null)
-    }
-
-    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Node, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-
-    fn visit_newtype_struct<D: Deserializer<'de>>(self, deserializer: D) -> Result<Node, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Node, A::Error> {
-        let mut list = Vec::new();
-        while let Some(YamlValue(item)) = items.next_element()? {
-            list.push(item);
+impl Reader {
+    fn read(&mut self, event: Event<'_>, place: &Marker) -> Result<(), YamlError> {
+        match event {
+            Event::Scalar(text, style, anchor, tag) => {
+                self.add(scalar(text.into_owned(), style, tag.as_deref()), anchor, place);
+            }
+            Event::SequenceStart(_, anchor, _) => {
+                self.open.push(Open { content: Content::List(Vec::new()), anchor });
+            }
+            Event::MappingStart(_, anchor, _) => {
+                let content = Content::Map { members: Vec::new(), merged: Vec::new(), key: None };
+                self.open.push(Open { content, anchor });
+            }
+            Event::SequenceEnd | Event::MappingEnd => {
+                if let Some(Open { content, anchor }) = self.open.pop() {
+                    self.add(content.complete(), anchor, place);
+                }
+            }
+            Event::Alias(anchor) => {
+                let Some(node) = self.anchors.get(&anchor).cloned() else {
+                    return Err(YamlError::at(place, "an alias is inside the value that it copies".to_owned()));
+                };
+                self.copies += count(&node);
+                if self.copies > MAX_COPIES {
+                    return Err(YamlError::at(place, format!("aliases copy more than {MAX_COPIES} values")));
+                }
+                self.add(node, 0, place);
+            }
+            _ => {}
         }
-        Ok(Node::List(list))
+        Ok(())
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Node, A::Error> {
-        let mut members: Vec<(String, Node)> = Vec::new();
-        while let Some((YamlValue(key), YamlValue(value))) = entries.next_entry()? {
-            let key = key.to_string();
-            match members.iter_mut().find(|(known, _)| *known == key) {
-                Some(known) => known.1 = value,
-                None => members.push((key, value)),
+    /// Adds a complete value to the innermost open collection.
+    fn add(&mut self, node: Node, anchor: usize, place: &Marker) {
+        if anchor != 0 {
+            self.anchors.insert(anchor, node.clone());
+        }
+        match self.open.last_mut().map(|open| &mut open.content) {
+            None if node == Node::Null => {}
+            None => self.documents.push(node),
+            Some(Content::List(items)) => items.push(node),
+            Some(Content::Map { members, merged, key }) => match key.take() {
+                None => *key = Some((node.to_string(), place.line())),
+                Some((key, line)) => match merged_members(&key, node) {
+                    Ok(more) => merged.extend(more),
+                    Err(node) => match members.iter_mut().find(|(known, _)| *known == key) {
+                        Some(known) => {
+                            self.warnings.push(format!("line {line}: duplicate key; the last value is used"));
+                            known.1 = node;
+                        }
+                        None => members.push((key, node)),
+                    },
+                },
+            },
+        }
+    }
+}
+
+impl Content {
+    /// The mapping's own members take precedence over merged ones, and of these the first.
+    fn complete(self) -> Node {
+        match self {
+            Self::List(items) => Node::List(items),
+            Self::Map { mut members, merged, .. } => {
+                for (key, node) in merged {
+                    if !members.iter().any(|(known, _)| *known == key) {
+                        members.push((key, node));
+                    }
+                }
+                Node::Map(members)
             }
         }
-        Ok(Node::Map(members))
+    }
+}
+
+/// The members that `<<: *mapping` or `<<: [*mapping, *mapping]` adds; the value itself if it is an ordinary one.
+fn merged_members(key: &str, value: Node) -> Result<Vec<(String, Node)>, Node> {
+    match value {
+        Node::Map(members) if key == "<<" => Ok(members),
+        Node::List(items) if key == "<<" && items.iter().all(|item| matches!(item, Node::Map(_))) => {
+            Ok(items.into_iter().flat_map(|item| merged_members(key, item).unwrap_or_default()).collect())
+        }
+        value => Err(value),
+    }
+}
+
+/// Numbers stay as they are written. Only `true` and `false` are booleans; `y`, `no` or `on` is text.
+fn scalar(text: String, style: ScalarStyle, tag: Option<&Tag>) -> Node {
+    let is_plain = style == ScalarStyle::Plain;
+    match tag.and_then(Tag::core_suffix) {
+        Some("null") => Node::Null,
+        Some("bool" | "int" | "float") => Node::Other(text),
+        None if is_plain && matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL") => Node::Null,
+        None if is_plain && is_number_or_boolean(&text) => Node::Other(text),
+        _ => Node::Text(text),
+    }
+}
+
+fn is_number_or_boolean(text: &str) -> bool {
+    // Without a digit, Rust's numbers are words: `inf`, `nan`.
+    let is_number = text.bytes().any(|byte| byte.is_ascii_digit()) && text.parse::<f64>().is_ok();
+    is_number || text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("false")
+}
+
+/// Number of values in a tree.
+fn count(node: &Node) -> usize {
+    match node {
+        Node::Null | Node::Text(_) | Node::Other(_) => 1,
+        Node::List(items) => 1 + items.iter().map(count).sum::<usize>(),
+        Node::Map(members) => 1 + members.iter().map(|(_, value)| count(value)).sum::<usize>(),
     }
 }

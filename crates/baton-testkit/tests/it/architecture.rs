@@ -74,7 +74,7 @@ const LIBRARY_USERS: &[(&str, &[&str])] = &[
     ("zstd", &["baton-store"]),
     ("ureq", &["baton", "baton-llm", "baton-testkit"]),
     ("tree-sitter", &["baton-llm"]),
-    ("serde-saphyr", &["baton-task"]),
+    ("granit-parser", &["baton-task"]),
     ("flate2", &["baton-git", "baton-task"]),
     ("sha1", &["baton-git"]),
     ("fuser", &["baton-testkit"]),
