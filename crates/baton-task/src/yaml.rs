@@ -116,7 +116,10 @@ impl Reader {
             }
             Event::Alias(anchor) => {
                 let Some(node) = self.anchors.get(&anchor).cloned() else {
-                    return Err(YamlError::at(place, "an alias is inside the value that it copies".to_owned()));
+                    return Err(YamlError::at(
+                        place,
+                        "an alias is inside the value that it copies".to_owned(),
+                    ));
                 };
                 self.copies += count(&node);
                 if self.copies > MAX_COPIES {

@@ -1,7 +1,9 @@
 //! The command line: its arguments, and the dispatch to the verbs.
 
+use std::mem::ManuallyDrop;
+
 use clap::error::ErrorKind;
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::config::{Config, Flag, Sources};
 use crate::exit::{self, Exit};
@@ -192,7 +194,7 @@ pub(crate) fn run() -> Exit {
     {
         return run_hook(quick, None);
     }
-    let cli = match Cli::try_parse() {
+    let cli = match parse() {
         Ok(cli) => cli,
         // A hook always exits with 0, so that an agent never fails because of its hook.
         Err(error) if is_hook_call() && error.exit_code() != 0 => {
@@ -216,6 +218,14 @@ pub(crate) fn run() -> Exit {
         progress::hide();
     }
     finish(cli.global.format, dispatch(cli))
+}
+
+/// Parses the arguments of the process.
+fn parse() -> Result<Cli, clap::Error> {
+    // Freeing the tree of verbs would be a tenth of the instructions of a heartbeat. It is needed once for each process.
+    let mut command = ManuallyDrop::new(Cli::command());
+    let mut matches = command.try_get_matches_from_mut(std::env::args_os())?;
+    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }
 
 /// Renders help again without the global options, which `baton --help` lists.

@@ -26,7 +26,7 @@ const FOREIGN_PREFIXES: [&str; 4] = ["BATON_TEST_", "BATON_BENCH_", "BATON_CRASH
 /// All settings with their effective values.
 #[derive(Debug, Clone)]
 pub(super) struct Layers {
-    pub(super) settings: [Effective; SETTINGS.len()],
+    pub(super) settings: Box<[Effective; SETTINGS.len()]>,
     warnings: Vec<Warning>,
 }
 
@@ -62,7 +62,7 @@ impl Layers {
             let is_ignored = sources.ignored_settings.contains(&setting.key);
             Effective { setting, value: None, is_ignored }
         });
-        let mut layers = Self { settings, warnings: Vec::new() };
+        let mut layers = Self { settings: Box::new(settings), warnings: Vec::new() };
         layers.read_defaults(sources)?;
         layers.read_user_file(sources)?;
         layers.read_project_file(sources)?;
@@ -85,7 +85,7 @@ impl Layers {
     }
 
     fn read_defaults(&mut self, sources: &Sources) -> Result<(), ConfigError> {
-        for effective in &mut self.settings {
+        for effective in self.settings.iter_mut() {
             let raw = match effective.setting.default {
                 Preset::Nothing => None,
                 Preset::DataFolder => sources.places.as_ref().map(|places| places.data.as_os_str()),
@@ -149,7 +149,7 @@ impl Layers {
     }
 
     fn read_environment(&mut self, sources: &Sources) -> Result<(), ConfigError> {
-        for effective in &mut self.settings {
+        for effective in self.settings.iter_mut() {
             let mut names = effective.setting.env.iter();
             if let Some((name, value)) = names.find_map(|name| Some((*name, sources.variable(name)?))) {
                 effective.set(Raw::Os(value), Origin::Environment(name), sources.folders())?;

@@ -34,7 +34,7 @@ macro_rules! config {
         impl Config {
             /// Converts the values of all settings to their types.
             fn read(layers: Layers, keychain_lock: PathBuf) -> Result<Self, ConfigError> {
-                let [$($field),+] = &layers.settings;
+                let [$($field),+] = layers.settings.as_ref();
                 Ok(Self { $($field: convert::$read($field, $convert)?,)+ keychain_lock, layers })
             }
         }
