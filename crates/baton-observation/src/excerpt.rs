@@ -4,9 +4,6 @@ use std::borrow::Cow;
 
 use super::truncate::{Budget, truncate};
 
-/// Size of an excerpt.
-const EXCERPT: Budget = Budget { total: 2 * 1024 * 1024, middle: 128 * 1024, counts_lines: true };
-
 /// Builds an excerpt of a text that arrives in pieces. The text is truncated whenever its size has doubled.
 #[derive(Debug)]
 pub(super) struct Excerpt {
@@ -17,11 +14,7 @@ pub(super) struct Excerpt {
 }
 
 impl Excerpt {
-    pub(super) const fn new() -> Self {
-        Self::within(EXCERPT)
-    }
-
-    const fn within(budget: Budget) -> Self {
+    pub(super) const fn new(budget: Budget) -> Self {
         Self { text: String::new(), budget, enough: 2 * budget.total }
     }
 
@@ -55,7 +48,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn excerpt(text: &str, total: usize, middle: usize, piece: usize) -> String {
-        let mut excerpt = Excerpt::within(Budget { total, middle, counts_lines: true });
+        let mut excerpt = Excerpt::new(Budget { total, middle, counts_lines: true });
         let mut rest = text;
         while !rest.is_empty() {
             let (now, later) = rest.split_at(rest.ceil_char_boundary(piece.min(rest.len())));
@@ -72,7 +65,7 @@ mod tests {
             assert_eq!(excerpt(&text, 200, 0, 7), text);
         }
         let long = "line\n".repeat(100_000);
-        let mut whole = Excerpt::new();
+        let mut whole = Excerpt::new(Budget { total: long.len(), middle: 0, counts_lines: true });
         whole.push(&long);
         assert!(whole.finish() == long && whole.finish().is_empty());
     }

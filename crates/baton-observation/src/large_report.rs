@@ -7,20 +7,23 @@ use std::io::{self, Read, Write};
 
 use serde_json::{Map, Value};
 
-use super::lenient::{Container, Event, JsonWriter, LenientError, ReadError, VALUE_COST, read_to};
+use super::lenient::{Container, Event, ExcerptWriter, JsonWriter, LenientError, Limits, ReadError, read_to};
 use super::privacy::{Cleaner, make_private};
+use super::truncate::Budget;
 
-/// Maximum size of the fields that are kept in memory in bytes; a field that does not fit is omitted.
-const MAX_FIELDS_BYTES: usize = 2 * 1024 * 1024;
-/// Maximum size of a text in these fields in bytes; longer texts are truncated.
-const MAX_TEXT_BYTES: usize = 64 * 1024;
+/// Size of the fields that are kept in memory.
+const FIELDS: Limits = Limits {
+    text: Budget { total: 64 * 1024, middle: 0, counts_lines: false },
+    member: 1024 * 1024,
+    total: 2 * 1024 * 1024,
+};
 
 /// A report whose tool input and output were streamed to a sink.
 #[derive(Debug)]
 pub struct LargeReport<W> {
-    /// Fields other than tool input and output.
+    /// Excerpt of the fields other than tool input and output.
     pub fields: Map<String, Value>,
-    /// Tool input, with long texts truncated.
+    /// Excerpt of the tool input.
     pub tool_input: Value,
     /// Size of the tool output in bytes.
     pub output_bytes: u64,
@@ -45,17 +48,15 @@ pub fn read_large<W: Write>(source: impl Read, sink: W) -> Result<LargeReport<W>
     let mut reader = LargeReportReader {
         sink: JsonWriter::new(sink),
         output_bytes: 0,
-        fields: Fields::default(),
-        is_object: false,
+        fields: ExcerptWriter::new(FIELDS),
         depth: 0,
         part: Part::Field,
     };
     reader.sink.write(Event::Begin(Container::Object))?;
     read_to(source, |event| reader.visit(cleaner.clean(event)))?;
-    if !reader.is_object {
+    let Value::Object(mut fields) = reader.fields.into_value()? else {
         return Err(LenientError::NotAnObject.into());
-    }
-    let mut fields = reader.fields.complete;
+    };
     let tool_input = fields.remove("tool_input").unwrap_or_default();
     Ok(LargeReport { fields, tool_input, output_bytes: reader.output_bytes, sink: reader.sink })
 }
@@ -63,8 +64,7 @@ pub fn read_large<W: Write>(source: impl Read, sink: W) -> Result<LargeReport<W>
 struct LargeReportReader<W> {
     sink: JsonWriter<W>,
     output_bytes: u64,
-    fields: Fields,
-    is_object: bool,
+    fields: ExcerptWriter,
     /// Number of open containers.
     depth: usize,
     part: Part,
@@ -89,7 +89,7 @@ impl<W: Write> LargeReportReader<W> {
         if self.depth > 0 {
             self.visit_member(event)?;
         } else {
-            self.is_object |= matches!(event, Event::Begin(Container::Object));
+            self.fields.write(event)?;
         }
         if matches!(event, Event::Begin(_)) {
             self.depth += 1;
@@ -118,52 +118,9 @@ impl<W: Write> LargeReportReader<W> {
             }
         }
         if self.part != Part::Output {
-            self.fields.write(self.depth, event)?;
+            self.fields.write(event)?;
         }
         Ok(())
-    }
-}
-
-/// The fields of a report that are kept in memory.
-#[derive(Default)]
-struct Fields {
-    complete: Map<String, Value>,
-    complete_bytes: usize,
-    /// Name, JSON and size of the current field.
-    name: String,
-    json: JsonWriter<Vec<u8>>,
-    bytes: usize,
-    /// Size of the current text in bytes.
-    text_bytes: usize,
-}
-
-impl Fields {
-    /// Adds the next part of a field. `depth` is 1 for the name and the value of a field.
-    fn write(&mut self, depth: usize, event: Event<'_>) -> io::Result<()> {
-        if let (1, Event::Name(name)) = (depth, event) {
-            name.clone_into(&mut self.name);
-            return Ok(());
-        }
-        let event = self.truncate(event);
-        if self.complete_bytes + self.bytes < MAX_FIELDS_BYTES {
-            self.bytes += self.json.write(event)? + VALUE_COST;
-        }
-        if depth == 1 && event.ends_value() {
-            let (json, bytes) = (std::mem::take(&mut self.json), std::mem::take(&mut self.bytes));
-            if self.complete_bytes + bytes < MAX_FIELDS_BYTES {
-                self.complete_bytes += bytes;
-                self.complete.insert(std::mem::take(&mut self.name), serde_json::from_slice(&json.sink)?);
-            }
-        }
-        Ok(())
-    }
-
-    /// Truncates long texts.
-    fn truncate<'a>(&mut self, event: Event<'a>) -> Event<'a> {
-        let Event::Text { piece, is_last } = event else { return event };
-        let room = MAX_TEXT_BYTES.saturating_sub(self.text_bytes);
-        self.text_bytes = if is_last { 0 } else { self.text_bytes + piece.len() };
-        Event::Text { piece: piece.get(..piece.floor_char_boundary(room)).unwrap_or_default(), is_last }
     }
 }
 

@@ -2,12 +2,10 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::{PRIVATE_MARK, read_lenient};
+use crate::{PRIVATE_MARK, is_truncated, read_lenient};
 
 /// Fields that are streamed to the sink.
 const STREAMED: [&str; 3] = ["tool_input", "tool_response", "error"];
-/// Half of the size of the fields.
-const MAX_FIELD_BYTES: usize = 1024 * 1024;
 
 /// Reads a report as a stream. Returns its fields and its output.
 fn large(report: &[u8]) -> (LargeReport<Vec<u8>>, Value) {
@@ -99,12 +97,12 @@ fn streaming_redacts_long_texts_like_in_memory() {
 
 #[test]
 fn returns_the_output_size_and_truncated_input() {
-    let long = "x\n".repeat(MAX_FIELD_BYTES);
+    let long = "x\n".repeat(FIELDS.text.total);
     let report = json!({ "tool_input": { "file_path": "/a/b.rs", "content": long }, "tool_response": "ab\nc", "error": null });
     let (read, output) = large(report.to_string().as_bytes());
     assert_eq!((read.output_bytes, &read.tool_input["file_path"]), (4, &json!("/a/b.rs")));
     let kept = read.tool_input["content"].as_str().unwrap();
-    assert!(long.starts_with(kept) && kept.len() == MAX_TEXT_BYTES, "{}", kept.len());
+    assert!(is_truncated(kept) && kept.len() < FIELDS.text.total + 100, "{}", kept.len());
     assert!(output["tool_input"]["content"] == long.as_str());
     let response = json!({ "a": ["é\n", 1, null], "b": {} });
     assert_eq!(
@@ -115,18 +113,20 @@ fn returns_the_output_size_and_truncated_input() {
 }
 
 #[test]
-fn long_fields_are_truncated_or_omitted() {
+fn fields_are_truncated_and_those_after_the_limit_are_omitted() {
     let numbers: Vec<u32> = (1_000_000..2_000_000).collect();
-    let long = "y".repeat(3 * MAX_FIELDS_BYTES);
+    let long = "y".repeat(3 * FIELDS.total);
     let mut report =
         json!({ "a_prompt": long, "numbers": numbers, "tool_response": "said", "event": "stop" });
-    (0..99).for_each(|number| report[format!("z{number:02}")] = long[..MAX_TEXT_BYTES].into());
+    (0..99).for_each(|number| report[format!("z{number:02}")] = long[..FIELDS.text.total].into());
     let (read, output) = large(report.to_string().as_bytes());
     assert_eq!(output["tool_response"], "said");
-    assert_eq!((&read.fields["event"], read.fields.contains_key("numbers")), (&json!("stop"), false));
-    assert!(long.starts_with(read.fields["a_prompt"].as_str().unwrap()));
+    assert_eq!((&read.fields["event"], read.fields.contains_key("z98")), (&json!("stop"), false));
+    let kept_numbers = read.fields["numbers"].as_array().unwrap();
+    assert!(kept_numbers.last().unwrap().as_str().unwrap().ends_with(" more items ...]"));
+    assert!(is_truncated(read.fields["a_prompt"].as_str().unwrap()));
     let all: usize = read.fields.values().map(|value| value.to_string().len()).sum();
-    assert!((MAX_FIELD_BYTES..=MAX_FIELDS_BYTES).contains(&all), "{all}");
+    assert!((FIELDS.total / 4..=FIELDS.total).contains(&all), "{all}");
 }
 
 #[test]

@@ -13,8 +13,15 @@ use serde_json::Value;
 use self::reader::MAX_DEPTH;
 pub use self::reader::ReadError;
 pub(crate) use self::reader::{Container, Event, read_to};
-use self::writer::ExcerptWriter;
-pub(crate) use self::writer::{JsonWriter, VALUE_COST};
+pub(crate) use self::writer::{ExcerptWriter, JsonWriter, Limits};
+use crate::truncate::Budget;
+
+/// Size of the excerpt of a tool output.
+const OUTPUT: Limits = Limits {
+    text: Budget { total: 2 * 1024 * 1024, middle: 128 * 1024, counts_lines: true },
+    member: 4 * 1024 * 1024,
+    total: 16 * 1024 * 1024,
+};
 
 /// Error of the lenient parser.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -53,7 +60,7 @@ pub fn read_lenient(bytes: &[u8]) -> Result<serde_json::Map<String, Value>, Leni
 /// Parses a document as a stream and returns an excerpt: head, tail, and error and summary lines of long texts, and the
 /// first items of long lists.
 pub fn read_excerpt(source: impl Read) -> Result<Value, ReadError> {
-    let mut excerpt = ExcerptWriter::new();
+    let mut excerpt = ExcerptWriter::new(OUTPUT);
     read_to(source, |event| excerpt.write(event))?;
     excerpt.into_value()
 }

@@ -7,14 +7,13 @@ use serde_json::Value;
 use super::parsed;
 use super::reader::{Container, Event, ReadError};
 use crate::excerpt::Excerpt;
+use crate::truncate::Budget;
 
-/// Maximum size of each member of an excerpt in bytes.
-const MEMBER_ROOM: usize = 4 * 1024 * 1024;
 /// Size of a value in bytes without its text.
-pub(crate) const VALUE_COST: usize = 64;
+const VALUE_COST: usize = 64;
 
 /// Writes compact JSON.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct JsonWriter<W> {
     pub(crate) sink: W,
     needs_comma: bool,
@@ -58,13 +57,27 @@ impl<W: Write> JsonWriter<W> {
     }
 }
 
+/// Size of an excerpt of a document.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// Maximum size of each text.
+    pub(crate) text: Budget,
+    /// Maximum size of each member in bytes.
+    pub(crate) member: usize,
+    /// Maximum size of all members in bytes.
+    pub(crate) total: usize,
+}
+
 /// Writes an excerpt of a document: excerpts of long texts, and the first parts of a member that is too large.
 #[derive(Debug)]
-pub(super) struct ExcerptWriter {
+pub(crate) struct ExcerptWriter {
     json: JsonWriter<Vec<u8>>,
     text: Excerpt,
-    /// Remaining bytes of the current member of the document.
+    limits: Limits,
+    /// Remaining bytes of the current member.
     room: usize,
+    /// Remaining bytes of all members.
+    total_room: usize,
     /// Number of omitted values of each open container.
     omitted: Vec<usize>,
     /// Number of open containers that are omitted.
@@ -72,19 +85,26 @@ pub(super) struct ExcerptWriter {
 }
 
 impl ExcerptWriter {
-    pub(super) const fn new() -> Self {
-        let json = JsonWriter::new(Vec::new());
-        Self { json, text: Excerpt::new(), room: MEMBER_ROOM, omitted: Vec::new(), omitted_depth: 0 }
+    pub(crate) const fn new(limits: Limits) -> Self {
+        Self {
+            json: JsonWriter::new(Vec::new()),
+            text: Excerpt::new(limits.text),
+            limits,
+            room: limits.member,
+            total_room: limits.total,
+            omitted: Vec::new(),
+            omitted_depth: 0,
+        }
     }
 
     /// Returns the document.
-    pub(super) fn into_value(self) -> Result<Value, ReadError> {
+    pub(crate) fn into_value(self) -> Result<Value, ReadError> {
         parsed(&self.json.sink)
     }
 
-    pub(super) fn write(&mut self, event: Event<'_>) -> io::Result<()> {
+    pub(crate) fn write(&mut self, event: Event<'_>) -> io::Result<()> {
         if self.omitted.len() == 1 && self.omitted_depth == 0 && matches!(event, Event::Name(_)) {
-            self.room = MEMBER_ROOM;
+            self.room = self.limits.member.min(self.total_room);
         }
         match event {
             Event::End(container) if self.omitted_depth == 0 => {
@@ -99,17 +119,18 @@ impl ExcerptWriter {
                 self.text.push(piece);
                 if is_last {
                     let text = self.text.finish();
-                    self.room = self.room.saturating_sub(text.len() + VALUE_COST);
+                    self.use_room(text.len() + VALUE_COST);
                     self.json.write(Event::text(&text))?;
                 }
             }
             Event::Name(name) => {
                 // At least 1, because the value of this name must be written as well.
-                self.room = self.room.saturating_sub(name.len()).max(1);
+                self.use_room(name.len());
+                self.room = self.room.max(1);
                 self.json.write(event)?;
             }
             Event::Begin(_) | Event::End(_) | Event::Literal(_) => {
-                self.room = self.room.saturating_sub(VALUE_COST);
+                self.use_room(VALUE_COST);
                 self.json.write(event)?;
                 if matches!(event, Event::Begin(_)) {
                     self.omitted.push(0);
@@ -117,6 +138,11 @@ impl ExcerptWriter {
             }
         }
         Ok(())
+    }
+
+    fn use_room(&mut self, bytes: usize) {
+        self.room = self.room.saturating_sub(bytes);
+        self.total_room = self.total_room.saturating_sub(bytes);
     }
 
     fn omit(&mut self, event: Event<'_>) {
