@@ -81,6 +81,7 @@ fn read_in_full(bytes: &[u8], path: &str) -> Result<TaskContext, Fault> {
         Fault::new(ErrorCode::TaskCorrupt, format!("{path} {problem}"))
             .hint("restore the file, or copy the diffs and logs next to it elsewhere and run baton task purge-context and init-context")
     };
+    let text = std::str::from_utf8(bytes).map_err(|error| damaged(format!("cannot be read: {error}")))?;
     let mut value = read_strict(bytes).map_err(|error| damaged(format!("cannot be read: {error}")))?;
     if !value.is_object() {
         return Err(damaged("is not a context: it is not a JSON object".into()));
@@ -103,7 +104,7 @@ fn read_in_full(bytes: &[u8], path: &str) -> Result<TaskContext, Fault> {
         )));
     }
     let context: TaskContext =
-        serde_json::from_value(value).map_err(|error| damaged(format!("is invalid: {error}")))?;
+        serde_json::from_str(text).map_err(|error| damaged(format!("is invalid: {error}")))?;
     if context.immutable.hash()? != context.immutable_revision.sha256 {
         return Err(damaged("is corrupt: the immutable block was changed".into()));
     }
