@@ -64,17 +64,12 @@ impl<O: Operation<OnStore>> Input for TypedInput<O> {
     }
 }
 
-/// Implements [`Operation::erased`] and [`Operation::read_output`].
+/// Implements [`Operation::erased`].
 macro_rules! erased {
     () => {
         #[inline(never)]
         fn erased() -> &'static $crate::any_operation::AnyOperation {
             const { &$crate::operation::erase::<Self>() }
-        }
-
-        #[inline(never)]
-        fn read_output(text: &str) -> serde_json::Result<Self::Output> {
-            serde_json::from_str(text)
         }
     };
 }

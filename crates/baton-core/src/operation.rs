@@ -132,12 +132,9 @@ pub trait Operation<T: Target>: DeserializeOwned + JsonSchema + Send + Sync + 's
     /// Output on the wire.
     type Output: Serialize + DeserializeOwned + JsonSchema + Send + 'static;
 
-    /// Returns the operation without its types. Each operation implements this and `read_output`, so that they are
-    /// compiled once, in its own crate, and not in every crate that calls it.
+    /// Returns the operation without its types. Each operation implements this, so that it is compiled once, in its
+    /// own crate, and not in every crate that calls it.
     fn erased() -> &'static T::Erased;
-
-    /// Reads the JSON of an output.
-    fn read_output(text: &str) -> serde_json::Result<Self::Output>;
 
     /// Checks the parameters, and does what must not happen inside a transaction because it takes long.
     ///

@@ -35,11 +35,6 @@ macro_rules! params_as_input {
             const { &$crate::AnyTaskOperation::of::<Self>() }
         }
 
-        #[inline(never)]
-        fn read_output(text: &str) -> serde_json::Result<Self::Output> {
-            serde_json::from_str(text)
-        }
-
         fn prepare((): &(), params: Self) -> Result<Self, Fault> {
             Ok(params)
         }

@@ -233,7 +233,7 @@ impl Backend {
         key: Option<&str>,
     ) -> Result<(O::Output, Value), Failure> {
         let body = self.request(operation::<O>(), to_value(params)?, None, key)?;
-        Ok((O::read_output(&body).map_err(unreadable)?, read_answer(&body)?))
+        Ok((serde_json::from_str(&body).map_err(unreadable)?, read_answer(&body)?))
     }
 
     /// Calls an operation with its parameters and an optional context, and returns the body of the response.
@@ -308,7 +308,7 @@ impl Backend {
         describe: impl FnOnce(&O::Output) -> String,
     ) -> Result<Answer, Failure> {
         let body = self.request(operation::<O>(), to_value(params)?, context, key)?;
-        let text = describe(&O::read_output(&body).map_err(unreadable)?);
+        let text = describe(&serde_json::from_str::<O::Output>(&body).map_err(unreadable)?);
         let data = Data::Text(RawValue::from_string(body).map_err(unreadable)?);
         Ok(Answer { data, ..Answer::new(Value::Null, text) })
     }

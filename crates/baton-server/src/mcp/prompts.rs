@@ -96,7 +96,7 @@ impl PromptInput {
         let call = Call { actor, face: Face::Mcp, correlation_id, idempotency_key: None, attachment: None };
         let reply = self.app.call(operation::<O>(), call, params).await;
         let unreadable = |_| Fault::new(ErrorCode::Internal, format!("{} returned no response", O::NAME));
-        let Some(code) = reply.error else { return O::read_output(&reply.body).map_err(unreadable) };
+        let Some(code) = reply.error else { return serde_json::from_str(&reply.body).map_err(unreadable) };
         let body: Value = serde_json::from_str(&reply.body).unwrap_or_default();
         Err(Fault::new(code, body["message"].as_str().unwrap_or_default()).details(body["details"].clone()))
     }

@@ -147,7 +147,7 @@ impl Verb<'_> {
     /// Calls an operation and returns its output, typed and as JSON.
     fn call<O: Operation<OnCheckout>>(&self, params: &impl Serialize) -> Result<(O::Output, Value), Failure> {
         let data = self.run(operation::<O>(), serde_json::to_value(params).map_err(unreadable)?)?;
-        Ok((O::read_output(&data.to_string()).map_err(unreadable)?, data))
+        Ok((serde_json::from_str(&data.to_string()).map_err(unreadable)?, data))
     }
 
     /// Runs an operation, updates the index of tasks and prints the warnings.
