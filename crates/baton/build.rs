@@ -1,4 +1,4 @@
-//! Sets `BATON_COMMIT` for `baton --version` and linker options for a fast start.
+//! Sets `BATON_COMMIT` for `baton --version` and linker options for a fast start and a small file.
 
 use std::process::Command;
 
@@ -19,8 +19,13 @@ fn main() {
     // The addresses of stack, heap and libraries are still randomized.
     // Static binaries for musl get the same from `relocation-model` in `.cargo/config.toml`.
     let is = |name: &str, value: &str| std::env::var(name).is_ok_and(|found| found == value);
-    if is("CARGO_CFG_TARGET_OS", "linux") && is("CARGO_CFG_TARGET_ENV", "gnu") {
+    let linux = is("CARGO_CFG_TARGET_OS", "linux");
+    if linux && is("CARGO_CFG_TARGET_ENV", "gnu") {
         println!("cargo:rustc-link-arg-bins=-no-pie");
+    }
+    // Cargo ignores `strip` of a profile that sets an option for this package.
+    if linux && is("PROFILE", "release") {
+        println!("cargo:rustc-link-arg-bins=-Wl,--strip-all");
     }
     // A source archive has no history, so only this file is watched.
     println!("cargo:rerun-if-changed=build.rs");
