@@ -113,6 +113,15 @@ fn returns_the_output_size_and_truncated_input() {
 }
 
 #[test]
+fn small_fields_after_large_ones_are_kept() {
+    let numbers: Vec<u32> = (1_000_000..2_000_000).collect();
+    let report = json!({ "a": numbers, "b": numbers, "c": numbers, "d": "y".repeat(FIELDS.total), "session_id": "s-1" });
+    let (read, _) = large(report.to_string().as_bytes());
+    let names: Vec<&str> = read.fields.keys().map(String::as_str).collect();
+    assert_eq!((names, &read.fields["session_id"]), (vec!["a", "b", "c", "d", "session_id"], &json!("s-1")));
+}
+
+#[test]
 fn fields_are_truncated_and_those_after_the_limit_are_omitted() {
     let numbers: Vec<u32> = (1_000_000..2_000_000).collect();
     let long = "y".repeat(3 * FIELDS.total);

@@ -20,7 +20,7 @@ use crate::truncate::Budget;
 const OUTPUT: Limits = Limits {
     text: Budget { total: 2 * 1024 * 1024, middle: 128 * 1024, counts_lines: true },
     member: 4 * 1024 * 1024,
-    total: 16 * 1024 * 1024,
+    total: 64 * 1024 * 1024,
 };
 
 /// Error of the lenient parser.

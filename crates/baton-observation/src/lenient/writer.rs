@@ -104,7 +104,8 @@ impl ExcerptWriter {
 
     pub(crate) fn write(&mut self, event: Event<'_>) -> io::Result<()> {
         if self.omitted.len() == 1 && self.omitted_depth == 0 && matches!(event, Event::Name(_)) {
-            self.room = self.limits.member.min(self.total_room);
+            // At most half of what remains, so that small members after large ones are kept.
+            self.room = self.limits.member.min(self.total_room / 2);
         }
         match event {
             Event::End(container) if self.omitted_depth == 0 => {
