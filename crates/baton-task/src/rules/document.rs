@@ -36,10 +36,9 @@ impl TaskContext {
     ///
     /// `unsupported_schema_version` for a version other than 1, `task_corrupt` for any other problem.
     pub fn from_document(bytes: &[u8], path: &str) -> Result<Self, Fault> {
-        match std::str::from_utf8(bytes).ok().and_then(as_written) {
-            Some(context) => Ok(context),
-            None => read_in_full(bytes, path),
-        }
+        let text =
+            std::str::from_utf8(bytes).map_err(|error| damaged(path, format!("cannot be read: {error}")))?;
+        as_written(text).map_or_else(|| read_in_full(text, path), Ok)
     }
 }
 
@@ -76,13 +75,10 @@ fn as_written(text: &str) -> Option<TaskContext> {
 }
 
 /// Parses and verifies a document completely and reports the first problem.
-fn read_in_full(bytes: &[u8], path: &str) -> Result<TaskContext, Fault> {
-    let damaged = |problem: String| {
-        Fault::new(ErrorCode::TaskCorrupt, format!("{path} {problem}"))
-            .hint("restore the file, or copy the diffs and logs next to it elsewhere and run baton task purge-context and init-context")
-    };
-    let text = std::str::from_utf8(bytes).map_err(|error| damaged(format!("cannot be read: {error}")))?;
-    let mut value = read_strict(bytes).map_err(|error| damaged(format!("cannot be read: {error}")))?;
+fn read_in_full(text: &str, path: &str) -> Result<TaskContext, Fault> {
+    let damaged = |problem| damaged(path, problem);
+    let mut value =
+        read_strict(text.as_bytes()).map_err(|error| damaged(format!("cannot be read: {error}")))?;
     if !value.is_object() {
         return Err(damaged("is not a context: it is not a JSON object".into()));
     }
@@ -109,4 +105,9 @@ fn read_in_full(bytes: &[u8], path: &str) -> Result<TaskContext, Fault> {
         return Err(damaged("is corrupt: the immutable block was changed".into()));
     }
     Ok(context)
+}
+
+fn damaged(path: &str, problem: String) -> Fault {
+    Fault::new(ErrorCode::TaskCorrupt, format!("{path} {problem}"))
+        .hint("restore the file, or copy the diffs and logs next to it elsewhere and run baton task purge-context and init-context")
 }
