@@ -110,7 +110,7 @@ fn add_matches(
             repo: Some(request.repo.clone()),
             ..RecallFilter::default()
         },
-        nearby: CallerContext { branch: request.branch.map(str::to_owned), ..CallerContext::default() },
+        caller: CallerContext { branch: request.branch.map(str::to_owned), ..CallerContext::default() },
         limit: MAX_MATCHES,
         ..Find::default()
     };

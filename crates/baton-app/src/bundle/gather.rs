@@ -44,7 +44,7 @@ pub(crate) fn build(
     request: &BundleRequest<'_>,
 ) -> Result<Bundle, Fault> {
     let mut parts = BundleParts { introduction: introduction(request), ..BundleParts::default() };
-    let nearby = CallerContext {
+    let caller = CallerContext {
         branch: request.branch.map(str::to_owned),
         unmerged: tx.unmerged_branches(std::slice::from_ref(request.venture))?,
         ..CallerContext::default()
@@ -54,16 +54,16 @@ pub(crate) fn build(
         (BundleScope::Chat, Some(session)) => add_own_chat(tx, session, &mut parts)?,
         _ => {
             let others = recent_sessions(tx, request)?;
-            let described = add_handoffs(context, tx, request, &nearby, &mut parts)?;
+            let described = add_handoffs(context, tx, request, &caller, &mut parts)?;
             add_unfinished_turn(tx, &others, &mut parts)?;
             add_tasks(tx, request, &mut parts)?;
             add_checkpoint(tx, request, &mut parts)?;
             add_agents(context, tx, request, &mut parts)?;
             let others = others.into_iter().filter(|session| !described.contains(&session.id));
-            add_summaries(tx, others, &nearby, &mut parts)?;
+            add_summaries(tx, others, &caller, &mut parts)?;
         }
     }
-    add_notes(tx, request, &nearby, &mut parts)?;
+    add_notes(tx, request, &caller, &mut parts)?;
     files::add(tx, request, &mut parts)?;
     remove_hidden(tx, &mut parts)?;
     if parts.lines.is_empty() {
@@ -128,7 +128,7 @@ fn add_handoffs(
     context: &Context<'_>,
     tx: &mut dyn Tx,
     request: &BundleRequest<'_>,
-    nearby: &CallerContext,
+    caller: &CallerContext,
     parts: &mut BundleParts,
 ) -> Result<Vec<SessionId>, Fault> {
     let handoffs = latest_handoffs(tx, request.venture, request.repo, request.track)?;
@@ -141,7 +141,7 @@ fn add_handoffs(
     let unrecorded = request.unrecorded.filter(|session| !wrote_latest(session));
     let mut described = Vec::new();
     for handoff in handoffs.iter().rev() {
-        add_handoff(handoff, nearby, parts);
+        add_handoff(handoff, caller, parts);
         if handoff.written_by == HandoffAuthor::Hook {
             described.push(handoff.session_id);
         }
@@ -169,10 +169,10 @@ fn add_unrecorded(
     Ok(())
 }
 
-fn add_handoff(handoff: &Handoff, nearby: &CallerContext, parts: &mut BundleParts) {
+fn add_handoff(handoff: &Handoff, caller: &CallerContext, parts: &mut BundleParts) {
     let Handoff { id, from_agent, created_at, .. } = handoff;
     let label = handoff.status_label.as_ref().map_or_else(String::new, |label| format!(", {label}"));
-    let unmerged = unmerged_label(nearby, &handoff.repo, handoff.branch.as_deref());
+    let unmerged = unmerged_label(caller, &handoff.repo, handoff.branch.as_deref());
     let HandoffFields {
         goal, state, decisions, rejected, gotchas, constraints, blockers, next_actions, ..
     } = handoff.fields();
@@ -320,7 +320,7 @@ fn add_agents(
 fn add_summaries(
     tx: &mut dyn Tx,
     sessions: impl Iterator<Item = Session>,
-    nearby: &CallerContext,
+    caller: &CallerContext,
     parts: &mut BundleParts,
 ) -> Result<(), Fault> {
     let sessions: Vec<Session> = sessions.collect();
@@ -331,7 +331,7 @@ fn add_summaries(
     for (session, text) in with_text.take(MAX_SUMMARIES) {
         let branch = session.facts.branch.as_ref().map_or_else(String::new, |branch| format!(" on {branch}"));
         let day = session.created_at.day();
-        let label = unmerged_label(nearby, &session.tuple.repo, session.facts.branch.as_deref());
+        let label = unmerged_label(caller, &session.tuple.repo, session.facts.branch.as_deref());
         let text = format!("{}{branch}, {day}{label}: {text}", session.tuple.agent);
         parts.lines.push(line(Section::Recent, session.id, text));
     }
@@ -342,7 +342,7 @@ fn add_summaries(
 fn add_notes(
     tx: &mut dyn Tx,
     request: &BundleRequest<'_>,
-    nearby: &CallerContext,
+    caller: &CallerContext,
     parts: &mut BundleParts,
 ) -> Result<(), Fault> {
     let own = request.session.filter(|_| request.scope == BundleScope::Chat);
@@ -354,7 +354,7 @@ fn add_notes(
     };
     let notes = tx.notes(&filter, Page::first(MAX_NOTES))?;
     let mut branches = HashMap::new();
-    if !nearby.unmerged.is_empty() {
+    if !caller.unmerged.is_empty() {
         let sessions: Vec<SessionId> = notes.iter().filter_map(|note| note.session_id).collect();
         branches = tx.branches_of_sessions(&sessions)?;
     }
@@ -369,7 +369,7 @@ fn add_notes(
         if !parts.lines.iter().any(|line| line.text.contains(&note.text)) {
             let place = note.file.map_or_else(String::new, |file| format!(" ({file})"));
             let branch = note.session_id.and_then(|id| branches.get(&id));
-            let label = unmerged_label(nearby, &note.repo, branch.map(String::as_str));
+            let label = unmerged_label(caller, &note.repo, branch.map(String::as_str));
             parts.lines.push(line(section, note.id, format!("{}{place}{label}", note.text)));
         }
     }
@@ -377,8 +377,8 @@ fn add_notes(
 }
 
 /// Returns the label of work on a branch that is not merged and not the current one; empty for other work.
-fn unmerged_label(nearby: &CallerContext, repo: &Repo, branch: Option<&str>) -> String {
-    let branch = nearby.unmerged_branch(Some(repo), branch);
+fn unmerged_label(caller: &CallerContext, repo: &Repo, branch: Option<&str>) -> String {
+    let branch = caller.unmerged_branch(Some(repo), branch);
     branch.map_or_else(String::new, |branch| format!(" (branch {branch} is not merged)"))
 }
 

@@ -45,7 +45,7 @@ pub(super) fn related_items(
             repo: Some(repo.clone()),
             ..RecallFilter::default()
         },
-        nearby: CallerContext { branch: params.branch.clone().map(Into::into), ..CallerContext::default() },
+        caller: CallerContext { branch: params.branch.clone().map(Into::into), ..CallerContext::default() },
         limit: MAX_MATCHES,
         ..Find::default()
     };

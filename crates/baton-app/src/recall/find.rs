@@ -30,8 +30,8 @@ pub struct Find {
     pub filter: RecallFilter,
     /// The query as an embedding model sees it; `None` to rank by words only.
     pub similar_to: Option<Embedding>,
-    /// Where the caller works.
-    pub nearby: CallerContext,
+    /// Branch and files that the caller works on.
+    pub caller: CallerContext,
     /// Maximum number of results.
     pub limit: usize,
 }
@@ -94,8 +94,8 @@ pub(crate) fn rank_documents(
         tx.candidates(&asked.filter, &plan, MAX_CANDIDATES)?
     };
     let unmerged = tx.unmerged_branches(&asked.filter.ventures)?;
-    let nearby = CallerContext { unmerged, ..asked.nearby.clone() };
-    let mut ranker = Ranker::new(&query, &corpus, &nearby);
+    let caller = CallerContext { unmerged, ..asked.caller.clone() };
+    let mut ranker = Ranker::new(&query, &corpus, &caller);
     let best = ranker.best(&candidates, BEST);
     let best: Vec<usize> = best.iter().map(|ranked| ranked.index).collect();
     add_related(tx, &asked.filter, &best, &mut candidates)?;

@@ -146,7 +146,7 @@ impl Operation<OnStore> for Search {
                 until: params.until.map(|until| until.resolve(context.now)),
             },
             similar_to: input.similar_to.clone().unwrap_or_default(),
-            nearby: CallerContext { branch: params.current_branch.clone(), ..CallerContext::default() },
+            caller: CallerContext { branch: params.current_branch.clone(), ..CallerContext::default() },
             limit: input.limit,
         };
         let results = find(tx, &asked, context.now)?.into_iter().map(SearchResult::from).collect();

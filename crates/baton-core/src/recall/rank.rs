@@ -58,7 +58,7 @@ impl CallerContext {
     }
 }
 
-/// A candidate in its place.
+/// A candidate with its score and the reasons for it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ranked {
     /// Position of the candidate in the input.
@@ -86,19 +86,19 @@ const TURN_SHARE: f64 = 1.0;
 const COVERAGE_BONUS: f64 = 0.5;
 /// Bonus of a document that contains all quoted phrases.
 const PHRASE_BONUS: f64 = 1.0;
-/// Factor for the author or agent whom the query names.
+/// Factor for items of the author or agent that the query names.
 const NAMED_FACTOR: f64 = 1.5;
-/// Factor for the period that the query names.
+/// Factor for items of the period that the query names.
 const PERIOD_FACTOR: f64 = 1.5;
-/// Score of the named period for a query without other words.
+/// Score that is added to items of the period that the query names, so that a query without other words finds them.
 const PERIOD_SCORE: f64 = 0.1;
 /// Factor for items of an unmerged branch on another branch.
 const UNMERGED_FACTOR: f64 = 0.7;
-/// Factor for the current branch, or of one that the query names.
+/// Factor for items of the current branch, or of a branch that the query names.
 const BRANCH_FACTOR: f64 = 1.2;
 /// Score of a file that the query names or that is changed now, as a share of the best score.
 const FILE_SHARE: f64 = 0.5;
-/// Bonus of the current time.
+/// Bonus of an item of the current time.
 const RECENT_BONUS: f64 = 0.2;
 /// Age in days at which half of that bonus is left.
 const RECENT_HALF_LIFE_DAYS: f64 = 14.0;
@@ -118,7 +118,7 @@ const PINNED_FACTOR: f64 = 2.0;
 /// Orders candidates by how well they answer a query.
 pub struct Ranker<'a> {
     query: &'a Query,
-    nearby: &'a CallerContext,
+    caller: &'a CallerContext,
     scorer: Scorer<'a>,
     /// Occurrences of the terms in the candidates of earlier calls, which are the most expensive part.
     matches: Vec<Matches>,
@@ -126,8 +126,8 @@ pub struct Ranker<'a> {
 
 impl<'a> Ranker<'a> {
     /// Creates the ranking of a query.
-    pub fn new(query: &'a Query, corpus: &Corpus, nearby: &'a CallerContext) -> Self {
-        Self { query, nearby, scorer: Scorer::new(query, corpus), matches: Vec::new() }
+    pub fn new(query: &'a Query, corpus: &Corpus, caller: &'a CallerContext) -> Self {
+        Self { query, caller, scorer: Scorer::new(query, corpus), matches: Vec::new() }
     }
 
     /// Returns the best `limit` candidates. A later call must get the same candidates, and may get more after them.
@@ -145,17 +145,17 @@ impl<'a> Ranker<'a> {
     ) -> Vec<Ranked> {
         let new = candidates.iter().skip(self.matches.len());
         self.matches.extend(new.map(|candidate| self.scorer.matches(&candidate.document.text)));
-        let Self { query, nearby, scorer, matches } = &*self;
-        let own = |(candidate, matches): (&Candidate, &Matches)| {
+        let Self { query, caller, scorer, matches } = &*self;
+        let own_score = |(candidate, matches): (&Candidate, &Matches)| {
             let covered = 1.0 + COVERAGE_BONUS * scorer.coverage(matches);
             scorer.score(matches) * covered * (1.0 + PHRASE_BONUS * phrases_in(query, candidate))
         };
-        let own: Vec<f64> = candidates.iter().zip(matches).map(own).collect();
-        let mut scores = with_neighbour_scores(candidates, &own);
+        let own_scores: Vec<f64> = candidates.iter().zip(matches).map(own_score).collect();
+        let mut scores = with_neighbour_scores(candidates, &own_scores);
         add_group_scores(candidates, matches, scorer, &mut scores);
         let adjuster = ScoreAdjuster {
             query,
-            nearby,
+            caller,
             author: only_author(query, candidates),
             best: scores.iter().copied().fold(0.0, f64::max),
         };
@@ -219,7 +219,7 @@ impl Reasons {
 /// Adjusts the scores of documents by properties other than their words.
 struct ScoreAdjuster<'a> {
     query: &'a Query,
-    nearby: &'a CallerContext,
+    caller: &'a CallerContext,
     author: Option<String>,
     /// Best score by words alone.
     best: f64,
@@ -249,7 +249,7 @@ impl ScoreAdjuster<'_> {
         if let Some(file) = named_file(&document.files, &query.files) {
             score += self.best * FILE_SHARE;
             why.add(|| format!("the query names {file}"));
-        } else if let Some(file) = named_file(&document.files, &self.nearby.files) {
+        } else if let Some(file) = named_file(&document.files, &self.caller.files) {
             score += self.best * FILE_SHARE;
             why.add(|| format!("{file} is changed now"));
         }
@@ -269,14 +269,14 @@ impl ScoreAdjuster<'_> {
             score = (score + PERIOD_SCORE) * PERIOD_FACTOR;
             why.add(|| format!("from the time of \"{}\"", period.words));
         }
-        if let Some(branch) = matching_branch(query, self.nearby, document.branch.as_deref()) {
+        if let Some(branch) = matching_branch(query, self.caller, document.branch.as_deref()) {
             score *= BRANCH_FACTOR;
             why.add(|| format!("on branch {branch}"));
         }
-        if let Some(branch) = self.nearby.unmerged_branch(document.repo.as_ref(), document.branch.as_deref())
+        if let Some(branch) = self.caller.unmerged_branch(document.repo.as_ref(), document.branch.as_deref())
         {
             // Without a current branch, the caller may work on this one.
-            score *= if self.nearby.branch.is_some() { UNMERGED_FACTOR } else { 1.0 };
+            score *= if self.caller.branch.is_some() { UNMERGED_FACTOR } else { 1.0 };
             why.add(|| format!("branch {branch} is not merged"));
         }
         score * (1.0 + RECENT_BONUS * freshness(query.now, document.created_at))
@@ -381,11 +381,11 @@ fn named_file<'a>(files: &'a [String], named: &[String]) -> Option<&'a str> {
     files.iter().find(is_named).map(String::as_str)
 }
 
-fn matching_branch<'a>(query: &Query, nearby: &CallerContext, branch: Option<&'a str>) -> Option<&'a str> {
+fn matching_branch<'a>(query: &Query, caller: &CallerContext, branch: Option<&'a str>) -> Option<&'a str> {
     let branch = branch?;
     let is_distinctive = branch.contains(['/', '-', '_']);
     let is_named = is_distinctive && query.words.contains(&branch.to_lowercase());
-    (is_named || nearby.branch.as_deref() == Some(branch)).then_some(branch)
+    (is_named || caller.branch.as_deref() == Some(branch)).then_some(branch)
 }
 
 /// Returns 1 for the current time, and 1/2 after [`RECENT_HALF_LIFE_DAYS`].

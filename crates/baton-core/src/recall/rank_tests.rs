@@ -59,12 +59,12 @@ fn corpus(candidates: &[Candidate]) -> Corpus {
 }
 
 fn ranked(query: &str, candidates: &[Candidate]) -> Vec<(i64, String)> {
-    near(query, candidates, &CallerContext::default())
+    ranked_for(query, candidates, &CallerContext::default())
 }
 
-fn near(query: &str, candidates: &[Candidate], nearby: &CallerContext) -> Vec<(i64, String)> {
+fn ranked_for(query: &str, candidates: &[Candidate], caller: &CallerContext) -> Vec<(i64, String)> {
     let query = Query::parse(query, NOW);
-    let found = Ranker::new(&query, &corpus(candidates), nearby).best(candidates, 100);
+    let found = Ranker::new(&query, &corpus(candidates), caller).best(candidates, 100);
     found.into_iter().map(|one| (candidates[one.index].number, one.why)).collect()
 }
 
@@ -140,10 +140,10 @@ fn named_agents_files_branches_and_times_are_preferred() {
         assert_eq!(found[0].0, first, "{query}: {found:?}");
         assert!(found[0].1.contains(why), "{query}: {found:?}");
     }
-    let nearby = CallerContext { branch: Some("fix/lease-renewal".into()), ..CallerContext::default() };
-    assert_eq!(near("fix the lease", &all, &nearby)[0].0, 4);
-    let nearby = CallerContext { files: vec!["src/lease.rs".into()], ..CallerContext::default() };
-    assert_eq!(near("fix the lease", &all, &nearby)[0].0, 3);
+    let caller = CallerContext { branch: Some("fix/lease-renewal".into()), ..CallerContext::default() };
+    assert_eq!(ranked_for("fix the lease", &all, &caller)[0].0, 4);
+    let caller = CallerContext { files: vec!["src/lease.rs".into()], ..CallerContext::default() };
+    assert_eq!(ranked_for("fix the lease", &all, &caller)[0].0, 3);
 }
 
 #[test]
@@ -215,12 +215,12 @@ fn items_of_unmerged_branches_rank_lower_on_other_branches() {
     let query = Query::parse("lease renewal", NOW);
     let unmerged = vec![UnmergedBranch { repo: "o/r".parse().unwrap(), branch: "experiment".into() }];
     let ranked = |branch: Option<&str>| {
-        let nearby = CallerContext {
+        let caller = CallerContext {
             branch: branch.map(str::to_owned),
             unmerged: unmerged.clone(),
             ..CallerContext::default()
         };
-        Ranker::new(&query, &corpus(&candidates), &nearby).best(&candidates, 10)
+        Ranker::new(&query, &corpus(&candidates), &caller).best(&candidates, 10)
     };
     let of_experiment = |ranked: &[Ranked]| ranked.iter().find(|one| one.index == 0).unwrap().clone();
     let elsewhere = ranked(Some("main"));
@@ -253,8 +253,8 @@ fn similar_items_are_joined_by_rank_and_say_so() {
     let note = |number, text| candidate(number, ItemKind::Note, text, "", &[]);
     let candidates = [note(1, "lease expired twice"), note(2, "lease"), note(3, "token ran out")];
     let (query, corpus) = (Query::parse("lease expired", NOW), corpus(&candidates));
-    let nearby = CallerContext::default();
-    let mut ranker = Ranker::new(&query, &corpus, &nearby);
+    let caller = CallerContext::default();
+    let mut ranker = Ranker::new(&query, &corpus, &caller);
     let items = |ranked: &[Ranked]| ranked.iter().map(|one| one.index + 1).collect::<Vec<_>>();
     let by_words = ranker.best(&candidates, 10);
     assert_eq!(items(&by_words), [1, 2]);

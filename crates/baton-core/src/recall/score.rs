@@ -27,12 +27,12 @@ pub(super) struct Scorer<'a> {
     average_length: f64,
 }
 
-/// Weighted number of occurrences of each query term, by position of the term.
+/// Occurrences of the query terms in a document or in a group of documents.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Matches {
-    /// Term and weighted frequency.
+    /// Position of a term in the query, and its weighted number of occurrences.
     pub(super) frequencies: Vec<(usize, f64)>,
-    /// Number of terms in the document.
+    /// Number of terms of the document or group.
     pub(super) length: f64,
 }
 
