@@ -212,7 +212,7 @@ fn integers_are_kept_exact() {
 }
 
 #[test]
-fn larger_integers_are_kept_when_a_double_stands_for_them() {
+fn integers_beyond_64_bits_are_kept_if_a_double_represents_them() {
     let cases = [
         ("18446744073709551616", 2_f64.powi(64)),
         ("-18446744073709551616", -(2_f64.powi(64))),
@@ -408,8 +408,8 @@ impl Mutation {
 }
 
 fn any_mutation() -> impl Strategy<Value = Mutation> {
-    let telling = prop::sample::select(b"{}[]\",:\\/u-+0159.eE tfn\n\0\x7f\x80\xC3\xED\xFF".to_vec());
-    let byte = prop_oneof![3 => telling, 1 => any::<u8>()].boxed();
+    let grammar_bytes = prop::sample::select(b"{}[]\",:\\/u-+0159.eE tfn\n\0\x7f\x80\xC3\xED\xFF".to_vec());
+    let byte = prop_oneof![3 => grammar_bytes, 1 => any::<u8>()].boxed();
     prop_oneof![
         any::<Index>().prop_map(Mutation::Truncate),
         any::<Index>().prop_map(Mutation::Delete),

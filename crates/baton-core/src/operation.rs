@@ -94,7 +94,8 @@ pub enum RequestLogging {
     EachCall,
     /// Successful calls are counted for up to a minute instead of recorded one by one.
     Counted,
-    /// A process that does nothing else records no successful call, because the stored row describes it.
+    /// A process that makes a single call, such as a hook, records the call only if it fails: the rows that a successful
+    /// call stored describe it. Other processes record each call.
     OnFailure,
 }
 

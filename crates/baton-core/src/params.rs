@@ -21,8 +21,8 @@ const MAX_SEARCHED: usize = 256;
 const MAX_COPIED_BYTES: usize = 64 * 1024;
 /// Maximum number of reported problems.
 const MAX_PROBLEMS: usize = 20;
-/// Maximum length of a problem in characters.
-const MAX_MESSAGE: usize = 1_000;
+/// Maximum length of the description of a problem in characters.
+const MAX_PROBLEM_CHARS: usize = 1_000;
 
 /// Returns the integer that a float stands for, as in `1.0` or `1e2`.
 pub fn integral(number: f64) -> Option<i64> {
@@ -139,7 +139,8 @@ struct Copied {
 fn copy_of(params: &Value) -> Option<Copied> {
     let (mut copied, mut omitted) = (Map::new(), Vec::new());
     for (name, member) in params.as_object()? {
-        if is_within(member, &mut MAX_COPIED_BYTES.clone()) {
+        let mut remaining = MAX_COPIED_BYTES;
+        if fits_into(member, &mut remaining) {
             copied.insert(name.clone(), member.clone());
         } else {
             omitted.push(name.clone());
@@ -149,18 +150,18 @@ fn copy_of(params: &Value) -> Option<Copied> {
 }
 
 /// Subtracts the size of a value from the remaining bytes. Returns false if there are too few.
-fn is_within(value: &Value, left: &mut usize) -> bool {
+fn fits_into(value: &Value, remaining: &mut usize) -> bool {
     let size = match value {
         Value::String(text) => text.len(),
         _ => 8,
     };
-    let Some(rest) = left.checked_sub(size) else { return false };
-    *left = rest;
+    let Some(rest) = remaining.checked_sub(size) else { return false };
+    *remaining = rest;
     match value {
-        Value::Array(items) => items.iter().all(|item| is_within(item, left)),
+        Value::Array(items) => items.iter().all(|item| fits_into(item, remaining)),
         Value::Object(members) => members.iter().all(|(name, member)| {
-            *left = left.saturating_sub(name.len());
-            is_within(member, left)
+            *remaining = remaining.saturating_sub(name.len());
+            fits_into(member, remaining)
         }),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
     }
@@ -203,12 +204,12 @@ impl Problem {
         let text = match text.strip_prefix("invalid type: ").and_then(|rest| rest.rsplit_once(", expected "))
         {
             Some((_, expected)) => format!("must be {}", wire_type(expected)),
-            None => clip(&text, MAX_MESSAGE),
+            None => clip(&text, MAX_PROBLEM_CHARS),
         };
         Self { path, field, text, is_missing: false }
     }
 
-    /// Creates a problem that was found after deserialization failed.
+    /// Creates a problem from a violation of the schema.
     fn new(violation: &Violation) -> Self {
         let Violation { field, problem, kind } = violation;
         let is_missing = *kind == ViolationKind::Missing;
@@ -268,7 +269,8 @@ fn all_problems(
         }
     }
     let violations = violations(schema, &sent);
-    // Deserialization reports unknown fields, and knows other names of a field, which the schema does not.
+    // Unknown fields are already known, because deserialization reports them. A missing field is added only if
+    // deserialization never succeeded: the schema does not know aliases, under which the field may have been sent.
     let of_kind = |kind| violations.iter().filter(move |violation| violation.kind == kind);
     for missing in of_kind(ViolationKind::Missing) {
         let is_known = known.iter().any(|problem| problem.field == missing.field);
@@ -377,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn other_floats_are_no_integers() {
+    fn other_floats_are_not_integers() {
         for number in [json!(1.5), json!(1e300), json!(-1.0), json!("1")] {
             let fault = read(json!({ "name": "n", "limit": number })).unwrap_err();
             assert!(fault.message.starts_with("limit: "), "{}", fault.message);

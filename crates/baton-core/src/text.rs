@@ -67,6 +67,7 @@ fn is_control(character: char) -> bool {
     character.is_control() && !matches!(character, '\t' | '\n' | '\r')
 }
 
+/// Creates the finding for the string or key that is searched; callers prepend the path that leads to it.
 const fn here(character: char) -> Found {
     Found { path: String::new(), character }
 }

@@ -125,11 +125,11 @@ fn alphanumeric_cost(run: &[u8]) -> usize {
 
 const fn word_cost(capitals: usize, small: usize) -> usize {
     let length = capitals + small;
-    let shouted = if small == 0 { cost::CAPITAL * capitals.saturating_sub(1) } else { 0 };
+    let all_capitals_cost = if small == 0 { cost::CAPITAL * capitals.saturating_sub(1) } else { 0 };
     cost::WORD
         + cost::LONG_WORD_LETTER * length.saturating_sub(4)
         + cost::COMPOUND_LETTER * length.saturating_sub(12)
-        + shouted
+        + all_capitals_cost
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ pub(super) struct CanonicalSink {
 
 /// An object whose members are being written.
 pub(super) struct OpenObject {
-    /// The place of its opening brace.
+    /// Position of the opening brace in the text.
     start: usize,
     members: Vec<Member>,
     is_sorted: bool,
@@ -62,9 +62,9 @@ impl CanonicalSink {
         object.members.sort_by(|one, other| compare_keys(&key(one), &key(other)));
         self.text.push('{');
         for member in &mut object.members {
-            let bytes = &unsorted[member.start as usize - object.start..member.end as usize - object.start];
+            let entry = &unsorted[member.start as usize - object.start..member.end as usize - object.start];
             let moved = position(self.text.len());
-            self.text.push_str(bytes);
+            self.text.push_str(entry);
             self.text.push(',');
             let length = member.end - member.start;
             *member = Member {

@@ -27,10 +27,10 @@ pub struct JsonError {
 /// What is wrong with a refused document.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JsonErrorKind {
-    /// There is nothing but whitespace.
+    /// The document contains only whitespace.
     #[error("the document is empty")]
     Empty,
-    /// The grammar requires something else here, which is named.
+    /// The grammar requires another token at this position. Contains a description of that token.
     #[error("expected {0}")]
     Syntax(&'static str),
     /// An object has this key twice.
@@ -39,7 +39,7 @@ pub enum JsonErrorKind {
     /// Arrays and objects are nested deeper than this limit.
     #[error("nesting is deeper than {0} levels")]
     TooDeep(usize),
-    /// Something follows the document.
+    /// Other characters follow the document.
     #[error("unexpected characters after the document")]
     TrailingCharacters,
     /// A string is not UTF-8.

@@ -25,10 +25,12 @@ pub fn user_request(prompt: &str) -> Option<String> {
         }
         None => prompt.to_owned(),
     };
-    let is_written = WRITTEN_BY_PROGRAMS.iter().any(|start| request.starts_with(start));
-    let first = request.split_whitespace().next().unwrap_or_default();
-    let is_request =
-        !first.is_empty() && !is_written && !is_interruption(&request) && !CONTROL_COMMANDS.contains(&first);
+    let is_by_program = WRITTEN_BY_PROGRAMS.iter().any(|start| request.starts_with(start));
+    let first_word = request.split_whitespace().next().unwrap_or_default();
+    let is_request = !first_word.is_empty()
+        && !is_by_program
+        && !is_interruption(&request)
+        && !CONTROL_COMMANDS.contains(&first_word);
     is_request.then_some(request)
 }
 
@@ -78,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_of_programs_and_control_commands_are_no_requests() {
+    fn texts_of_programs_and_control_commands_are_not_requests() {
         for prompt in [
             "",
             " ",
@@ -123,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn quoted_lines_are_no_words_of_the_user() {
+    fn quoted_lines_are_removed_from_requests() {
         let own = |request: &str| without_quoted_lines(request.to_owned());
         assert_eq!(own("> it defaults to main\n\nIs this the gap?\n> really"), "Is this the gap?");
         assert_eq!(own("> only a quote"), "> only a quote");

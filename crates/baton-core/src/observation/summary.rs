@@ -139,14 +139,14 @@ mod tests {
     }
 
     #[test]
-    fn commands_that_did_nothing_are_no_requests() {
+    fn commands_that_did_nothing_are_not_requests() {
         let session = asked(&[("/ide", None), ("/review", Some("Done.")), ("Fix the login page", None)]);
         assert_eq!(session.requests().collect::<Vec<_>>(), ["/review", "Fix the login page"]);
         assert_eq!(asked(&[("/review", None)]).requests().collect::<Vec<_>>(), ["/review"]);
     }
 
     #[test]
-    fn the_outcome_is_the_one_of_the_last_request() {
+    fn outcome_is_the_closing_message_of_the_last_request() {
         let exit = ("<command-name>/exit</command-name>", Some("No response requested."));
         assert_eq!(asked(&[("Fix it", Some("Fixed.")), exit]).outcome(), Some("Fixed."));
         let stopped =

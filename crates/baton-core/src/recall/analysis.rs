@@ -84,7 +84,7 @@ fn runs(text: &str) -> Vec<(Class, &str)> {
     // Start of the last upper-case letter of a run of upper-case letters: in `HTTPServer` the `S` starts a new word.
     let mut last_upper = 0;
     let mut is_suffix = false;
-    let mut push = |class: Class, part: &'_ str, at: usize| {
+    let mut push = |class: Class, part: &str, at: usize| {
         if class != Class::Separator && !part.is_empty() {
             found.push((class, at, at + part.len()));
         }
@@ -131,10 +131,11 @@ fn runs(text: &str) -> Vec<(Class, &str)> {
 
 /// Returns the pairs of adjacent characters; a single character is a term of its own.
 fn pairs(run: &str) -> Vec<(String, &str)> {
-    let starts: Vec<usize> = run.char_indices().map(|(at, _)| at).chain([run.len()]).collect();
-    let width = starts.len().min(3);
-    let pair = |ends: &[usize]| &run[ends[0]..ends[width - 1]];
-    starts.windows(width).map(pair).map(|pair| (pair.to_owned(), pair)).collect()
+    let boundaries: Vec<usize> = run.char_indices().map(|(at, _)| at).chain([run.len()]).collect();
+    // Two characters have three boundaries; a run of one character has only two.
+    let width = boundaries.len().min(3);
+    let pair = |window: &[usize]| &run[window[0]..window[width - 1]];
+    boundaries.windows(width).map(pair).map(|pair| (pair.to_owned(), pair)).collect()
 }
 
 /// Returns the term of a word or number; `None` for stop words and single letters.

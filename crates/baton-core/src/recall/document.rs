@@ -105,7 +105,7 @@ pub struct Document {
     pub branch: Option<String>,
     /// Agent that did the work.
     pub agent: Option<String>,
-    /// Person who said it, for imported conversations.
+    /// Person who wrote the message, for imported conversations.
     pub author: Option<String>,
     /// Id of the turn that the item belongs to.
     pub turn: Option<String>,

@@ -249,7 +249,7 @@ fn pinned_items_rank_higher() {
 }
 
 #[test]
-fn similar_items_are_joined_by_rank_and_say_so() {
+fn similar_items_are_joined_by_rank_and_explained() {
     let note = |number, text| candidate(number, ItemKind::Note, text, "", &[]);
     let candidates = [note(1, "lease expired twice"), note(2, "lease"), note(3, "token ran out")];
     let (query, corpus) = (Query::parse("lease expired", NOW), corpus(&candidates));

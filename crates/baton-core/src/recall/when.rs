@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_are_no_dates_are_kept() {
+    fn words_that_are_not_dates_are_kept() {
         for text in ["it may work", "march on", "2026-13-45", "31 feb", "version 3", "second week"] {
             let (found, rest) = find_periods(text, NOW.parse().unwrap());
             assert!(found.is_empty(), "{text}: {found:?}");
