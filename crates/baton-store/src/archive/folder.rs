@@ -224,17 +224,17 @@ impl ArchiveReader for FolderReader {
         }
         read.hasher.update(&self.line);
         read.records += 1;
-        let at = |problem: String| {
+        let damaged = |problem: String| {
             ArchiveError::damaged(format!("{}.jsonl line {}: {problem}", read.table.name, read.records))
         };
-        let written = serde_json::from_slice(&self.line).map_err(|error| at(error.to_string()))?;
+        let written = serde_json::from_slice(&self.line).map_err(|error| damaged(error.to_string()))?;
         let blobs = self.folder.join(BLOBS);
         let record = resolve(&read.table, written, |reference| {
             let name = reference.sha256.to_string();
             let bytes = std::fs::read(blobs.join(&name)).map_err(|error| format!("blobs/{name}: {error}"))?;
             check_bytes(bytes, reference)
         });
-        let record = record.map_err(at)?;
+        let record = record.map_err(damaged)?;
         self.totals.count(&read.table.name);
         self.open = Some(read);
         Ok(Some(ArchivePart::Record(record)))

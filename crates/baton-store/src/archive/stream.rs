@@ -269,7 +269,8 @@ impl<'a> StreamReader<'a> {
         }
     }
 
-    fn at(&self, problem: impl fmt::Display) -> ArchiveError {
+    /// Creates the error for the line that was read last.
+    fn damaged(&self, problem: impl fmt::Display) -> ArchiveError {
         ArchiveError::damaged(format!("line {}: {problem}", self.number))
     }
 
@@ -280,16 +281,16 @@ impl<'a> StreamReader<'a> {
         let read = (&mut self.input).take(MAX_LINE_BYTES).read_until(b'\n', &mut self.line);
         read.map_err(|error| match error.kind() {
             // The zstd decoder returns these for a truncated or changed frame.
-            std::io::ErrorKind::UnexpectedEof | std::io::ErrorKind::Other => self.at(error),
+            std::io::ErrorKind::UnexpectedEof | std::io::ErrorKind::Other => self.damaged(error),
             _ => ArchiveError::Read(error),
         })?;
         if self.line.is_empty() {
             return Ok(None);
         }
         if self.line.pop() != Some(b'\n') {
-            return Err(self.at("it is cut off"));
+            return Err(self.damaged("it is cut off"));
         }
-        let line = serde_json::from_slice(&self.line).map_err(|error| self.at(error))?;
+        let line = serde_json::from_slice(&self.line).map_err(|error| self.damaged(error))?;
         if !matches!(line, Line::End(_)) {
             self.line.push(b'\n');
             self.hasher.update(&self.line);
@@ -300,10 +301,10 @@ impl<'a> StreamReader<'a> {
     fn end(&mut self, recorded: &Totals) -> Result<(), ArchiveError> {
         self.totals.sha256 = Some(Sha256Hash::from_bytes(self.hasher.clone().finalize().into()));
         if self.totals != *recorded {
-            return Err(self.at("the counts or the hash of what was read are not the recorded ones"));
+            return Err(self.damaged("the counts or the hash do not match the recorded ones"));
         }
         if self.read_line()?.is_some() {
-            return Err(self.at("there is something after the end"));
+            return Err(self.damaged("there is data after the end"));
         }
         self.is_over = true;
         Ok(())
@@ -322,41 +323,41 @@ impl ArchiveReader for StreamReader<'_> {
     fn next(&mut self) -> Result<Option<ArchivePart>, ArchiveError> {
         let mut content: Option<Vec<u8>> = None;
         while !self.is_over {
-            let line = self.read_line()?.ok_or_else(|| self.at("the archive is cut off"))?;
+            let line = self.read_line()?.ok_or_else(|| self.damaged("the archive is cut off"))?;
             match line {
                 Line::Data(text) => {
-                    let part = decode(&text).map_err(|problem| self.at(problem))?;
+                    let part = decode(&text).map_err(|problem| self.damaged(problem))?;
                     let content = content.get_or_insert_default();
                     if content.len() + part.len() > MAX_CONTENT_BYTES {
-                        return Err(self.at("the bytes of one record are too long"));
+                        return Err(self.damaged("the bytes of one record are too long"));
                     }
                     content.extend_from_slice(&part);
                 }
                 Line::Record(record) => {
                     let Some(table) = self.table.clone() else {
-                        return Err(self.at("a record precedes its table"));
+                        return Err(self.damaged("a record precedes its table"));
                     };
                     let record = resolve(&table, record, |reference| {
                         let bytes = content.take().ok_or("its bytes do not precede it")?;
                         check_bytes(bytes, reference)
                     });
-                    let record = record.map_err(|problem| self.at(problem))?;
+                    let record = record.map_err(|problem| self.damaged(problem))?;
                     if content.is_some() {
-                        return Err(self.at("the preceding bytes belong to no record"));
+                        return Err(self.damaged("the preceding bytes belong to no record"));
                     }
                     self.totals.count(&table.name);
                     return Ok(Some(ArchivePart::Record(record)));
                 }
-                _ if content.is_some() => return Err(self.at("the preceding bytes belong to no record")),
+                _ if content.is_some() => return Err(self.damaged("the preceding bytes belong to no record")),
                 Line::Table(name) => {
                     let table = self.schema.table(&name);
-                    let table = table.ok_or_else(|| self.at(format!("there is no table {name}")))?;
+                    let table = table.ok_or_else(|| self.damaged(format!("there is no table {name}")))?;
                     self.table = Some(table.clone());
                     self.totals.records.entry(name).or_insert(0);
                     return Ok(Some(ArchivePart::Table(ArchiveTable(table))));
                 }
                 Line::End(recorded) => self.end(&recorded)?,
-                Line::Header(_) => return Err(self.at("there is a second header")),
+                Line::Header(_) => return Err(self.damaged("there is a second header")),
             }
         }
         Ok(None)
@@ -386,6 +387,6 @@ pub(super) fn check_bytes(bytes: Vec<u8>, reference: &Reference) -> Result<Vec<u
     if Reference::of(&bytes) == *reference {
         Ok(bytes)
     } else {
-        Err("its bytes do not have their hash".into())
+        Err("its bytes do not match the recorded hash".into())
     }
 }

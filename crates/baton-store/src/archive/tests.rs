@@ -284,7 +284,7 @@ fn changed_archives_are_rejected_or_read_the_same() {
 #[test]
 fn changed_folders_are_rejected() {
     let (_, expected) = small_archive(false);
-    let spoilers: [fn(&Path); 6] = [
+    let changes: [fn(&Path); 6] = [
         |folder| std::fs::remove_file(folder.join("manifest.json")).unwrap(),
         |folder| std::fs::remove_file(folder.join("sessions.jsonl")).unwrap(),
         |folder| std::fs::remove_dir_all(folder.join("blobs")).unwrap(),
@@ -304,10 +304,10 @@ fn changed_folders_are_rejected() {
             std::fs::write(&blob, bytes).unwrap();
         },
     ];
-    for spoil in spoilers {
+    for change in changes {
         let folder = tempfile::tempdir().unwrap();
         Memory::of(&expected).write_to(&mut FolderWriter::new(folder.path()).unwrap());
-        spoil(folder.path());
+        change(folder.path());
         let read = FolderReader::new(folder.path()).and_then(|mut reader| Memory::read_from(&mut reader));
         assert!(matches!(read, Err(ArchiveError::Damaged { .. })), "{:?}", read.map(Memory::records));
     }

@@ -150,7 +150,7 @@ impl dyn Tx + '_ {
             );
             (venture, id, problem)
         });
-        let without_workflow = "its checkpoints are there, the workflow is not";
+        let without_workflow = "it does not exist, but its checkpoints do";
         let lost = lost.into_iter().map(|(venture, id)| (venture, id, without_workflow.to_owned()));
         Ok(miscounted.chain(lost).collect())
     }
