@@ -222,7 +222,7 @@ impl<const N: usize> Column for [u8; N] {
     }
 }
 
-/// Types that are stored as an integer: how they become one, and how they are made from one.
+/// Types that are stored as an integer, each with the conversion to the integer and the conversion from it.
 macro_rules! integer_columns {
     ($($type:ty: $store:expr, $load:expr;)+) => {$(
         impl From<$type> for Param<'_> {

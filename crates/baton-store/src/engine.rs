@@ -91,7 +91,8 @@ impl OpenMode {
     pub(crate) const MIGRATE: Self =
         Self { older_schema: OlderSchema::Migrate, lock_timeout: LockTimeout::Long };
 
-    /// Returns true for processes that must finish quickly; see [`Store::open_current`].
+    /// Returns true for a process that writes once and exits, such as a hook. Such processes do not migrate: see
+    /// [`Store::open_current`].
     pub(crate) fn is_for_one_write(self) -> bool {
         self.older_schema == OlderSchema::Refuse
     }

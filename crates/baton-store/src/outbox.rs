@@ -238,9 +238,9 @@ impl Outbox {
     ) -> Replay {
         let mut replay = Replay::default();
         let deadline = Instant::now() + limits.total;
-        // Held until the end.
+        // Their locks are held until the replay ends.
         let folders: Vec<File> = self.folders().filter_map(|folder| File::open(folder).ok()).collect();
-        // Where folders cannot be locked, the idempotency key prevents that a write is stored twice.
+        // Where folders cannot be locked, the idempotency key prevents a write from being stored twice.
         if !folders.iter().all(|folder| lock_within(folder, limits.lock).unwrap_or(true)) {
             return Replay { is_blocked: true, ..replay };
         }
@@ -270,7 +270,7 @@ impl Outbox {
                     }
                 }
                 ReplayResult::Rejected(why) => replay.problems.push(set_aside(&entry.path, &why)),
-                ReplayResult::Failed(why) if is_over(entry.write.at) => {
+                ReplayResult::Failed(why) if is_retry_period_over(entry.write.at) => {
                     replay.problems.push(set_aside(&entry.path, &why));
                 }
                 ReplayResult::Failed(_) => replay.left += 1,
@@ -343,7 +343,7 @@ fn set_aside(path: &Path, why: &str) -> String {
     }
 }
 
-fn is_over(at: Timestamp) -> bool {
+fn is_retry_period_over(at: Timestamp) -> bool {
     let now = i64::try_from(nanoseconds() / 1_000_000).unwrap_or(i64::MAX);
     at.plus(RETRY_PERIOD) < Timestamp::from_millis(now)
 }

@@ -125,10 +125,13 @@ impl dyn Tx + '_ {
     }
 }
 
+/// Base-2 logarithm of the size of the largest part.
+const MAX_PART_LOG2: u32 = 6;
+
 /// Splits a list into parts of 2^n elements, one statement for each. Few different sizes need few prepared statements.
 pub(crate) fn parts<T>(mut all: &[T]) -> impl Iterator<Item = &[T]> {
     std::iter::from_fn(move || {
-        let size = 1 << all.len().checked_ilog2()?.min(LARGEST_PART);
+        let size = 1 << all.len().checked_ilog2()?.min(MAX_PART_LOG2);
         let (part, rest) = all.split_at(size);
         all = rest;
         Some(part)
@@ -138,14 +141,11 @@ pub(crate) fn parts<T>(mut all: &[T]) -> impl Iterator<Item = &[T]> {
 /// Splits the values of a condition `IN (…)` into parts of 2^n values like [`parts`]. The last part is filled by repeating
 /// its last value, so that most lists need one statement.
 pub(crate) fn filled_parts<T: Clone>(all: &[T]) -> impl Iterator<Item = Vec<T>> {
-    all.chunks(1 << LARGEST_PART).map(|chunk| {
+    all.chunks(1 << MAX_PART_LOG2).map(|chunk| {
         let repeated = std::iter::repeat_n(chunk.last(), chunk.len().next_power_of_two() - chunk.len());
         chunk.iter().chain(repeated.flatten()).cloned().collect()
     })
 }
-
-/// Base-2 logarithm of the size of the largest part.
-const LARGEST_PART: u32 = 6;
 
 /// Builds a query from optional conditions.
 pub(crate) struct QueryBuilder<'a> {

@@ -20,9 +20,10 @@ use crate::migration::LATEST_VERSION;
 
 /// Timeout of one statement while an archive is read or written.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(3_600);
-/// Number of rows fetched at a time; fewer for tables whose rows may have many megabytes.
-const BATCH: usize = 500;
-const CONTENT_PORTION: usize = 8;
+/// Number of rows fetched at a time.
+const FETCHED_ROWS: usize = 500;
+/// Number of rows fetched at a time from tables whose rows may have many megabytes.
+const FETCHED_CONTENT_ROWS: usize = 8;
 
 fn failed(error: ClientError) -> ArchiveError {
     store_error(error).into()
@@ -85,7 +86,7 @@ impl Source for PostgresSource {
         let (columns, name) = (table.columns(), &table.name);
         let sql = format!("DECLARE archive_rows NO SCROLL CURSOR FOR SELECT {columns} FROM \"{name}\"");
         self.client.batch_execute(&sql).map_err(failed)?;
-        let portion = if table.content.is_some() { CONTENT_PORTION } else { BATCH };
+        let portion = if table.content.is_some() { FETCHED_CONTENT_ROWS } else { FETCHED_ROWS };
         let fetch = self.client.prepare(&format!("FETCH {portion} FROM archive_rows")).map_err(failed)?;
         loop {
             let rows = self.client.query(&fetch, &[]).map_err(failed)?;

@@ -47,8 +47,8 @@ impl Connection {
         ended
     }
 
-    /// Returns the prepared statement; `None` on the first use. To prepare a statement takes a round trip of its own,
-    /// which processes that execute each statement once, such as hooks, need not pay.
+    /// Returns the prepared statement; `None` on the first use. Preparing a statement takes an extra round trip, which
+    /// would be wasted in processes, such as hooks, that execute each statement once.
     fn prepared(&mut self, sql: &str) -> Result<Option<Statement>, ClientError> {
         if self.statements.len() >= STATEMENT_CACHE {
             self.statements.clear();
@@ -90,7 +90,8 @@ pub(super) struct PostgresTx<'a> {
 }
 
 impl PostgresTx<'_> {
-    fn note(&mut self, error: ClientError) -> StoreError {
+    /// Remembers what a failed statement means for the transaction, and converts its error.
+    fn record_failure(&mut self, error: ClientError) -> StoreError {
         self.retry |= is_transient(&error);
         self.timed_out |= matches!(error, ClientError::TimedOut(_));
         self.failed = true;
@@ -183,7 +184,7 @@ impl Sql for PostgresTx<'_> {
     }
 
     fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError> {
-        self.connection.execute(sql, params).map_err(|error| self.note(error))
+        self.connection.execute(sql, params).map_err(|error| self.record_failure(error))
     }
 
     fn each_row(
@@ -192,7 +193,7 @@ impl Sql for PostgresTx<'_> {
         params: &[Param<'_>],
         read: &mut dyn FnMut(&dyn Columns) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let rows = self.connection.query(sql, params).map_err(|error| self.note(error))?;
+        let rows = self.connection.query(sql, params).map_err(|error| self.record_failure(error))?;
         rows.iter().try_for_each(|row| read(row))
     }
 
@@ -217,7 +218,7 @@ impl Sql for PostgresTx<'_> {
 impl Tx for PostgresTx<'_> {
     fn allow_long_statements(&mut self) -> Result<(), StoreError> {
         limit_statements(&mut self.connection.client, LONG_STATEMENT_TIMEOUT, Scope::Transaction)
-            .map_err(|error| self.note(error))
+            .map_err(|error| self.record_failure(error))
     }
 
     fn nested(&mut self, part: &mut dyn FnMut(&mut dyn Tx) -> Outcome) -> Result<(), StoreError> {

@@ -122,14 +122,14 @@ fn transact(connection: &mut Connection, mode: Mode, work: &mut dyn Work) -> Res
         // The connection is dropped, so the server rolls the transaction back.
         return Err(Failed::TimedOut(StoreError::unavailable("PostgreSQL does not answer")));
     }
-    let keep = matches!(outcome, Ok(Outcome::Commit));
-    if !keep || retry || failed {
+    let should_commit = matches!(outcome, Ok(Outcome::Commit));
+    if !should_commit || retry || failed {
         // If the connection is closed, the server has rolled back.
         let _ = connection.end_transaction("ROLLBACK");
         return match outcome {
             _ if retry => Err(Failed::Again(StoreError::unavailable("the server aborted the transaction"))),
             Ok(Outcome::RollBack) => Ok(()),
-            // The work panicked, or returned `Keep` after a statement failed.
+            // The work panicked, or returned `Commit` after a statement failed.
             Ok(Outcome::Commit) | Err(_) => Err(Failed::Final(StoreError::WorkFailed)),
         };
     }

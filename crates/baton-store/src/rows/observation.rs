@@ -183,11 +183,11 @@ impl dyn Tx + '_ {
         filter: &ObservationFilter,
         page: Page,
     ) -> Result<Vec<Observation>, StoreError> {
-        let narrowed = filter.file.is_some() || filter.session_id.is_some();
-        let of_part = filter.repo.is_some() || filter.tool_name.is_some();
+        let has_index = filter.file.is_some() || filter.session_id.is_some();
+        let needs_single_venture = filter.repo.is_some() || filter.tool_name.is_some();
         match &filter.ventures {
-            _ if narrowed => list(self, filter, page),
-            None if of_part => {
+            _ if has_index => list(self, filter, page),
+            None if needs_single_venture => {
                 let ventures = self.ventures_in("observations")?;
                 select_by_venture(self, filter, &ventures, page)
             }

@@ -69,8 +69,8 @@ impl<F: FnMut(&str, &[Param<'_>]) -> Vec<String>> Tx for Planner<F> {
     }
 }
 
-/// Runs every session, handoff, idempotency key and request statement.
-pub(crate) fn ask_everything(rows: &mut dyn Tx) {
+/// Runs the statements of sessions, handoffs, idempotency keys and the retention of the request log.
+pub(crate) fn ask_for_sessions(rows: &mut dyn Tx) {
     let now = Timestamp::from_millis(1_760_000_000_000);
     let tuple = SessionTuple {
         agent: "a".parse().unwrap(),
@@ -321,7 +321,7 @@ mod sqlite {
     #[test]
     fn every_statement_uses_an_index() {
         let asked = plans(|planner| {
-            ask_everything(planner);
+            ask_for_sessions(planner);
             ask_for_checkpoints(planner);
             ask_for_observations(planner);
             ask_for_tasks(planner);
@@ -430,7 +430,7 @@ mod postgres {
             rows.iter().map(|row| row.get(0)).collect()
         };
         let mut planner = Planner { postgres: true, explain, plans: Vec::new() };
-        ask_everything(&mut planner);
+        ask_for_sessions(&mut planner);
         ask_for_checkpoints(&mut planner);
         ask_for_observations(&mut planner);
         ask_for_tasks(&mut planner);

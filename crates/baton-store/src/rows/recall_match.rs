@@ -14,10 +14,10 @@ pub struct MatchPlan {
     pub newest: Option<u64>,
 }
 
-/// Number of common terms that are combined to pairs.
+/// Number of common terms that are combined into pairs.
 const PAIRED_TERMS: usize = 8;
 /// Number of documents that are read in order in the time in which the full-text index reads one.
-const READ_IN_ORDER: u64 = 4;
+const SEQUENTIAL_READS_PER_INDEX_READ: u64 = 4;
 /// Maximum sum of the number of documents that contain the terms of pairs, which bounds the work of the database.
 const MAX_PAIR_WORK: u64 = 1_500_000;
 
@@ -68,7 +68,7 @@ impl MatchPlan {
             plan.single.push((*rarest).to_owned());
             // One of `corpus.documents / documents` documents matches, and `limit` of them are needed.
             let newest = corpus.documents.saturating_mul(limit) / documents;
-            let is_quicker = newest < documents.saturating_mul(READ_IN_ORDER);
+            let is_quicker = newest < documents.saturating_mul(SEQUENTIAL_READS_PER_INDEX_READ);
             plan.newest = is_quicker.then_some(newest + newest / 2);
         }
         plan

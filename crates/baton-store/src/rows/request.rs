@@ -105,7 +105,7 @@ record! {
 }
 
 /// Adds the names of sessions to records that have none of their own.
-fn fill_in(tx: &mut dyn Tx, requests: &mut [LoggedRequest]) -> Result<(), StoreError> {
+fn fill_from_sessions(tx: &mut dyn Tx, requests: &mut [LoggedRequest]) -> Result<(), StoreError> {
     let ids: BTreeSet<SessionId> = requests.iter().filter_map(|one| one.record.session_id).collect();
     let ids: Vec<SessionId> = ids.into_iter().collect();
     let select = format!("SELECT id, {} FROM sessions WHERE id", columns::<SessionNames>());
@@ -205,11 +205,11 @@ impl dyn Tx + '_ {
         query.among_ventures("venture", filter.ventures.as_deref());
         query.with(" ORDER BY id DESC LIMIT $?", limit.saturating_add(1));
         let mut requests: Vec<LoggedRequest> = self.query(query.sql(), query.params())?;
-        let is_more = requests.len() > limit as usize;
+        let has_more = requests.len() > limit as usize;
         requests.truncate(limit as usize);
-        fill_in(self, &mut requests)?;
+        fill_from_sessions(self, &mut requests)?;
         let next_before = match requests.last() {
-            Some(last) if is_more => Some(last.id),
+            Some(last) if has_more => Some(last.id),
             _ => (from > start).then_some(from),
         };
         Ok(RequestPage { requests, next_before })

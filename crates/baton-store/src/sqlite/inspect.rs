@@ -30,7 +30,7 @@ pub(crate) fn inspect(path: &Path, inspection: Inspection) -> Result<Health, Sto
     Ok(Health { engine: "sqlite", engine_version: rusqlite::version().to_owned(), schema_version, problems })
 }
 
-/// Returns the damage that SQLite finds. That of the search index is left out: it has its own check, and it is derived
+/// Returns the problems that SQLite finds, except those of the search index, which has its own check and can be rebuilt
 /// from the other tables.
 fn integrity_problems(connection: &Connection) -> Result<Vec<String>, StoreError> {
     let mut statement = connection.prepare("PRAGMA integrity_check(10)").map_err(store_error)?;

@@ -37,8 +37,8 @@ impl Reserve {
     /// Allocates the reserve if it is missing or too small, unless the disk is nearly full.
     pub(super) fn ensure(&self) {
         let users = self.users();
-        let is_there = std::fs::metadata(&self.path).is_ok_and(|file| file.len() >= RESERVE_BYTES);
-        if *users == 0 && !is_there && self.free_bytes() >= 2 * RESERVE_BYTES {
+        let is_complete = std::fs::metadata(&self.path).is_ok_and(|file| file.len() >= RESERVE_BYTES);
+        if *users == 0 && !is_complete && self.free_bytes() >= 2 * RESERVE_BYTES {
             self.allocate();
         }
     }
