@@ -90,8 +90,8 @@ impl FileScores {
                 (file.turn + file.other + recent + named + last, path, file.id)
             })
             .collect();
-        ranked.sort_by(|(score, path, _), (than, other, _)| {
-            than.total_cmp(score).then_with(|| path.cmp(other))
+        ranked.sort_by(|(left_score, left_path, _), (right_score, right_path, _)| {
+            right_score.total_cmp(left_score).then_with(|| left_path.cmp(right_path))
         });
         ranked.into_iter().map(|(_, path, id)| (path, id)).collect()
     }

@@ -17,15 +17,16 @@ use crate::recall::{Find, Loader, RankedDocument, rank_documents};
 const MAX_OBSERVATIONS: u32 = 1_000;
 /// Maximum number of items that match the request whose files are ranked.
 const MAX_MATCHES: usize = 200;
-/// Maximum number of those items that are lines.
+/// Maximum number of those items that get a line of their own.
 const MAX_RELATED: usize = 8;
-/// Maximum number of those items that are read to find the lines.
+/// Maximum number of those items that are read to find the ones that get a line.
 const MAX_LOADED: usize = 24;
-/// Lowest score of such a line, as a share of the best score.
+/// Lowest score of an item that gets a line, as a share of the best score.
 const RELATED_SCORE: f64 = 0.3;
-/// A word is rare if at most one in so many documents contains it, or a few of a small store.
-const RARE: u64 = 50;
-const MAX_RARE: u64 = 3;
+/// A word is rare if at most one in this many documents contains it.
+const DOCUMENTS_PER_RARE_WORD: u64 = 50;
+/// In a small store, a word is also rare if at most this many documents contain it.
+const RARE_IN_SMALL_STORE: u64 = 3;
 /// Weight of matches of a request without rare words.
 const COMMON_WEIGHT: f64 = 0.5;
 /// Maximum number of files.
@@ -88,9 +89,9 @@ fn change_of(title: &str, path: &str) -> String {
     let before =
         [" in ", " to ", " from "].iter().find_map(|word| before.strip_suffix(word)).unwrap_or(before);
     let change = format!("{}{after}", before.trim_end());
-    // `Edit: +1 -1 lines` tells nothing.
-    let tells = change.contains(' ') && !change.starts_with("Edit:");
-    if tells { format!(": {}", shorten(&change, MAX_CHANGE_CHARS)) } else { String::new() }
+    // A title such as `Edit: +1 -1 lines` does not describe the change.
+    let is_descriptive = change.contains(' ') && !change.starts_with("Edit:");
+    if is_descriptive { format!(": {}", shorten(&change, MAX_CHANGE_CHARS)) } else { String::new() }
 }
 
 /// Adds the files of items that match the request, and the best of these items as lines.
@@ -120,7 +121,8 @@ fn add_matches(
         _ => MatchKind::Other,
     };
     // An item that has only common words of the request is probably about something else.
-    let is_rare = |term: &String| corpus.documents_with(term) <= (corpus.documents / RARE).max(MAX_RARE);
+    let max_documents = (corpus.documents / DOCUMENTS_PER_RARE_WORD).max(RARE_IN_SMALL_STORE);
+    let is_rare = |term: &String| corpus.documents_with(term) <= max_documents;
     let rare: HashSet<String> = query.terms.into_iter().map(|one| one.term).filter(is_rare).collect();
     let weight = if rare.is_empty() { COMMON_WEIGHT } else { 1.0 };
     for kind in [MatchKind::Turn, MatchKind::Other] {
@@ -133,13 +135,24 @@ fn add_matches(
             }
         }
     }
+    add_related(tx, &found, &rare, parts)
+}
+
+/// Adds the best of the items that match the request as lines. `found` is best first; `rare` are the rare words of the
+/// request.
+fn add_related(
+    tx: &mut dyn Tx,
+    found: &[RankedDocument],
+    rare: &HashSet<String>,
+    parts: &mut BundleParts,
+) -> Result<(), Fault> {
     let mut loader = Loader::default();
     let lowest = found.first().map_or(0.0, |best| best.score * RELATED_SCORE);
-    let close = || found.iter().take(MAX_LOADED).take_while(|found| found.score >= lowest);
-    loader.read_observations(tx, close().map(|found| &found.document))?;
-    let mut number = 0;
-    for RankedDocument { document, .. } in close() {
-        if number == MAX_RELATED {
+    let best = || found.iter().take(MAX_LOADED).take_while(|found| found.score >= lowest);
+    loader.read_observations(tx, best().map(|found| &found.document))?;
+    let mut added = 0;
+    for RankedDocument { document, .. } in best() {
+        if added == MAX_RELATED {
             break;
         }
         let Some(item) = loader.load_indexed(tx, document)? else { continue };
@@ -147,11 +160,11 @@ fn add_matches(
         let is_reading = document.kind == ItemKind::Observation && is_reading(&item.title);
         let is_known =
             || parts.lines.iter().any(|line| line.text.contains(&item.title) || line.id == item.id);
-        // Some turns begin with a text of a program.
+        // A turn can begin with text that a program wrote instead of a request.
         let is_request = document.kind != ItemKind::Turn || user_request(&item.title).is_some();
         let is_specific = || terms(&item.text).iter().any(|term| rare.contains(term));
         if !is_reading && is_request && !is_known() && is_specific() {
-            number += 1;
+            added += 1;
             parts.lines.push(BundleLine { section: Section::Related, id: item.id, text: item.title });
         }
     }
