@@ -191,7 +191,7 @@ impl App {
             Some(outbox) => self.replay_before_call(outbox).await,
             None => WriteGate::Open,
         };
-        let answer = match submit(operation, &open, params).await {
+        let answer = match check_call(operation, &open, params).await {
             Ok(execution) if gate == WriteGate::Blocked && operation.effect.is_write() => {
                 let message = "earlier writes are still in the outbox".to_owned();
                 or_without_store(&execution, StoreError::Unavailable { message, source: None }.into())
@@ -375,8 +375,8 @@ impl App {
     }
 }
 
-/// Checks a call, on a thread of its own if that may take long.
-async fn submit(
+/// Checks the parameters of a call, on a thread of its own if that may take long.
+async fn check_call(
     operation: &'static AnyOperation,
     open: &OpenCall,
     params: Value,

@@ -12,7 +12,7 @@ use super::view::CheckpointMetadata;
 use crate::note::NoteView;
 use crate::prelude::*;
 
-/// Maximum number of notes, the newest.
+/// Maximum number of notes in the response; the newest are returned.
 const MAX_NOTES: u32 = 50;
 
 /// The checkpoint to load and an optional size budget.

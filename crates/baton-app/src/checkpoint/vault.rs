@@ -297,7 +297,7 @@ impl Vault {
         base: Option<&[u8]>,
         content_hash: ContentHash,
     ) -> Result<Vec<u8>, ReadContextError> {
-        let bytes = self.opened(owner, &stored.frame)?;
+        let bytes = self.packed_bytes(owner, &stored.frame)?;
         let size = usize::try_from(stored.context_bytes).unwrap_or(usize::MAX);
         let packed = Packed { encoding: stored.frame.encoding, bytes };
         let hash = (content_hash == ContentHash::Compared).then_some(stored.context_hash);
@@ -311,7 +311,7 @@ impl Vault {
         owner: Owner<'_>,
         frame: &Frame,
     ) -> Result<Frame, ReadContextError> {
-        let packed = Packed { encoding: frame.encoding, bytes: self.opened(owner, frame)? };
+        let packed = Packed { encoding: frame.encoding, bytes: self.packed_bytes(owner, frame)? };
         let new = self.create_frame(tx, owner, packed).map_err(|error| match error {
             CreateFrameError::Store(error) => error.into(),
             CreateFrameError::Refused { .. } => {
@@ -330,7 +330,7 @@ impl Vault {
     }
 
     /// Returns the packed bytes of a frame, verified and decrypted.
-    fn opened(&self, owner: Owner<'_>, frame: &Frame) -> Result<Vec<u8>, ReadContextError> {
+    fn packed_bytes(&self, owner: Owner<'_>, frame: &Frame) -> Result<Vec<u8>, ReadContextError> {
         let bytes = self.fetch(owner, frame)?;
         if Sha256Hash::of(&bytes) != frame.hash {
             return Err(owner.damaged("the stored bytes do not have the recorded hash"));

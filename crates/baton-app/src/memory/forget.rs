@@ -151,6 +151,7 @@ impl Operation<OnStore> for Forget {
     }
 }
 
+/// State of one call.
 struct Forgetting<'a> {
     context: &'a Context<'a>,
     output: ForgetOutput,

@@ -61,7 +61,7 @@ impl Operation<OnStore> for ListMarks {
         let mut loader = Loader::default();
         let mut items = Vec::new();
         for mark in tx.marks(&filter, *limit)? {
-            // Deleted items keep no mark, but an item may be deleted by retention.
+            // Retention deletes items without their marks.
             let Some(item) = loader.load(tx, kind_of(&mark.item), &mark.item)? else { continue };
             items.push(MarkedItem {
                 id: item.id,

@@ -85,7 +85,8 @@ impl NewNote {
     fn find_owner(&self, context: &Context<'_>, tx: &mut dyn Tx) -> Result<NoteOwner, Fault> {
         let Some(id) = self.params.session_id else { return self.owner_without_session(context) };
         let mut session = match context.lock_session(tx, id) {
-            // The caller was told that the note is recorded.
+            // A replayed note is stored even if its session does not exist, because its caller received a success
+            // response.
             Err(fault)
                 if fault.code == ErrorCode::SessionNotFound
                     && self.spooled.is_some()

@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use super::material::{SummaryInput, describe_pending, read_summary_input};
 use crate::settings::Settings;
 
-/// Maximum number of observation titles in a handoff, the newest.
+/// Maximum number of observation titles in a handoff; the newest are kept.
 const MAX_DONE: usize = 30;
 /// Maximum length of the goal in characters.
 const MAX_GOAL_CHARS: usize = 1_000;

@@ -26,15 +26,15 @@ impl WorkQueue {
                     tracing::warn!(turn = %id, reason, "cannot read the closing message of a turn");
                     None
                 });
-            let closing = found.as_deref().and_then(private);
+            let closing = found.as_deref().and_then(redacted_closing);
             self.write(move |tx| Ok(tx.complete_turn(id, closing.as_deref())?))?;
         }
         Ok(())
     }
 }
 
-/// Removes secrets and private parts, as from the reports of hooks.
-fn private(text: &str) -> Option<String> {
+/// Removes secrets and private parts from a closing message, as hook reports are redacted.
+fn redacted_closing(text: &str) -> Option<String> {
     let mut value = Value::from(text);
     make_private(&mut value);
     closing_message(value.as_str()?)

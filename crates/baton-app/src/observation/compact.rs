@@ -14,7 +14,7 @@ use crate::checkpoint::SaveCheckpoint;
 use crate::context::Context;
 use crate::operation::Operation;
 
-/// Maximum number of observations in a checkpoint, the newest.
+/// Maximum number of observations in a checkpoint; the newest are kept.
 const MAX_OBSERVATIONS: u32 = 50;
 
 /// Saves a checkpoint with the prompts, summary, observations and checkout state of a session.

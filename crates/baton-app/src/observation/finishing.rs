@@ -50,16 +50,16 @@ fn write(store: &Store, batch: Vec<Finished>) -> Result<Vec<bool>, Fault> {
         for (session, spent) in &by_session {
             tx.add_session_usage(*session, *spent)?;
         }
-        let ours = tx.finish_queue_items(&claims, at)?;
-        let is_ours = |queue_id: i64| ours.contains(&queue_id);
-        let still_ours = observations.iter().filter(|observation| is_ours(observation.queue_id));
-        let mut still_ours: Vec<Observation> = still_ours.cloned().collect();
-        add_task_subjects(tx, &mut still_ours)?;
-        tx.insert_observations(&still_ours)?;
+        let finished_ids = tx.finish_queue_items(&claims, at)?;
+        let is_finished = |queue_id: i64| finished_ids.contains(&queue_id);
+        let new = observations.iter().filter(|observation| is_finished(observation.queue_id));
+        let mut new: Vec<Observation> = new.cloned().collect();
+        add_task_subjects(tx, &mut new)?;
+        tx.insert_observations(&new)?;
         for observation in observations.iter().filter(|one| may_supersede(&one.tool_name)) {
             delete_superseded(tx, observation)?;
         }
-        Ok::<_, Fault>(claims.iter().map(|(queue_id, _)| is_ours(*queue_id)).collect())
+        Ok::<_, Fault>(claims.iter().map(|(queue_id, _)| is_finished(*queue_id)).collect())
     };
     store.write_blocking(Durability::Full, work)
 }

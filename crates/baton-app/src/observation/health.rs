@@ -127,11 +127,11 @@ impl Operation<OnStore> for WorkerHealth {
         let spent = tx.spent_on(&context.now.day())?;
         let stats = tx.queue_stats()?;
         let settings = &context.settings.observations;
-        let now_by = settings.compressor_within_budget(|| Ok(spent.tokens))?;
+        let active_compressor = settings.compressor_within_budget(|| Ok(spent.tokens))?;
         let model_trouble = settings.troubles.current().or_else(|| settings.embedding_troubles.current());
         Ok(WorkerHealthOutput {
             status: if model_trouble.is_none() { "ok" } else { "degraded" }.to_owned(),
-            budget_used_up: now_by.model() != settings.compressor.model(),
+            budget_used_up: active_compressor.model() != settings.compressor.model(),
             model_trouble,
             uptime_s: u64::try_from(now - context.settings.started_at.as_millis()).unwrap_or(0) / 1_000,
             queue_depth: stats.raw + stats.processing,

@@ -11,13 +11,13 @@ use baton_store::{NewSummary, NoteFilter, ObservationFilter, Page, QueueItem, St
 
 use crate::memory::hidden_items;
 
-/// Maximum number of observations of a summary, the newest.
+/// Maximum number of observations that a summary is made from; the newest are used.
 const MAX_OBSERVATIONS: u32 = 1_000;
 /// Maximum number of observations that one summary marks as covered.
 const MAX_COVERED: u32 = 20_000;
-/// Maximum number of turns of a summary, the newest.
+/// Maximum number of turns that a summary is made from; the newest are used.
 const MAX_TURNS: u32 = 200;
-/// Maximum number of notes of a summary, the newest.
+/// Maximum number of notes that a summary is made from; the newest are used.
 const MAX_NOTES: u32 = 100;
 /// Maximum number of pending queue items that are listed by name.
 const MAX_PENDING: u32 = 50;

@@ -18,8 +18,9 @@ use crate::recall::{
 const MAX_ITEMS: usize = 3;
 /// Maximum number of matching items from which the added items are chosen.
 const MAX_MATCHES: usize = 40;
-/// Lowest query_coverage of an added item: the share of the prompt's words that it contains, where rare words count more.
-const MIN_CLOSENESS: f64 = 0.4;
+/// Lowest `query_coverage` of an added item: the share of the prompt's words that it contains, where rare words count
+/// more.
+const MIN_COVERAGE: f64 = 0.4;
 /// Lowest score of an added item, as a share of the best score.
 const MIN_SCORE: f64 = 0.5;
 /// Maximum number of changed files that are named for an item.
@@ -53,7 +54,7 @@ pub(super) fn related_items(
     let (_, _, mut found) =
         store.read::<_, Fault, _>(move |tx| Ok(rank_documents(tx, &asked, now)?)).wait()?;
     let lowest = found.first().map_or(0.0, |best| best.score * MIN_SCORE);
-    found.retain(|found| found.query_coverage >= MIN_CLOSENESS && found.score >= lowest);
+    found.retain(|found| found.query_coverage >= MIN_COVERAGE && found.score >= lowest);
     Ok(found)
 }
 

@@ -10,11 +10,11 @@ use super::item::{Item, Loader};
 
 /// Maximum number of candidates that are ranked.
 const MAX_CANDIDATES: u32 = 600;
-/// Number of best candidates whose neighbours in the conversation, or other tool uses of the turn, are ranked as well.
+/// Number of best candidates whose neighbours in the conversation, and whose turn's tool uses, are ranked as well.
 const BEST: usize = 60;
-/// Maximum number of those tool uses.
+/// Maximum number of these tool uses.
 const MAX_OF_TURNS: u32 = 300;
-/// Distance of the farthest neighbour.
+/// Maximum distance of these neighbours.
 const NEIGHBOUR_DISTANCE: i64 = 3;
 /// Number of items that are ranked by the similarity of their vectors.
 const NEAREST: usize = 60;
@@ -88,7 +88,7 @@ pub(crate) fn rank_documents(
     let corpus = tx.corpus(&asked.filter.ventures, &terms)?;
     query.reduce(|term| corpus.documents_with(term));
     let mut candidates = if query.terms.is_empty() {
-        of_periods(tx, &query, &asked.filter)?
+        candidates_of_periods(tx, &query, &asked.filter)?
     } else {
         let plan = MatchPlan::of(&query, &corpus, u64::from(MAX_CANDIDATES));
         tx.candidates(&asked.filter, &plan, MAX_CANDIDATES)?
@@ -115,7 +115,11 @@ pub(crate) fn rank_documents(
 }
 
 /// Returns the latest items of the periods that a query names, for a query without other words.
-fn of_periods(tx: &mut dyn Tx, query: &Query, filter: &RecallFilter) -> Result<Vec<Candidate>, StoreError> {
+fn candidates_of_periods(
+    tx: &mut dyn Tx,
+    query: &Query,
+    filter: &RecallFilter,
+) -> Result<Vec<Candidate>, StoreError> {
     let mut found = Vec::new();
     for period in &query.periods {
         let since = filter.since.map_or(period.from, |since| since.max(period.from));
@@ -161,7 +165,8 @@ fn add_related(
     Ok(())
 }
 
-/// Returns true if an item of the same session as a candidate matches the filter as well.
+/// Returns true if an item of the same turn or conversation as a matching candidate matches the filter as well.
+/// Conditions that hold for a whole session are not checked again. With a condition on a file, no such item is added.
 fn matches(filter: &RecallFilter, candidate: &Candidate) -> bool {
     let document = &candidate.document;
     filter.kind.is_none_or(|kind| document.kind == kind)

@@ -12,7 +12,7 @@ use super::find::{Find, rank_documents};
 use super::item::{Item, Loader};
 use crate::note::NoteView;
 
-/// Maximum number of tool uses of a file that are read, the newest.
+/// Maximum number of tool uses of a file that are read; the newest are read.
 const MAX_USES: u32 = 1_000;
 /// Maximum number of turns that are listed for a session.
 const MAX_TURNS: usize = 5;

@@ -171,17 +171,18 @@ fn repeat_response(
     .details(json!({ "session_id": session_id, "handoff_id": handoff_id, "status": session.status })))
 }
 
-/// Reads the handoff from `handoff` or from the flat fields; sending both is an error. Returns `None` if none is given.
+/// Reads the handoff from `handoff` or from the separate fields; sending both is an error. Returns `None` without a
+/// handoff.
 fn draft_of(params: &EndSession) -> Result<Option<HandoffDraft>, Fault> {
     let EndSession { handoff, summary, status_label, to_agent, payload, .. } = params;
-    let flat = summary.is_some() || status_label.is_some() || to_agent.is_some() || payload.is_some();
+    let has_fields = summary.is_some() || status_label.is_some() || to_agent.is_some() || payload.is_some();
     match handoff {
-        Some(_) if flat => Err(Fault::invalid(
+        Some(_) if has_fields => Err(Fault::invalid(
             "handoff",
             "send the handoff either as `handoff` or as separate fields, not both",
         )),
         Some(handoff) => HandoffDraft::read(handoff.clone(), "handoff").map(Some),
-        None if !flat => Ok(None),
+        None if !has_fields => Ok(None),
         None => {
             let mut document = payload.clone().unwrap_or_default();
             let heads = [

@@ -134,7 +134,7 @@ impl Operation<OnStore> for SessionOverview {
             Some(ventures) => ventures,
             None => {
                 let mut ventures = tx.session_ventures()?;
-                // It may have tasks without a session.
+                // The default venture may have tasks without a session.
                 let default = &context.settings.default_venture;
                 if !ventures.contains(default) {
                     ventures.push(default.clone());
