@@ -35,7 +35,7 @@ pub struct StartSession {
     pub venture: Option<Venture>,
     /// Repository as owner/name, for example acme/webshop.
     pub repo: Repo,
-    /// Repository of the checkout that you work in. If `repo` is another one, `warning` asks about it.
+    /// Repository of the checkout that you work in. If `repo` differs, `warning` says how to correct it.
     pub checkout_repo: Option<Repo>,
     /// Number of a parallel line of work in the same repository. Sessions without a track are separate from all
     /// numbered tracks.
