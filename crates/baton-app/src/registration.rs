@@ -63,9 +63,9 @@ pub enum Filled {
     Venture,
     /// `session_id`: the live session of the client in the repository of the checkout. The call fails without one.
     Session,
-    /// This parameter: the same session, if there is one.
+    /// The parameter of this name: the session of [`Session`](Self::Session), if there is one.
     RecordedSession(&'static str),
-    /// `agent`, `track` and `client_session_id`: those of the same session, so that it is resumed.
+    /// `agent`, `track` and `client_session_id`: the values of that session, so that it is resumed.
     /// `checkout_repo`: the repository of the checkout.
     LiveSession,
     /// `repo`, or `venture` where no repository is known. Only if the call has no filter at all.

@@ -115,7 +115,8 @@ impl Handoff {
             && self.payload_hash == draft.payload.hash()
     }
 
-    /// Returns the named fields of the payload. References that the payload lacks are those of the session.
+    /// Returns the named fields of the payload. References that the payload lacks are filled in with the workflow,
+    /// checkpoint, branch and commit that were stored with the handoff.
     pub fn fields(&self) -> HandoffFields {
         let mut fields = match self.payload() {
             Ok(Value::Object(payload)) => HandoffFields::of(&payload),

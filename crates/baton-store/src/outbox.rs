@@ -238,7 +238,7 @@ impl Outbox {
     ) -> Replay {
         let mut replay = Replay::default();
         let deadline = Instant::now() + limits.total;
-        // Their locks are held until the replay ends.
+        // The locks on these folders are held until the replay ends.
         let folders: Vec<File> = self.folders().filter_map(|folder| File::open(folder).ok()).collect();
         // Where folders cannot be locked, the idempotency key prevents a write from being stored twice.
         if !folders.iter().all(|folder| lock_within(folder, limits.lock).unwrap_or(true)) {

@@ -1,4 +1,4 @@
-//! `handoff.leave`: stores the handoff of a person, who has no session, with an ended session of its own.
+//! `handoff.leave`: stores the handoff of a person. A person has no session, so an ended session is created for it.
 
 use baton_core::{
     Agent, EndReason, Handoff, HandoffAuthor, HandoffDraft, HandoffId, Label, Repo, Session, SessionFacts,

@@ -196,7 +196,7 @@ fn texts_or_null(texts: impl IntoIterator<Item = String>) -> Value {
     if texts.is_empty() { Value::Null } else { texts.into() }
 }
 
-/// Returns the decisions: those that the agent noted, then those of the user. Commits are no decisions.
+/// Returns the decisions that the agent noted, then the other decisions of the summary. Commits are not decisions.
 fn decisions(input: &SummaryInput, summary: &SessionSummary) -> Value {
     let is_noted = |decision: &&String| {
         let mut notes = input.session.notes_of(NoteKind::Decision);

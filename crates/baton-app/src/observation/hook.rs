@@ -288,7 +288,7 @@ fn start_of(params: &Hook) -> Result<StartSession, Fault> {
     })
 }
 
-/// Returns the given repository, or the one of a folder.
+/// Returns the given repository, or the repository name that is derived from a folder.
 pub(super) fn repo_of(repo: Option<&Repo>, folder: Option<&str>) -> Result<Repo, Fault> {
     repo.cloned().or_else(|| folder.and_then(Repo::of_folder)).ok_or_else(|| {
         Fault::new(ErrorCode::InvalidRequest, "neither `repo` nor a usable `cwd` is given")

@@ -161,7 +161,7 @@ impl Loader {
         Ok(())
     }
 
-    /// Reads the item of a document. What the index knows about it is not read again.
+    /// Reads the item of a document. Data that the index contains is not read again.
     pub(crate) fn load_indexed(
         &mut self,
         tx: &mut dyn Tx,

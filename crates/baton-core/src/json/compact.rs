@@ -50,7 +50,7 @@ impl<'t> JsonText<'t> {
         self.0.len()
     }
 
-    /// Returns the type, which the first character tells.
+    /// Returns the type, which the first character determines.
     pub fn kind(self) -> JsonKind {
         match self.0.as_bytes().first() {
             Some(b'"') => JsonKind::String,

@@ -1,4 +1,4 @@
-//! Indexed items: which texts of an item are searched, and what the ranking knows about it.
+//! Indexed items: which texts of an item are searched, and which of its properties the ranking uses.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -44,7 +44,7 @@ impl PostgresEngine {
             let migrate = || {
                 let mut client = connect(&config)?;
                 super::migrate::migrate(&mut client, older_schema)?;
-                // A short process goes on with this connection, because a second one takes several milliseconds.
+                // A short-lived process keeps this connection, because opening a second one takes several milliseconds.
                 Ok(matches!(threads, Threads::Caller).then_some(client))
             };
             scope.spawn(migrate).join()

@@ -87,7 +87,7 @@ fn take_parameter(url: &str, name: &str) -> (String, Option<String>) {
     (url, value)
 }
 
-/// Returns the trusted certificates: those of a file, or the public ones.
+/// Returns the trusted root certificates: the certificates of a file, or the public ones.
 fn roots(file: Option<&str>) -> Result<RootCertStore, StoreError> {
     let Some(file) = file else {
         return Ok(RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() });

@@ -172,7 +172,7 @@ impl dyn Tx + '_ {
         self.records(rest, &[session.into(), before.into(), limit.into()])
     }
 
-    /// Returns those of the sessions that have turns.
+    /// Returns which of the sessions have turns.
     pub fn sessions_with_turns(&mut self, sessions: &[SessionId]) -> Result<HashSet<SessionId>, StoreError> {
         let select = "SELECT DISTINCT session_id FROM chat_turns WHERE session_id";
         Ok(self.query_among(select, sessions, "")?.into_iter().collect())
