@@ -6,8 +6,8 @@ use baton_core::observation::{
     CompressedObservation, MAX_SUMMARY_CHARS, MAX_TITLE_CHARS, Observation, Provenance,
 };
 use baton_core::{
-    Agent, ClientSessionId, ErrorCode, ObservationId, Repo, SessionFacts, SessionTuple, Timestamp, Venture,
-    one_line, without_control_characters,
+    Agent, ClientSessionId, ErrorCode, ObservationId, Repo, SessionFacts, SessionId, SessionTuple, Timestamp,
+    Venture, one_line, without_control_characters,
 };
 use serde_json::{Map, Value};
 
@@ -200,43 +200,55 @@ impl Group<'_> {
         imported::store_session(context, tx, session_id, NewSession { tuple, facts, period, state: &state })?;
         let mut rows = Vec::with_capacity(observations.len());
         for (place, one) in observations {
-            let content = one.content();
-            let created_at = one.created_at.map(|at| at.to_string()).unwrap_or_default();
-            let detail = content.detail.as_deref().unwrap_or_default();
-            let known_by = match &one.external_id {
-                Some(id) => imported::origin(&[venture.as_str(), repo.as_str(), session, id]),
-                None => imported::origin(&[
-                    venture.as_str(),
-                    repo.as_str(),
-                    session,
-                    &content.title,
-                    &content.summary,
-                    detail,
-                    &created_at,
-                ]),
-            };
-            let captured_at = at(one);
-            rows.push(Observation {
-                id: ObservationId::new(imported::observation_ulid(context, captured_at, *place)?),
-                queue_id: imported::queue_id(&known_by),
-                session_id,
-                venture: venture.clone(),
-                repo: repo.clone(),
-                tool_name: IMPORT.to_owned(),
-                tool_use_id: one.external_id.clone(),
-                files: content.files_touched.clone(),
-                compressed: content,
-                provenance: Provenance {
-                    compressor: IMPORT.to_owned(),
-                    prompt_version: "import-v1".to_owned(),
-                    ..Provenance::default()
-                },
-                raw_bytes: 0,
-                captured_at,
-                compressed_at: context.now,
-            });
+            rows.push(self.observation(context, session_id, *place, one, at(one))?);
         }
         imported::store_observations(tx, &rows)
+    }
+
+    /// Makes an observation of the session. `place` is its place in the request.
+    fn observation(
+        &self,
+        context: &Context<'_>,
+        session_id: SessionId,
+        place: usize,
+        one: &ImportedObservation,
+        captured_at: Timestamp,
+    ) -> Result<Observation, Fault> {
+        let Self { venture, repo, session } = self;
+        let content = one.content();
+        let created_at = one.created_at.map(|at| at.to_string()).unwrap_or_default();
+        let detail = content.detail.as_deref().unwrap_or_default();
+        let known_by = match &one.external_id {
+            Some(id) => imported::origin(&[venture.as_str(), repo.as_str(), session, id]),
+            None => imported::origin(&[
+                venture.as_str(),
+                repo.as_str(),
+                session,
+                &content.title,
+                &content.summary,
+                detail,
+                &created_at,
+            ]),
+        };
+        Ok(Observation {
+            id: ObservationId::new(imported::observation_ulid(context, captured_at, place)?),
+            queue_id: imported::queue_id(&known_by),
+            session_id,
+            venture: venture.clone(),
+            repo: repo.clone(),
+            tool_name: IMPORT.to_owned(),
+            tool_use_id: one.external_id.clone(),
+            files: content.files_touched.clone(),
+            compressed: content,
+            provenance: Provenance {
+                compressor: IMPORT.to_owned(),
+                prompt_version: "import-v1".to_owned(),
+                ..Provenance::default()
+            },
+            raw_bytes: 0,
+            captured_at,
+            compressed_at: context.now,
+        })
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use baton_core::observation::Observation;
 use baton_core::recall::{ItemKind, ends_with_path, terms};
 use baton_core::{Fault, ObservationId, Repo, SessionId, Sha256Hash, Timestamp, Venture, one_line};
 use baton_store::{FileOf, NoteFilter, ObservationFilter, Page, RecallFilter, Tx};
@@ -125,42 +126,7 @@ pub(crate) fn file_history(
         ..ObservationFilter::default()
     };
     let uses = tx.observations(&filter, Page::first(MAX_USES))?;
-    let mut sessions: Vec<FileSession> = Vec::new();
-    let mut places: HashMap<SessionId, usize> = HashMap::new();
-    let mut loader = Loader::default();
-    for used in &uses {
-        let id = used.session_id;
-        let place = *places.entry(id).or_insert(sessions.len());
-        if place == sessions.len() {
-            let session = tx.session(id)?;
-            let file = used.files.iter().find(|file| ends_with_path(file, path)).cloned();
-            sessions.push(FileSession {
-                session_id: id,
-                agent: session.as_ref().map(|session| session.tuple.agent.to_string()),
-                branch: session.and_then(|session| session.facts.branch),
-                path: file.unwrap_or_else(|| path.to_owned()),
-                last_used_at: used.captured_at,
-                changes: 0,
-                reads: 0,
-                turns: Vec::new(),
-            });
-        }
-        let session = &mut sessions[place];
-        if used.compressed.files_touched.iter().any(|file| ends_with_path(file, path)) {
-            session.changes += 1;
-        } else {
-            session.reads += 1;
-        }
-        if place < scope.limit
-            && session.turns.len() < MAX_TURNS
-            && let Some(turn) = loader.turn_at(tx, id, used.captured_at)?
-            && session.turns.iter().all(|known| known.id != turn.to_string())
-            && let Some(turn) = tx.turn(turn)?
-        {
-            let title = one_line(&turn.prompt, TITLE_CHARS);
-            session.turns.push(FileTurn { id: turn.id.to_string(), title });
-        }
-    }
+    let mut sessions = file_sessions(tx, path, &uses, scope.limit)?;
     let changed_since = match (uses.first(), sessions.first(), current) {
         (Some(used), Some(session), Some(current)) => {
             let file = FileOf { venture: &used.venture, repo: &used.repo, path: &session.path };
@@ -184,6 +150,53 @@ pub(crate) fn file_history(
         notes: notes.into_iter().map(Into::into).collect(),
         changed_since,
     })
+}
+
+/// Returns the sessions that used a file, latest first. The first `with_turns` sessions have their turns. `uses` are
+/// newest first.
+fn file_sessions(
+    tx: &mut dyn Tx,
+    path: &str,
+    uses: &[Observation],
+    with_turns: usize,
+) -> Result<Vec<FileSession>, Fault> {
+    let mut sessions: Vec<FileSession> = Vec::new();
+    let mut places: HashMap<SessionId, usize> = HashMap::new();
+    let mut loader = Loader::default();
+    for used in uses {
+        let id = used.session_id;
+        let place = *places.entry(id).or_insert(sessions.len());
+        if place == sessions.len() {
+            let session = tx.session(id)?;
+            let file = used.files.iter().find(|file| ends_with_path(file, path)).cloned();
+            sessions.push(FileSession {
+                session_id: id,
+                agent: session.as_ref().map(|session| session.tuple.agent.to_string()),
+                branch: session.and_then(|session| session.facts.branch),
+                path: file.unwrap_or_else(|| path.to_owned()),
+                last_used_at: used.captured_at,
+                changes: 0,
+                reads: 0,
+                turns: Vec::new(),
+            });
+        }
+        let session = &mut sessions[place];
+        if used.compressed.files_touched.iter().any(|file| ends_with_path(file, path)) {
+            session.changes += 1;
+        } else {
+            session.reads += 1;
+        }
+        if place < with_turns
+            && session.turns.len() < MAX_TURNS
+            && let Some(turn) = loader.turn_at(tx, id, used.captured_at)?
+            && session.turns.iter().all(|known| known.id != turn.to_string())
+            && let Some(turn) = tx.turn(turn)?
+        {
+            let title = one_line(&turn.prompt, TITLE_CHARS);
+            session.turns.push(FileTurn { id: turn.id.to_string(), title });
+        }
+    }
+    Ok(sessions)
 }
 
 /// Returns the files of an item whose content changed since the item was recorded, as far as their content is known.

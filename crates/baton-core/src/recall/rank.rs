@@ -166,22 +166,11 @@ impl<'a> Ranker<'a> {
                 ranked.push((index, score));
             }
         }
-        ranked.sort_by(|(left, left_score), (right, right_score)| {
-            let key = |index: usize| {
-                let document = &candidates[index].document;
-                (Reverse(document.created_at), document.kind, document.item.as_str())
-            };
-            right_score.total_cmp(left_score).then_with(|| key(*left).cmp(&key(*right)))
-        });
-        let similarity: HashMap<i64, f64> = similar.iter().copied().collect();
+        sort_by_score(&mut ranked, candidates);
         if !similar.is_empty() {
-            let indexes: HashMap<i64, usize> =
-                candidates.iter().enumerate().map(|(index, candidate)| (candidate.number, index)).collect();
-            let by_words: Vec<usize> = ranked.iter().map(|(index, _)| *index).collect();
-            let by_vector: Vec<usize> =
-                similar.iter().filter_map(|(number, _)| indexes.get(number).copied()).collect();
-            ranked = fuse(&by_words, &by_vector);
+            ranked = fuse_with_similar(&ranked, similar, candidates);
         }
+        let similarity: HashMap<i64, f64> = similar.iter().copied().collect();
         let explained = |(index, score): (usize, f64)| {
             let (candidate, matches) = (&candidates[index], &matches[index]);
             let mut why = Reasons(Some(explain_terms(query, matches)));
@@ -202,6 +191,31 @@ impl<'a> Ranker<'a> {
         };
         select(ranked, candidates, limit).into_iter().map(explained).collect()
     }
+}
+
+/// Sorts candidates, given as index and score, best first. Of candidates with the same score, newer ones come first.
+fn sort_by_score(ranked: &mut [(usize, f64)], candidates: &[Candidate]) {
+    let key = |index: usize| {
+        let document = &candidates[index].document;
+        (Reverse(document.created_at), document.kind, document.item.as_str())
+    };
+    ranked.sort_by(|(left, left_score), (right, right_score)| {
+        right_score.total_cmp(left_score).then_with(|| key(*left).cmp(&key(*right)))
+    });
+}
+
+/// Joins the ranking by words with the ranking by similar vectors, both best first.
+fn fuse_with_similar(
+    ranked: &[(usize, f64)],
+    similar: &[(i64, f64)],
+    candidates: &[Candidate],
+) -> Vec<(usize, f64)> {
+    let indexes: HashMap<i64, usize> =
+        candidates.iter().enumerate().map(|(index, candidate)| (candidate.number, index)).collect();
+    let by_words: Vec<usize> = ranked.iter().map(|(index, _)| *index).collect();
+    let by_vector: Vec<usize> =
+        similar.iter().filter_map(|(number, _)| indexes.get(number).copied()).collect();
+    fuse(&by_words, &by_vector)
 }
 
 /// Reasons for a score. They are written only for results.
