@@ -31,15 +31,15 @@ pub(crate) fn prepare(
     context: &Context<'_>,
     params: Value,
 ) -> Result<Prepared, Fault> {
-    let CheckedParams { params, text, key } = check(operation, call, context, params)?;
-    Ok(Prepared { input: (operation.read_input)(context, params, text)?, key })
+    let CheckedParams { params, earlier_checks, key } = check(operation, call, context, params)?;
+    Ok(Prepared { input: (operation.read_input)(context, params, earlier_checks)?, key })
 }
 
 /// Parameters that can be read into their type.
 struct CheckedParams {
     params: Value,
-    /// The result of the checks of texts, which is reported together with unreadable parameters.
-    text: Result<(), Fault>,
+    /// Result of the checks of the texts and of the schema version. It is reported together with unreadable parameters.
+    earlier_checks: Result<(), Fault>,
     key: Option<(KeyScope, Sha256Hash)>,
 }
 
@@ -55,11 +55,11 @@ fn check(
     if let Some(repair) = request.repair {
         repair(&mut params);
     }
-    let text = match (&params, request.privacy) {
+    let text_check = match (&params, request.privacy) {
         (Value::Object(members), Privacy::Refuse) => require_no_nul(members, request.context_param),
         _ => Ok(()),
     };
-    let text = Fault::all([require_schema_version(&params), text]);
+    let earlier_checks = Fault::all([require_schema_version(&params), text_check]);
     if is_write {
         match request.privacy {
             Privacy::Refuse => check_secrets(&request, &mut params, context)?,
@@ -88,7 +88,7 @@ fn check(
     if let Some(venture) = call.actor.only_venture().or(default) {
         add_venture(operation, &mut params, venture);
     }
-    Ok(CheckedParams { params, text, key })
+    Ok(CheckedParams { params, earlier_checks, key })
 }
 
 /// Sets `venture` if the operation has this parameter and the call omits it.

@@ -161,7 +161,7 @@ impl Operation<OnStore> for LoadCheckpoint {
             }
             None => Vec::new(),
         };
-        let found = shown(context, load, checkpoint, stored, &marked)?;
+        let found = output_of(context, load, checkpoint, stored, &marked)?;
         let notes = notes.into_iter().map(Into::into).collect();
         Ok(LoadCheckpointOutput { notes, newer_damaged, warning, ..found })
     }
@@ -194,12 +194,12 @@ fn load_spooled(context: &Context<'_>, load: &Load) -> Result<Option<LoadCheckpo
     let checkpoint = spooled.checkpoint();
     let stored = ContextText::read(spooled.context(&context.settings.checkpoints.vault)?)
         .map_err(|error| corrupt_without_store(&checkpoint, &error.to_string()))?;
-    let found = shown(context, load, checkpoint, stored, &[])?;
+    let found = output_of(context, load, checkpoint, stored, &[])?;
     Ok(Some(LoadCheckpointOutput { degraded: true, ..found }))
 }
 
-/// Returns a context in full or within the budget.
-fn shown(
+/// Returns the output with the context in full or within the budget.
+fn output_of(
     context: &Context<'_>,
     load: &Load,
     checkpoint: Checkpoint,

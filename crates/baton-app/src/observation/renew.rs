@@ -9,7 +9,7 @@ use super::summarize::without_model;
 use crate::context::Context;
 
 /// Replaces the summary of a session and the automatic content of its handoffs, which may quote the records.
-/// If a model wrote the summary, the worker requests a new one.
+/// If a model wrote the summary, a new one is requested from the worker.
 pub(crate) fn renew_session_texts(
     context: &Context<'_>,
     tx: &mut dyn Tx,

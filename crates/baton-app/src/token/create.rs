@@ -56,7 +56,7 @@ impl Operation<OnStore> for CreateToken {
         let credential = PresentedToken::write(&id, (context.random_bits()?, context.random_bits()?));
         let presented = PresentedToken::parse(&credential)
             .ok_or_else(|| Fault::new(baton_core::ErrorCode::Internal, "cannot parse a new token"))?;
-        let days = |days: u32| context.now.plus(Duration::from_secs(u64::from(days) * 86_400));
+        let expiry = |days: u32| context.now.plus(Duration::from_secs(u64::from(days) * 86_400));
         let token = Token {
             id,
             name: params.name.clone().into(),
@@ -64,7 +64,7 @@ impl Operation<OnStore> for CreateToken {
             access: params.access,
             ventures: params.ventures.clone().map_or(VentureScope::All, VentureScope::Only),
             created_at: context.now,
-            expires_at: params.expires_in_days.map(days),
+            expires_at: params.expires_in_days.map(expiry),
             revoked_at: None,
         };
         tx.insert_token(&token)?;

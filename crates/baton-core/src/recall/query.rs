@@ -86,7 +86,7 @@ impl Query {
         }
     }
 
-    /// Returns true if a name of one or more words occurs in the query.
+    /// Returns true if a word of a name occurs in the query.
     pub(super) fn names(&self, name: &str) -> bool {
         !name.is_empty() && name.split_whitespace().any(|part| self.words.contains(&part.to_lowercase()))
     }

@@ -13,7 +13,7 @@ use crate::id::SessionId;
 use crate::name::Repo;
 use crate::time::Timestamp;
 
-/// Numbers about all documents that the caller may search.
+/// Statistics of all documents that the caller may search.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Corpus {
     /// Number of documents.

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::document::{Candidate, ItemKind};
 
 /// Number of first results in which a file, and a turn without files, appears once.
-const DIVERSE: usize = 10;
+const DIVERSE_RESULTS: usize = 10;
 
 /// Moves results that repeat a file or a turn behind the first ten, and returns the first `limit`. A result is the index
 /// of a candidate and its score.
@@ -14,7 +14,7 @@ pub(super) fn select(ranked: Vec<(usize, f64)>, candidates: &[Candidate], limit:
     let (mut first, mut repeated) = (Vec::new(), Vec::new());
     for one in ranked {
         let is_new = key(&candidates[one.0]).is_none_or(|key| seen.insert(key));
-        if first.len() < DIVERSE && is_new {
+        if first.len() < DIVERSE_RESULTS && is_new {
             first.push(one);
         } else {
             repeated.push(one);
@@ -25,7 +25,7 @@ pub(super) fn select(ranked: Vec<(usize, f64)>, candidates: &[Candidate], limit:
     first
 }
 
-/// Returns what a tool use is about: its file or, without files, its turn. Other items are about themselves.
+/// Returns what a tool use is about: its file or, without files, its turn. `None` for other items, which repeat nothing.
 fn key(candidate: &Candidate) -> Option<(&str, &str)> {
     let document = &candidate.document;
     if document.kind != ItemKind::Observation || document.is_conversational {

@@ -12,7 +12,7 @@ use crate::engine::StoreConfig;
 use crate::error::StoreError;
 use crate::migration::LATEST_VERSION;
 
-/// Records are inserted in batches of this many records or bytes.
+/// A batch of records is inserted when it has this many records or this many bytes.
 const BATCH_RECORDS: usize = 200;
 const BATCH_BYTES: usize = 1024 * 1024;
 /// Maximum number of conflicts listed in a report; all are counted.

@@ -167,12 +167,13 @@ impl dyn Tx + '_ {
         Ok(newest.into_iter().map(|request| request.record).collect())
     }
 
-    /// Lists records that match a filter, last written first. If a call gave no agent, venture, repository or track,
-    /// those of its session are returned.
+    /// Lists records that match a filter, last written first. An agent, venture, repository or track that a call did not
+    /// give is filled in from its session.
     pub fn find_requests(&mut self, filter: &RequestFilter, limit: u32) -> Result<RequestPage, StoreError> {
         let mut bound = |sql: &str| self.query_one::<Option<i64>>(sql, &[]).map(Option::flatten);
         let oldest = bound("SELECT MIN(id) FROM requests")?;
         let newest = bound("SELECT MAX(id) FROM requests")?;
+        // Ids from `start` to before `end` can match. This page examines ids from `from`.
         let start = filter.after.unwrap_or(0).saturating_add(1).max(oldest.unwrap_or(1));
         let end = filter.before.unwrap_or(i64::MAX).min(newest.unwrap_or(0).saturating_add(1));
         let is_failed = filter.status.is_some_and(|status| *status.codes().start() >= 400);
