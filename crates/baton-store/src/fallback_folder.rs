@@ -13,6 +13,7 @@ use baton_core::Sha256Hash;
 
 /// Length of the folder name that stands for the path of a data folder.
 const NAME_LENGTH: usize = 16;
+/// Mode bit of a folder in which users can replace only their own files.
 const STICKY: u32 = 0o1000;
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 

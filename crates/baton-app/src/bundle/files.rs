@@ -33,9 +33,10 @@ const COMMON_WEIGHT: f64 = 0.5;
 const MAX_FILES: usize = 120;
 /// Number of files with a line of their own, which says what was last done to the file.
 const MAX_DESCRIBED: usize = 8;
-/// Maximum length of what was done, and of a line with several files.
+/// Maximum length of the description of a change in characters.
 const MAX_CHANGE_CHARS: usize = 60;
-const MAX_LINE_CHARS: usize = 360;
+/// Maximum length of a line with several files in bytes.
+const MAX_LINE_BYTES: usize = 360;
 
 /// Adds a line for each file, the most relevant first, and for the items that match the request best.
 pub(super) fn add(
@@ -67,7 +68,7 @@ fn file_lines(
 ) -> Vec<BundleLine> {
     let mut lines: Vec<BundleLine> = Vec::new();
     for (place, (path, id)) in ranked.enumerate() {
-        let fits = |line: &&mut BundleLine| line.id == id && line.text.len() + path.len() < MAX_LINE_CHARS;
+        let fits = |line: &&mut BundleLine| line.id == id && line.text.len() + path.len() < MAX_LINE_BYTES;
         if place < MAX_DESCRIBED {
             let changed = observations.iter().find(|seen| seen.files_touched.contains(&path));
             let change = changed.map(|seen| change_of(&seen.title, &path)).unwrap_or_default();

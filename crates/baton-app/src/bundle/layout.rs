@@ -19,9 +19,10 @@ pub(crate) const MIN_BUNDLE_TOKENS: u32 = 200;
 pub(crate) const MAX_BUNDLE_TOKENS: u32 = 100_000;
 /// Maximum length of a line's text in characters.
 const MAX_TEXT_CHARS: usize = 400;
-/// Maximum length of the first line about the state, and of the first about a recent session. They contain the outcome of
-/// the latest session, and take at most about a quarter of the budget.
+/// Maximum length of the first line about the state in characters. This line and the first line about a recent session
+/// contain the outcome of the latest session, and take at most about a quarter of the budget.
 const MAX_STATE_CHARS: usize = 1_200;
+/// Maximum length of the first line about a recent session in characters.
 const MAX_RECENT_CHARS: usize = 800;
 /// Maximum length of the introduction in characters.
 const MAX_INTRODUCTION_CHARS: usize = 160;

@@ -12,8 +12,9 @@ use crate::recall::index_before_reading;
 /// Maximum length of the request in bytes.
 const MAX_PROMPT_BYTES: usize = 100 * 1024;
 
-/// Maximum number of omitted lines that are listed, and their maximum length in characters.
+/// Maximum number of omitted lines that are listed.
 const MAX_OMITTED: usize = 50;
+/// Maximum length of the text of a listed line in characters.
 const MAX_OMITTED_CHARS: usize = 160;
 
 /// Repository, request and budget.

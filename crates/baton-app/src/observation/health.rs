@@ -11,9 +11,11 @@ use crate::prelude::*;
 
 const DAY_MILLIS: i64 = 86_400_000;
 const HOUR_MILLIS: i64 = 3_600_000;
-/// Number of days and of sessions whose usage is shown, and of rows that are read for the days.
+/// Number of days whose usage is shown.
 const MAX_DAYS: usize = 7;
+/// Number of sessions whose usage is shown.
 const MAX_SESSIONS: u32 = 10;
+/// Number of rows that are read for the usage per day. A day has one row for each compressor and model.
 const MAX_USAGE_ROWS: u32 = 100;
 
 /// No parameters.
@@ -31,7 +33,7 @@ pub struct WorkerHealthOutput {
     /// Number of queue items that are pending or in progress.
     #[schemars(with = "i64")]
     pub queue_depth: u64,
-    /// Number of observations created today (UTC).
+    /// Number of observations of tool uses captured today (UTC).
     #[schemars(with = "i64")]
     pub observations_today: u64,
     /// Observations created in each of the last 24 hours, oldest hour first. Hours without any are omitted.

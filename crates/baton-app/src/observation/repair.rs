@@ -25,6 +25,7 @@ const TEXTS: [&str; 12] = [
 ];
 /// Fields that are removed if they are not text.
 const PATHS: [&str; 3] = ["cwd", "root", "transcript_path"];
+/// Fields that are removed if they are not valid labels.
 const LABELS: [&str; 4] = ["client", "branch", "commit_sha", "host"];
 
 pub(super) fn repair(report: &mut Value) {

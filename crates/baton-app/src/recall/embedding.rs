@@ -19,8 +19,9 @@ use crate::context::Context;
 const BATCH: u32 = 16;
 /// Number of characters of an item or a query that are sent. Small models read about 500 tokens.
 const MAX_TEXT_CHARS: usize = 2_000;
-/// Name of the job, and the time after its last batch during which no other pass begins.
+/// Name of the job, so that one process runs a pass at a time.
 const JOB: &str = "embedding";
+/// Time after the last batch of a pass during which no other pass begins.
 const PASS_INTERVAL: Duration = Duration::from_secs(25);
 /// Warning of a search whose query has no vector.
 const NO_VECTOR: &str = "the embedding endpoint did not answer: items are found by their words only";

@@ -6,8 +6,9 @@ use baton_store::Tx;
 use crate::context::Context;
 use crate::page::number_within;
 
-/// Default and maximum number of results of a search or of a history.
+/// Default number of results of a search or of a history.
 const DEFAULT_LIMIT: u32 = 10;
+/// Maximum number of results of a search or of a history.
 const MAX_LIMIT: u32 = 100;
 
 /// Returns the number of results to return.

@@ -21,9 +21,10 @@ const BOOKKEEPING: [&str; 3] = ["request_log", "requests", "turns"];
 pub(crate) const INDEX_TABLES: [&str; 6] =
     ["recall_vectors", "recall_documents", "recall_terms", "recall_totals", "recall_pending", "recall_state"];
 
-/// Name of the column that refers to a file in the blob folder, and for each table the column that holds the same bytes
-/// when they are in the row. An archive contains the bytes; each store decides where to put them.
+/// Name of the column that refers to a file in the blob folder.
 const BLOB_COLUMN: &str = "blob";
+/// Tables with that column, each with the column that holds the same bytes when they are in the row. An archive contains
+/// the bytes; each store decides where to put them.
 const CONTENTS: [(&str, &str); 2] = [("checkpoints", "frame"), ("pending_queue", "raw_output")];
 
 /// The tables of a schema version.
