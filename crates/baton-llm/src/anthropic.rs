@@ -15,7 +15,7 @@ use crate::model_call::{Model, ModelAnswer, Question, unusable};
 
 const VERSION: &str = "2023-06-01";
 
-/// Words in an error message that mean that structured output was rejected.
+/// Texts in an error message that mean that structured output was rejected.
 const STRUCTURED_WORDS: [&str; 5] =
     ["output_config", "output_format", "json_schema", "structured output", "Structured output"];
 
@@ -136,7 +136,7 @@ impl Model for Anthropic {
                 return self.read(&answered.body);
             }
             let error = ErrorResponse::read(&answered);
-            if !(is_structured && error.is_about_form() && error.names(&STRUCTURED_WORDS)) {
+            if !(is_structured && error.may_reject_format() && error.mentions(&STRUCTURED_WORDS)) {
                 return Err(error.into_error(self.endpoint.place(), &answered, question.prompt));
             }
             is_structured = false;

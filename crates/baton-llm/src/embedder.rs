@@ -16,7 +16,7 @@ use crate::openai::OpenAiConfig;
 const NAME: &str = "embedding";
 /// Maximum size of an answer. A number has up to 20 characters, so this is enough for 16 texts and 16,384 dimensions.
 const MAX_BODY_BYTES: u64 = 8 * 1024 * 1024;
-/// Text that every endpoint accepts.
+/// Text that every endpoint accepts. If it is rejected too, the endpoint is at fault and not a text.
 const PROBE: &str = "test";
 
 /// Requests vectors of texts. Connects on first use, because most processes never use it.
@@ -82,7 +82,7 @@ impl Embedder {
     /// Fails if the endpoint is not usable at the moment, or gives no valid answers.
     pub fn embed(&self, texts: &[&str]) -> Result<Embedded, CompressError> {
         match self.request(texts, self.config.timeout) {
-            Err(error) if may_be_a_text(&error) => {}
+            Err(error) if may_be_caused_by_text(&error) => {}
             answer => return answer,
         }
         self.request(&[PROBE], self.config.timeout)?;
@@ -93,7 +93,7 @@ impl Embedder {
                     made.vectors.extend(one.vectors);
                     made.usage.tokens_in += one.usage.tokens_in;
                 }
-                Err(error) if may_be_a_text(&error) => made.vectors.push(Vector::default()),
+                Err(error) if may_be_caused_by_text(&error) => made.vectors.push(Vector::default()),
                 Err(error) => return Err(error),
             }
         }
@@ -133,7 +133,7 @@ impl Embedder {
 }
 
 /// Returns true if one of the texts, and not the endpoint, may be the reason for an error.
-const fn may_be_a_text(error: &CompressError) -> bool {
+const fn may_be_caused_by_text(error: &CompressError) -> bool {
     match error {
         CompressError::Unusable { .. } => true,
         CompressError::Outage { may_be_caused_by_item, .. } => *may_be_caused_by_item,

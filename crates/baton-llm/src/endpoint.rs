@@ -1,7 +1,7 @@
 //! An HTTP endpoint: connection, timeouts, limits, keys in headers.
 //!
-//! Owns the HTTP client and the errors for missing answers. The meaning of error answers is in `error_response`; requests and
-//! the parsing of answers belong to the compressors.
+//! Owns the HTTP client and the errors for missing answers. The meaning of error answers is in `error_response`;
+//! requests and the parsing of answers belong to the compressors.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -100,11 +100,10 @@ impl Endpoint {
             Some(port) => format!("{compressor} endpoint {host}:{port}"),
             None => format!("{compressor} endpoint {host}"),
         };
-        let is_here = is_this_machine(host);
         let mut headers: HeaderMap = settings.headers.into_iter().collect();
         headers.insert(ureq::http::header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        if let Some((name, before, key)) = settings.key {
-            let value = format!("{before}{}", key.expose());
+        if let Some((name, prefix, key)) = settings.key {
+            let value = format!("{prefix}{}", key.expose());
             let mut value = HeaderValue::try_from(value).map_err(|_| EndpointError::Key { compressor })?;
             value.set_sensitive(true);
             headers.insert(name, value);
@@ -119,7 +118,7 @@ impl Endpoint {
             .max_idle_connections_per_host(MAX_IDLE_CONNECTIONS)
             .tls_config(tls(settings.ca_file)?)
             .user_agent(concat!("baton/", env!("CARGO_PKG_VERSION")));
-        if is_here {
+        if is_this_machine(host) {
             config = config.proxy(None);
         }
         let (timeout, max_body_bytes) = (settings.timeout, settings.max_body_bytes);
@@ -198,16 +197,16 @@ fn tls(ca_file: Option<&Path>) -> Result<TlsConfig, EndpointError> {
 }
 
 fn certificates(path: &Path) -> Result<RootCerts, EndpointError> {
-    let refuse = |problem: String| EndpointError::Certificates { path: path.to_owned(), problem };
-    let text = std::fs::read(path).map_err(|error| refuse(error.to_string()))?;
+    let invalid = |problem: String| EndpointError::Certificates { path: path.to_owned(), problem };
+    let text = std::fs::read(path).map_err(|error| invalid(error.to_string()))?;
     let mut found: Vec<Certificate<'static>> = Vec::new();
     for item in parse_pem(&text) {
-        let item = item.map_err(|_| refuse("it is not PEM".to_owned()))?;
+        let item = item.map_err(|_| invalid("the file is not PEM".to_owned()))?;
         if let PemItem::Certificate(certificate) = item {
             found.push(certificate);
         }
     }
-    if found.is_empty() { Err(refuse("there are none".to_owned())) } else { Ok(found.into()) }
+    if found.is_empty() { Err(invalid("the file has none".to_owned())) } else { Ok(found.into()) }
 }
 
 /// Returns true if a host is this machine, for which no proxy is used.

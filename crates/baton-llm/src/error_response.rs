@@ -49,13 +49,13 @@ impl ErrorResponse {
     }
 
     /// Returns true if the format of the request, rather than its content, may have been rejected.
-    pub(crate) fn is_about_form(&self) -> bool {
+    pub(crate) fn may_reject_format(&self) -> bool {
         matches!(self.status, 400 | 422) && !self.is_about_the_account()
     }
 
-    /// Returns true if the message contains one of these words.
-    pub(crate) fn names(&self, words: &[&str]) -> bool {
-        words.iter().any(|word| self.message.contains(word))
+    /// Returns true if the message contains one of these texts.
+    pub(crate) fn mentions(&self, texts: &[&str]) -> bool {
+        texts.iter().any(|text| self.message.contains(text))
     }
 
     /// Converts to an error. `prompt` is the request, which the message must not repeat.
@@ -95,7 +95,7 @@ impl ErrorResponse {
     fn is_about_the_account(&self) -> bool {
         let is_client_error = (400..500).contains(&self.status);
         let kind = self.kind.as_deref().is_some_and(|kind| is_any(kind, ACCOUNT_KINDS));
-        is_client_error && (kind || self.names(&["credit balance is too low"]))
+        is_client_error && (kind || self.mentions(&["credit balance is too low"]))
     }
 
     /// Returns the message, unless it repeats the request.

@@ -1,7 +1,8 @@
 //! Compressors: they create observations from tool output, and session summaries from observations.
 //!
 //! One trait with three implementations: the Anthropic Messages API, OpenAI-compatible chat completions, and rules
-//! without a model. Also vectors of texts for search. Each call is stateless and blocks; the worker decides how many run at a time.
+//! without a model. Also vectors of texts for search. Each call is stateless and blocks; the worker decides how many run
+//! at a time.
 
 mod answer;
 mod anthropic;

@@ -74,7 +74,7 @@ pub struct OpenAi {
     wants_completion_tokens: AtomicBool,
 }
 
-/// How requests ask for JSON output, from strict to not at all.
+/// How requests ask for JSON output, strictest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Format {
     Schema = 0,
@@ -91,6 +91,7 @@ impl Format {
         }
     }
 
+    /// Returns the next less strict format.
     const fn looser(self) -> Option<Self> {
         match self {
             Self::Schema => Some(Self::Object),
@@ -178,24 +179,21 @@ impl Model for OpenAi {
                 answered.status = hidden;
             }
             if answered.status == 200 {
-                // Stored only after success: a request that is rejected in every format was not rejected because of its
-                // format.
+                // The format is stored only after a success: if every format is rejected, the format was not the reason.
                 self.format.fetch_max(format as u8, Ordering::Relaxed);
                 self.wants_completion_tokens.fetch_or(completion_tokens, Ordering::Relaxed);
                 return self.read(&answered.body);
             }
             let error = ErrorResponse::read(&answered);
-            match format.looser() {
-                _ if !error.is_about_form() => {}
-                _ if !completion_tokens && error.names(&[COMPLETION_TOKENS]) => {
+            if error.may_reject_format() {
+                if !completion_tokens && error.mentions(&[COMPLETION_TOKENS]) {
                     completion_tokens = true;
                     continue;
                 }
-                Some(looser) => {
+                if let Some(looser) = format.looser() {
                     format = looser;
                     continue;
                 }
-                None => {}
             }
             return Err(error.into_error(self.endpoint.place(), &answered, question.prompt));
         }

@@ -8,11 +8,13 @@ use baton_core::observation::{Digest, SessionMaterial, TurnText};
 use baton_core::{first_characters, one_line};
 use baton_observation::{ToolUse, input_files, render, truncate_list, truncate_output};
 
-/// Versions of the prompt templates for observations: without and with the turn of the tool use.
+/// Version and template of the prompt for an observation without the turn of the tool use.
 const COMPRESS_V1: (&str, &str) = ("compress-v1", include_str!("prompts/compress-v1.txt"));
+/// Version and template of the prompt for an observation with the turn of the tool use.
 const COMPRESS_V2: (&str, &str) = ("compress-v2", include_str!("prompts/compress-v2.txt"));
-/// Versions of the prompt templates for session summaries: without and with turns or notes.
+/// Version and template of the prompt for a session summary without turns and notes.
 const SUMMARIZE_V1: (&str, &str) = ("summarize-v1", include_str!("prompts/summarize-v1.txt"));
+/// Version and template of the prompt for a session summary with turns or notes.
 const SUMMARIZE_V2: (&str, &str) = ("summarize-v2", include_str!("prompts/summarize-v2.txt"));
 
 const MAX_TOOL_NAME_CHARS: usize = 100;
@@ -21,11 +23,13 @@ const MAX_FILES_CHARS: usize = 300;
 const MAX_DIGEST_CHARS: usize = 1_300;
 /// Maximum length of the request and of the closing message of a turn in a prompt for an observation.
 const MAX_CONTEXT_CHARS: usize = 1_500;
-/// Maximum length of a text of a turn or a note in a prompt for a summary, of a text of the last turn, of all turns and
-/// of all notes.
+/// Maximum length of a request, a closing message or a note in a prompt for a summary.
 const MAX_TURN_CHARS: usize = 1_200;
+/// Maximum length of the request and of the closing message of the last turn.
 const MAX_LAST_TURN_CHARS: usize = 4_000;
+/// Maximum length of all turns in a prompt for a summary.
 const MAX_TURNS_CHARS: usize = 12_000;
+/// Maximum length of all notes in a prompt for a summary.
 const MAX_NOTES_CHARS: usize = 6_000;
 
 /// Random suffix of the tags around data, new for every prompt.
@@ -58,11 +62,11 @@ pub(crate) fn compress_prompt(tool_use: &ToolUse, delimiter: Delimiter) -> Promp
     let files: Vec<String> =
         input_files(tool_use).into_iter().map(|file| one_line(file, MAX_FILES_CHARS)).collect();
     let files = if files.is_empty() { "none".to_owned() } else { files.join(", ") };
-    let told =
+    let or_none =
         |text: &str| if text.is_empty() { "none".to_owned() } else { one_line(text, MAX_CONTEXT_CHARS) };
     let turn = tool_use.turn.as_ref().filter(|turn| !turn.prompt.is_empty() || turn.closing.is_some());
     let (request, closing) = turn.map_or_else(Default::default, |turn| {
-        (told(&turn.prompt), told(turn.closing.as_deref().unwrap_or_default()))
+        (or_none(&turn.prompt), or_none(turn.closing.as_deref().unwrap_or_default()))
     });
     let (version, template) = if turn.is_some() { COMPRESS_V2 } else { COMPRESS_V1 };
     let text = fill(

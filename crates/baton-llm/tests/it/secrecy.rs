@@ -70,7 +70,7 @@ fn invalid_certificates_are_rejected() {
     let problem = |config: &AnthropicConfig| Anthropic::new(config).err().unwrap().to_string();
     assert!(problem(&config).starts_with(&format!("cannot use the certificates in {}: ", path.display())));
     std::fs::write(&path, "nothing of the kind").unwrap();
-    assert!(problem(&config).ends_with("there are none"));
+    assert!(problem(&config).ends_with("the file has none"));
     std::fs::write(&path, "-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n").unwrap();
-    assert!(problem(&config).ends_with("it is not PEM"), "{}", problem(&config));
+    assert!(problem(&config).ends_with("the file is not PEM"), "{}", problem(&config));
 }
