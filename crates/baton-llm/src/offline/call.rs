@@ -12,9 +12,9 @@ pub(super) const LARGE_BYTES: usize = 5_000;
 const LARGE_RATIO_TENTHS: usize = 106;
 /// Maximum size of an observation for any size of the output.
 const MAX_OBSERVATION_BYTES: usize = 2_450;
-/// How long the detail of a small output may be.
+/// Maximum size of the detail of a small output.
 const SMALL_DETAIL_BYTES: usize = 1_200;
-/// How deep a response is looked into.
+/// Maximum depth at which texts of a response are read.
 const MAX_DEPTH: usize = 32;
 
 /// Members of a response that repeat the input or the previous state.
@@ -31,9 +31,9 @@ pub(super) struct Call<'a> {
 
 /// Why a tool was not executed or failed.
 pub(super) enum ToolFailure {
-    /// The user declined; with the reason, if one was given.
+    /// The user declined, with this reason if one was given.
     Declined(Option<String>),
-    /// The tool failed; with its error message.
+    /// The tool failed with this error message.
     Failed(String),
     /// The tool was not started, because another call of the same message failed.
     NotRun,
@@ -125,21 +125,21 @@ impl<'a> Call<'a> {
         let Some((_, after)) = text.split_once(REJECTION) else {
             return Some(ToolFailure::Failed(text.trim().to_owned()));
         };
-        let said = after.split_once("the user said:").map(|(_, said)| said.trim().to_owned());
-        Some(ToolFailure::Declined(said.filter(|said| !said.is_empty())))
+        let reason = after.split_once("the user said:").map(|(_, reason)| reason.trim().to_owned());
+        Some(ToolFailure::Declined(reason.filter(|reason| !reason.is_empty())))
     }
 }
 
 /// Text that Claude Code sends if the user declines.
 const REJECTION: &str = "doesn't want to proceed with this tool use";
 
-/// How the texts begin that Claude Code sends if another call of the same message failed.
+/// Starts of the texts that Claude Code sends if another call of the same message failed.
 const CANCELLATIONS: &str = "Sibling tool call errored|Cancelled: parallel tool call";
 
 /// Tag that Claude Code puts around the error message of a tool.
 const ERROR_TAG: &str = "<tool_use_error>";
 
-/// Removes those tags.
+/// Removes the tags around error messages.
 pub(super) fn without_error_tags(text: String) -> String {
     if text.contains(ERROR_TAG) { text.replace(ERROR_TAG, "").replace("</tool_use_error>", "") } else { text }
 }
@@ -177,11 +177,11 @@ fn collect_text(value: &Value, output: &mut String, depth: usize) {
 }
 
 fn collect_members(members: &Map<String, Value>, output: &mut String, depth: usize) {
-    // A message part: its type and id are not output of the tool.
+    // The type and the id of a message part are not output of the tool.
     if let (Some("text"), Some(text)) = (members.get("type").and_then(Value::as_str), members.get("text")) {
         return collect_text(text, output, depth + 1);
     }
-    // An image or a sound: its type is a member of its own.
+    // An image or a sound has its data and its media type in two members.
     let data = members.get("data").or_else(|| members.get("base64")).and_then(Value::as_str);
     let kind = ["mimeType", "media_type", "mime_type"].iter().find_map(|name| members.get(*name)?.as_str());
     if let (Some(data), Some(kind)) = (data, kind) {
@@ -227,7 +227,7 @@ pub(super) fn encoded_data(text: &str) -> Option<String> {
     is_data.then(|| data_in_words(kind, data.len()))
 }
 
-/// The type of data by how it begins in base64.
+/// Returns the type of base64 data by its first characters.
 fn kind_of(data: &str) -> &'static str {
     const STARTS: &[(&str, &str)] = &[
         ("iVBORw0KGgo", "image/png"),

@@ -11,14 +11,14 @@ pub(super) fn is_source(file: &str) -> bool {
     !is_prose(file) && !file.starts_with("/tmp/")
 }
 
-/// The last result of a check.
+/// The latest result of a check.
 pub(super) struct Latest<'a> {
     kind: CheckKind,
     title: &'a str,
-    /// Source files were edited after it.
+    /// Whether source files were edited after the check.
     is_before_edits: bool,
-    /// Another check of its kind passed after it.
-    is_passed_over: bool,
+    /// Whether another check of the same kind passed after it.
+    is_followed_by_pass: bool,
 }
 
 impl Latest<'_> {
@@ -28,7 +28,7 @@ impl Latest<'_> {
     }
 
     fn text(&self) -> String {
-        let age = match (self.is_passed_over, self.is_before_edits) {
+        let age = match (self.is_followed_by_pass, self.is_before_edits) {
             (true, _) => " (not run again)",
             (_, true) => " (before the last edits)",
             _ => "",
@@ -37,7 +37,7 @@ impl Latest<'_> {
     }
 }
 
-/// Lists the results.
+/// Describes the latest results of checks in a sentence.
 pub(super) fn describe(digests: &[Digest], mentions_failure: bool) -> Option<String> {
     let lines: Vec<String> = latest(digests, mentions_failure).iter().map(Latest::text).collect();
     (!lines.is_empty()).then(|| format!("Latest checks: {}.", lines.join(", ")))
@@ -58,11 +58,11 @@ pub(super) fn latest(digests: &[Digest], mentions_failure: bool) -> Vec<Latest<'
             let is_repeated = || passed.iter().any(|command| may_include(command, check.kind));
             let is_latest = latest.iter().all(|other| other.kind != check.kind)
                 && !((has_failed || is_before_edits) && is_repeated());
-            let of = |is_passed_over| Latest {
+            let result = |is_followed_by_pass| Latest {
                 kind: check.kind,
                 title: &digest.title,
                 is_before_edits,
-                is_passed_over,
+                is_followed_by_pass,
             };
             let was_run_again =
                 || passed.iter().any(|command| *command == check.command || command.contains(" more"));
@@ -73,13 +73,13 @@ pub(super) fn latest(digests: &[Digest], mentions_failure: bool) -> Vec<Latest<'
                 None => mentions_failure,
             };
             if open_failure.is_none() && has_failed && has_passed_later() && !was_run_again() && is_open() {
-                open_failure = Some(of(true));
+                open_failure = Some(result(true));
             }
             if !has_failed {
                 passed.push(check.command);
             }
             if is_latest {
-                latest.push(of(false));
+                latest.push(result(false));
             }
         }
         is_before_edits |= digest.files_touched.iter().any(|file| is_source(file));
@@ -100,7 +100,7 @@ fn own_task(command: &str) -> Option<&str> {
     })
 }
 
-/// Whether a command runs a task, or one whose name says that it runs all of its kind: `test:ci`.
+/// Whether a command runs a task, or a task whose name says that it includes all of its kind: `test:ci`.
 fn covers(command: &str, task: &str) -> bool {
     let is_all = |word: &str| word.split([':', '-']).any(|part| matches!(part, "ci" | "all" | "full"));
     command.split(' ').any(|word| word == task || is_all(word))
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tasks_of_their_own_are_recognized() {
+    fn variants_of_checks_are_recognized() {
         assert_eq!(own_task("Run mise run lint:full"), Some("lint:full"));
         assert_eq!(own_task("Run make test-e2e"), Some("test-e2e"));
         assert!(covers("Run mise run test:ci", "test:e2e") && !covers("Run mise run test", "test:e2e"));

@@ -23,13 +23,13 @@ pub(super) struct CommandLine {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Step {
     pub(super) words: Vec<String>,
-    /// Whether it reads the output of the previous step.
+    /// Whether the step reads the output of the previous step.
     pub(super) is_filter: bool,
-    /// It runs however the step before it ended: after `;`, a line end, `||` or `&`.
+    /// Whether the step may run after the previous step failed: after `;`, a line end, `||` or `&`.
     pub(super) is_independent: bool,
-    /// It works in another folder: `git -C folder`.
+    /// Whether the step works in another folder: `git -C folder`.
     pub(super) is_elsewhere: bool,
-    /// Files that its output goes to.
+    /// Files to which the output of the step is redirected.
     pub(super) writes_to: Vec<String>,
 }
 
@@ -83,8 +83,7 @@ impl CommandLine {
             return false;
         };
         let keeps_failures = self.steps.iter().any(|step| step.has("pipefail"));
-        let later = self.steps.iter().skip(first + 1);
-        later.into_iter().any(|step| step.is_filter && !keeps_failures || step.is_independent)
+        self.steps.iter().skip(first + 1).any(|step| step.is_filter && !keeps_failures || step.is_independent)
     }
 
     /// Which part of the output of the main steps is shown.
@@ -131,7 +130,8 @@ impl Step {
             .filter(|word| !word.starts_with('-') && !word.is_empty())
     }
 
-    /// The number of lines that `head` or `tail` prints: of `-20`, `-n 20` or `-n20`. `None` if it counts otherwise.
+    /// Returns the number of lines that `head` or `tail` prints: `-20`, `-n 20` or `-n20`. `None` if its limit is not a
+    /// number of lines.
     pub(super) fn line_limit(&self) -> Option<usize> {
         let mut flags = self.words.iter().skip(1).filter(|word| word.starts_with('-'));
         let Some(flag) = flags.next() else { return Some(10) };
@@ -173,7 +173,7 @@ impl Step {
         self.flags(names).first().copied()
     }
 
-    /// The values of a flag that may be given more than once.
+    /// Returns the values of a flag that may be given more than once.
     pub(super) fn flags(&self, names: &[&str]) -> Vec<&str> {
         let value = |(index, word): (usize, &'_ String)| {
             if names.contains(&word.as_str()) {
@@ -313,7 +313,7 @@ impl Step {
         words.join(" ")
     }
 
-    /// Whether the step prints only what is wrong, and exits with 0 nevertheless: `gofmt -l`, `gofmt -d`.
+    /// Whether the step prints only faults and exits with 0 even if there are some: `gofmt -l`, `gofmt -d`.
     pub(super) fn prints_only_faults(&self) -> bool {
         matches!(self.program(), "gofmt" | "goimports" | "gofumpt") && self.has("-l|-d")
     }
@@ -377,12 +377,14 @@ fn without_documents(command: &str) -> (String, Vec<String>) {
     (kept, documents)
 }
 
+/// Splits a command into its steps.
 fn split(command: &str) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut step = Step::default();
     let mut word = String::new();
     let mut quote: Option<char> = None;
-    let mut has_word = false;
+    // A quoted word is kept even if it is empty.
+    let mut is_quoted = false;
     let mut letters = command.chars().peekable();
     while let Some(letter) = letters.next() {
         match (quote, letter) {
@@ -391,7 +393,7 @@ fn split(command: &str) -> Vec<Step> {
             (Some(_), _) => word.push(letter),
             (None, '\'' | '"') => {
                 quote = Some(letter);
-                has_word = true;
+                is_quoted = true;
             }
             (None, '\\') => {
                 if let Some(next) = letters.next().filter(|next| *next != '\n') {
@@ -405,18 +407,18 @@ fn split(command: &str) -> Vec<Step> {
                     step.words.push(std::mem::take(&mut word));
                 }
                 word.clear();
-                has_word = false;
+                is_quoted = false;
                 if let Some(target) = redirect_target(&mut letters) {
                     step.writes_to.push(target);
                 }
             }
-            (None, '#') if word.is_empty() && !has_word => {
+            (None, '#') if word.is_empty() && !is_quoted => {
                 while letters.next_if(|next| *next != '\n').is_some() {}
             }
             (None, ';' | '\n' | '|' | '&') => {
                 let is_pipe = letter == '|' && letters.next_if_eq(&'|').is_none();
                 let is_and = letter == '&' && letters.next_if_eq(&'&').is_some();
-                finish_word(&mut step, &mut word, &mut has_word);
+                finish_word(&mut step, &mut word, &mut is_quoted);
                 let is_end = finish_step(&mut steps, &mut step);
                 step.is_filter = is_pipe && !steps.is_empty();
                 // Empty lines and a line end after `&&` or `|` change nothing.
@@ -425,12 +427,12 @@ fn split(command: &str) -> Vec<Step> {
                     return steps;
                 }
             }
-            (None, '(' | ')') if word.is_empty() && !has_word => {}
-            (None, _) if letter.is_whitespace() => finish_word(&mut step, &mut word, &mut has_word),
+            (None, '(' | ')') if word.is_empty() && !is_quoted => {}
+            (None, _) if letter.is_whitespace() => finish_word(&mut step, &mut word, &mut is_quoted),
             (None, _) => word.push(letter),
         }
     }
-    finish_word(&mut step, &mut word, &mut has_word);
+    finish_word(&mut step, &mut word, &mut is_quoted);
     finish_step(&mut steps, &mut step);
     steps
 }
@@ -459,18 +461,17 @@ fn redirect_target(letters: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Op
     (!target.is_empty() && !target.starts_with('&')).then_some(target)
 }
 
-fn finish_word(step: &mut Step, word: &mut String, has_word: &mut bool) {
-    if !word.is_empty() || *has_word {
+fn finish_word(step: &mut Step, word: &mut String, is_quoted: &mut bool) {
+    if !word.is_empty() || *is_quoted {
         step.words.push(std::mem::take(word));
     }
-    *has_word = false;
+    *is_quoted = false;
 }
 
-/// Ends a step and removes variables, `sudo` and similar words before its program. Returns false if there was
-/// no step.
+/// Ends a step and removes variables, `sudo` and similar words before its program. Returns false if the step is empty.
 fn finish_step(steps: &mut Vec<Step>, step: &mut Step) -> bool {
     let mut finished = std::mem::take(step);
-    let is_before = |word: &String| {
+    let is_prefix = |word: &String| {
         let assigns = word.split_once('=').is_some_and(|(name, _)| {
             !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
         });
@@ -480,13 +481,13 @@ fn finish_step(steps: &mut Vec<Step>, step: &mut Step) -> bool {
                 "sudo" | "time" | "nohup" | "env" | "command" | "exec" | "nice" | "{" | "!" | "then" | "do"
             )
     };
-    let start = finished.words.iter().take_while(|word| is_before(word)).count();
+    let start = finished.words.iter().take_while(|word| is_prefix(word)).count();
     finished.words.drain(..start);
     if finished.program() == "timeout" {
         finished.words.drain(..2.min(finished.words.len()));
     }
     if finished.program() == "git" {
-        without_options(&mut finished);
+        remove_git_options(&mut finished);
     }
     let is_step = !finished.words.is_empty() || !finished.writes_to.is_empty();
     if is_step {
@@ -498,7 +499,7 @@ fn finish_step(steps: &mut Vec<Step>, step: &mut Step) -> bool {
 }
 
 /// Removes the options between `git` and its verb.
-fn without_options(step: &mut Step) {
+fn remove_git_options(step: &mut Step) {
     while let Some(option) = step.words.get(1).filter(|word| word.starts_with('-')) {
         let has_value = matches!(option.as_str(), "-C" | "-c" | "--git-dir" | "--work-tree");
         step.is_elsewhere |= option.starts_with("-C") || option.starts_with("--git-dir");

@@ -7,8 +7,8 @@ use baton_observation::{check, is_failure, is_reading, is_reading_tool};
 use super::command::{Purpose, Step};
 use super::quoted_command::QuotedCommand;
 
-/// Describes what a tool use completed: its title, without the size of its output. `None` if it only looked at something,
-/// failed, did not run, has no known result, or only prepares work.
+/// Returns the title of a tool use that completed work, without the size of its output. Returns `None` for a tool use
+/// that only inspects something, failed, did not run, has no known result, or only prepares work.
 pub fn completed_step(digest: &Digest) -> Option<&str> {
     let title = digest.title.as_str();
     let (done, result) = title.rsplit_once(": ").unwrap_or((title, ""));
@@ -31,7 +31,7 @@ pub fn completed_step(digest: &Digest) -> Option<&str> {
     }
     match steps.iter().map(|step| step.purpose()).max()? {
         Purpose::Check | Purpose::Test => check(title).map(|_| title),
-        Purpose::Other if looks(title) => None,
+        Purpose::Other if is_inspection(title) => None,
         _ if !is_unknown => Some(title),
         Purpose::Change | Purpose::FileOperation if quoted.has_succeeded == Some(true) => Some(done),
         _ => None,
@@ -44,8 +44,8 @@ fn is_preparation(title: &str) -> bool {
         || title.starts_with("Mark task ") && !title.contains(" completed")
 }
 
-/// Whether the agent's purpose of a command is to look at something.
-fn looks(title: &str) -> bool {
+/// Whether a title, which is the agent's purpose of a command, says that something is only inspected.
+fn is_inspection(title: &str) -> bool {
     const WORDS: &str = "Check|Compare|Confirm|Count|Debug|Get|Verify";
     title.split_whitespace().next().is_some_and(|first| is_any(first, WORDS))
 }

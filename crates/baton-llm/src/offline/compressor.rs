@@ -10,7 +10,7 @@ use super::title::{complete, title};
 use super::{delegate, edit, mcp, other, plan, read, search, shell, summary, web};
 use crate::compressor::{CompressError, Compression, Compressor, Summarization, TokenUsage};
 
-/// Which rules made an observation.
+/// Version of the rules, stored with each observation and summary.
 const VERSION: &str = "offline-v2";
 /// Maximum numbers of files and functions in an observation.
 const MAX_FILES: usize = 50;
@@ -43,8 +43,8 @@ impl Compressor for Offline {
 fn observe(tool_use: &ToolUse) -> CompressedObservation {
     let call = Call::new(tool_use);
     let draft = match call.failure() {
-        None | Some(ToolFailure::Failed(_)) if let Some((wanted, said)) = edit::failed_patch(&call) => {
-            failed(&call, &wanted, &said)
+        None | Some(ToolFailure::Failed(_)) if let Some((action, message)) = edit::failed_patch(&call) => {
+            failed(&call, &action, &message)
         }
         Some(failure) if let Some(draft) = plan::read_declined(&call, &failure) => draft,
         Some(failure) if !shell::is_shell(&call) || !matches!(failure, ToolFailure::Failed(_)) => {
@@ -52,9 +52,9 @@ fn observe(tool_use: &ToolUse) -> CompressedObservation {
         }
         _ => apply_readers(&call),
     };
-    // Removes terminal escapes that a reader copied from input or output.
+    // Readers may have copied terminal escapes from the input or the output.
     let title = clean(&draft.title).into_owned();
-    // A character may have up to four bytes, but most have one.
+    // The limit is in bytes and is used as a number of characters, because most characters have one byte.
     let room = call.observation_bytes().map_or(MAX_SUMMARY_CHARS, |all| all.saturating_sub(title.len() + 8));
     let summary = match one_line(&clean(&draft.summary), room.min(MAX_SUMMARY_CHARS)) {
         summary if summary.is_empty() => format!("{}.", complete(&title, call.tool)),
@@ -77,24 +77,24 @@ fn apply_readers(call: &Call<'_>) -> Draft {
 
 /// Describes a tool use that was declined, not started or failed.
 fn describe_failure(call: &Call<'_>, failure: &ToolFailure) -> Draft {
-    let wanted = intention(call);
+    let action = intention(call);
     match failure {
-        ToolFailure::Declined(said) => {
+        ToolFailure::Declined(reason) => {
             let mut summary = format!("The user declined to let {} run; nothing was done.", call.tool);
-            if let Some(said) = said {
-                summary.push_str(&format!(" They said: \"{}\"", one_line(said, 400)));
+            if let Some(reason) = reason {
+                summary.push_str(&format!(" They said: \"{}\"", one_line(reason, 400)));
             }
-            proposed(call, title(&wanted, Some("declined by user")), summary)
+            proposed(call, title(&action, Some("declined by user")), summary)
         }
         ToolFailure::NotRun => {
             let summary = format!("{} was not run, because another call at the same time failed.", call.tool);
-            proposed(call, title(&wanted, Some("not run")), summary)
+            proposed(call, title(&action, Some("not run")), summary)
         }
-        ToolFailure::Failed(message) => failed(call, &wanted, message),
+        ToolFailure::Failed(message) => failed(call, &action, message),
     }
 }
 
-/// Adds the change or the command that was not executed.
+/// Creates a draft with the change or the command that was not executed.
 fn proposed(call: &Call<'_>, title: String, summary: String) -> Draft {
     let mut lines = edit::proposed_lines(call);
     if let Some(command) = call.input_text(&["command", "cmd"]) {
@@ -108,12 +108,12 @@ fn proposed(call: &Call<'_>, title: String, summary: String) -> Draft {
     })
 }
 
-fn failed(call: &Call<'_>, wanted: &str, message: &str) -> Draft {
+fn failed(call: &Call<'_>, action: &str, message: &str) -> Draft {
     let reason = first_line(message).trim_start_matches("Error: ");
     let summary = format!("{} failed: {}", call.tool, one_line(message, 500));
     let outcome =
         if reason.is_empty() { "failed".to_owned() } else { format!("failed, {}", one_line(reason, 48)) };
-    Draft::filled(call, title(wanted, Some(&outcome)), summary, |detail| {
+    Draft::filled(call, title(action, Some(&outcome)), summary, |detail| {
         if message.len() > 500 {
             detail.lines(super::lines::error_lines(message));
         }

@@ -5,14 +5,14 @@ use super::command::{CommandLine, Step};
 /// A command as the summary of an observation quotes it, and how it ended.
 pub(super) struct QuotedCommand {
     pub(super) line: CommandLine,
-    /// The end of the command is missing.
+    /// Whether the end of the command is missing.
     pub(super) is_truncated: bool,
-    /// It is known to have succeeded or failed.
+    /// Whether the command succeeded; `None` if that is not known.
     pub(super) has_succeeded: Option<bool>,
 }
 
 impl QuotedCommand {
-    /// Reads ``Purpose: `git push` succeeded.`` `None` if the summary quotes no command.
+    /// Reads a summary such as ``Purpose: `git push` succeeded.`` Returns `None` if the summary quotes no command.
     pub(super) fn read(summary: &str) -> Option<Self> {
         const ENDINGS: [(&str, Option<bool>); 4] = [
             ("` succeeded", Some(true)),

@@ -20,7 +20,7 @@ pub(super) struct Run {
     pub(super) background: bool,
     /// What the agent's shell says about a status that is no failure, for example `No matches found`.
     pub(super) remark: Option<String>,
-    /// The response tells how the command ended.
+    /// Whether the response states how the command ended.
     is_known: bool,
 }
 
@@ -28,20 +28,20 @@ pub(super) struct Run {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ending {
     Interrupted,
-    /// It goes on in the background.
+    /// The command continues in the background.
     Background,
-    /// It failed, with its exit status if that is known.
+    /// The command failed, with its exit status if that is known.
     Failed(Option<i64>),
-    /// The search at its end found nothing.
+    /// The command ends with a search that found nothing.
     NoMatch,
     Succeeded,
-    /// It ran; whether it succeeded is not known.
+    /// The command ran; whether it succeeded is not known.
     Unknown,
 }
 
 impl Run {
     pub(super) fn of(call: &Call<'_>) -> Self {
-        // The response about a background command names it.
+        // The command of a background task is in the response.
         let named = call.input.get("command").or_else(|| call.input.get("cmd"));
         let command = match named.or_else(|| call.response.get("command")) {
             Some(Value::String(command)) => command.clone(),
@@ -71,7 +71,7 @@ impl Run {
             status,
             is_error,
             interrupted,
-            // A task in the background that has not ended.
+            // A background task that has not ended has the status `running`.
             background: call.response.get("backgroundTaskId").is_some() || wrapper["status"] == "running",
             remark: call
                 .response_text(&["returnCodeInterpretation"])
@@ -81,7 +81,7 @@ impl Run {
         }
     }
 
-    /// How the command ended, as far as the response and the command line tell.
+    /// Returns how the command ended, as far as the response and the command line show.
     pub(super) fn ending(&self, line: &CommandLine) -> Ending {
         let is_no_match = || line.ends_with_search() && self.is_silent();
         match self.status {
@@ -123,7 +123,7 @@ fn unpack(call: &Call<'_>) -> (String, Value) {
     }
 }
 
-/// Output without the lines that Claude Code adds to it and the advice of git.
+/// Removes the lines that Claude Code adds to an output, and the hints of git.
 fn without_notes(output: String) -> String {
     const NOTES: &str = "Shell cwd was reset to |hint: ";
     if !contains_any(&output, NOTES) {
@@ -132,12 +132,12 @@ fn without_notes(output: String) -> String {
     output.lines().filter(|line| !starts_with_any(line, NOTES)).map(|line| format!("{line}\n")).collect()
 }
 
-/// Whether a tool that failed was stopped by its user.
+/// Returns true if the message of a failed tool says that the user stopped it.
 fn is_interruption(output: &str) -> bool {
     output.lines().next().is_some_and(|line| line.to_ascii_lowercase().contains("interrupted by user"))
 }
 
-/// Returns the exit status, and the output without the lines that state it.
+/// Returns the output without the lines that state the exit status, and the exit status.
 fn exit_status(output: &str, call: &Call<'_>, wrapper: &Value) -> (String, Option<i64>) {
     const MARKS: &str = "Exit code |Exit code: |Process exited with code ";
     // Messages of an agent about a failed command. They count only in an error response, because a command may print
@@ -150,7 +150,7 @@ fn exit_status(output: &str, call: &Call<'_>, wrapper: &Value) -> (String, Optio
     let (first, rest) = output.split_once('\n').unwrap_or((output, ""));
     let said = strip_any(first, MARKS).or_else(|| strip_any(first, ERRORS).filter(|_| call.is_error()));
     let said = said.and_then(|code| code.trim().trim_end_matches(['.', ':']).parse().ok());
-    // Gemini and others say it below the output.
+    // Gemini and others print the exit status below the output.
     let last = || {
         let lines = output.lines().rev().take(12).filter(|_| call.response.get("stdout").is_none());
         lines.filter_map(|line| line.strip_prefix("Exit Code: ")?.trim().parse().ok()).next()

@@ -24,8 +24,9 @@ use super::verdict::Verdict;
 /// The output of a search up to this size is kept as it is.
 const SHOWN_BYTES: usize = 700;
 
-/// Maximum number of lines of an output whose last line states the result, and of words of it in a title.
+/// Maximum number of lines of an output whose last line is used as the result in a title.
 const MAX_REPORT_LINES: usize = 6;
+/// Maximum number of words of that line in a title.
 const MAX_RESULT_WORDS: usize = 6;
 
 /// Detail size of a diff that is not large.
@@ -66,7 +67,7 @@ pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
     Some(describe(call, &Report { run: &run, line: &line, verdict: &verdict, ending, only_inspects }))
 }
 
-/// A command and what is known of it.
+/// A command and its result.
 struct Report<'a> {
     run: &'a Run,
     line: &'a CommandLine,
@@ -171,9 +172,9 @@ fn describe(call: &Call<'_>, report: &Report<'_>) -> Draft {
             fill(report, &mut detail);
         }
     }
-    // A command that changes folders changes files elsewhere.
-    let stays = !line.steps.iter().any(|step| matches!(step.program(), "cd" | "pushd" | "mktemp"));
-    if !run.failed() && !run.interrupted && stays {
+    // After a change of the folder, the names of files are relative to another folder.
+    let stays_in_folder = !line.steps.iter().any(|step| matches!(step.program(), "cd" | "pushd" | "mktemp"));
+    if !run.failed() && !run.interrupted && stays_in_folder {
         let inside = |path: &String| !path.starts_with(['/', '~']) && !path.starts_with("..");
         draft.files = line
             .steps
@@ -186,7 +187,7 @@ fn describe(call: &Call<'_>, report: &Report<'_>) -> Draft {
     draft.with_detail(detail)
 }
 
-/// What git or gh did, if the command is about one thing that is known.
+/// Returns the result of the git or gh step by which the whole command is described, if there is one.
 fn step_result(report: &Report<'_>, steps: &[&Step]) -> Option<StepResult> {
     let Report { run, line, .. } = report;
     if line.steps.iter().any(git::is_init) {
@@ -207,7 +208,7 @@ fn step_result(report: &Report<'_>, steps: &[&Step]) -> Option<StepResult> {
     }
 }
 
-/// How it went, for the title.
+/// Returns the outcome of the command for the title.
 fn outcome(report: &Report<'_>, known: Option<&StepResult>, diff: &[FilePatch<'_>]) -> Option<String> {
     let Report { verdict, ending, .. } = report;
     let known_outcome = || known.and_then(|known| known.outcome.clone());
@@ -233,13 +234,14 @@ fn outcome(report: &Report<'_>, known: Option<&StepResult>, diff: &[FilePatch<'_
     }
 }
 
-/// Tells that a filter let nothing through. The result of a check is then not known.
+/// Describes that a filter printed nothing. The result of a check is then unknown.
 fn no_matches(report: &Report<'_>) -> String {
     let checks = report.line.main_steps().iter().any(|step| step.purpose() >= Purpose::Check);
     if checks { "result not shown" } else { "no matches" }.to_owned()
 }
 
-/// The result of a command without a known format: its output, or the size of its output.
+/// Returns the result of a command without a known format: its output if it is short, otherwise a part or the size of
+/// its output.
 fn result(report: &Report<'_>) -> Option<String> {
     let Report { run, line, ending, only_inspects, .. } = report;
     let failure = failure_line(&run.output).filter(|_| !only_inspects && *ending == Ending::Unknown);
@@ -271,8 +273,8 @@ fn result(report: &Report<'_>) -> Option<String> {
     }
 }
 
-/// Returns the start of the line of an output that says most: the last one of a short output states the result of most
-/// commands, the first one tells what an inspection is about.
+/// Returns the start of the most informative line: of an inspection the first line, which names the subject; of another
+/// command with a short output the last line, which usually states the result.
 fn statement(lines: &[&str], only_inspects: bool) -> Option<String> {
     let line = if only_inspects {
         lines.iter().take(MAX_REPORT_LINES).find(|line| states_something(line))
@@ -290,12 +292,12 @@ fn states_something(line: &str) -> bool {
     let mut words = line.split_whitespace();
     let first = words.clone().next().unwrap_or_default();
     let is_listing = first.len() >= 10 && first.bytes().all(|byte| b"-dlrwxstST@+.".contains(&byte));
-    let is_rule = starts_with_any(line, "===|---") || first == "total";
+    let is_heading = starts_with_any(line, "===|---") || first == "total";
     let is_word = |word: &str| {
         let word = word.trim_matches(|letter: char| letter.is_ascii_punctuation());
         word.len() > 1 && word.chars().all(char::is_alphabetic)
     };
-    !is_listing && !is_rule && line.split_whitespace().count() > 1 && words.any(is_word)
+    !is_listing && !is_heading && line.split_whitespace().count() > 1 && words.any(is_word)
 }
 
 fn phrase(steps: &[&Step], run: &Run) -> String {
@@ -362,10 +364,10 @@ fn summary(report: &Report<'_>, known: Option<&StepResult>, purpose: Option<&str
         summary.push_str(sentence);
     }
     let errors = verdict.errors.first().map(String::as_str);
-    // A command that has not ended has no output, so only the agent's description is used.
-    let said = run.output.lines().next().filter(|_| run.status.is_none());
+    // Without an exit status, the output of a failed command begins with the message of the client: `Command timed out`.
+    let client_message = run.output.lines().next().filter(|_| run.status.is_none());
     let is_failure = matches!(ending, Ending::Failed(_) | Ending::Interrupted);
-    if let Some(first) = errors.or(said).filter(|_| verdict.failures.is_empty() && is_failure) {
+    if let Some(first) = errors.or(client_message).filter(|_| verdict.failures.is_empty() && is_failure) {
         summary.push_str(&format!(" First error: {}", first_sentence(first, 240)));
     }
     summary
@@ -400,7 +402,7 @@ fn fill(report: &Report<'_>, detail: &mut Detail) {
     }
 }
 
-/// The files of a diff with the definitions that the changed lines are in, then the changed lines.
+/// Adds the files of a diff with the definitions that the changed lines are in, then the changed lines.
 pub(super) fn fill_diff(call: &Call<'_>, files: &[FilePatch<'_>], detail: &mut Detail) {
     let head = |file: &FilePatch<'_>| {
         let names: Vec<&str> =
@@ -421,7 +423,7 @@ pub(super) fn fill_diff(call: &Call<'_>, files: &[FilePatch<'_>], detail: &mut D
     }
     detail.counted_lines(&heads);
     for (index, file) in files.iter().enumerate() {
-        // Each file has its share of the room; less than some lines is not worth showing.
+        // Each file gets an equal share of the room, but at least 400 bytes: fewer would show only a line or two.
         let share = (detail.left() / (files.len() - index)).max(400);
         if detail.left() < share {
             break;

@@ -31,7 +31,7 @@ pub(super) struct Verdict {
     /// Whether nothing failed and the output, which includes its end, confirms it.
     pub(super) is_clean: bool,
     pub(super) has_warnings: bool,
-    /// Whether the output counts failures.
+    /// Whether the output reports failed tests or packages.
     pub(super) has_failed: bool,
 }
 
@@ -123,14 +123,14 @@ impl Verdict {
     }
 }
 
-/// Whether the counts of a run are complete. Tools that print no total, or one per binary, are counted line by line: a part
-/// of their output has a part of the counts.
+/// Whether the counts of a run are complete. The results of tools that print no total, or one per binary, are counted
+/// line by line, so a part of their output gives only a part of the counts.
 fn is_total(run: &QaRun, shown: Shown) -> bool {
     shown == Shown::All
         || !matches!(run.tool.as_str(), "cargo-test" | "go-test" | "clippy" | "cargo-check" | "tsc")
 }
 
-/// `warning: unused variable`, `warning[E0001]: …`, `a.c:3: warning: …`.
+/// Returns true for `warning: unused variable`, `warning[E0001]: …` and `a.c:3: warning: …`.
 fn is_warning(line: &str) -> bool {
     starts_with_any(line.trim_start(), "warning: |warning[") || line.contains(": warning: ")
 }
@@ -145,7 +145,8 @@ fn count_failures(run: &QaRun) -> String {
     }
 }
 
-/// Tells of packages that do not build. A runner counts each as one error, whatever its number of compiler errors.
+/// Describes the packages that do not build; `None` if there are other errors too. A test runner counts each of these
+/// packages as one error, whatever its number of compiler errors.
 fn unbuilt(run: &QaRun) -> Option<String> {
     let is_unbuilt = |failure: &&QaFailure| {
         matches!(failure.message.as_deref(), Some("build failed" | "setup failed")) || failure.name == "build"
@@ -192,13 +193,13 @@ fn format_failure(failure: &QaFailure) -> String {
 
 /// Returns the lines that mention errors and do not repeat failures. Assertions come first.
 fn own_errors(log: &str, runs: &[QaRun]) -> Vec<String> {
-    let known = |line: &str| {
+    let names_failure = |line: &str| {
         let is_verdict = starts_with_any(line, "--- FAIL|FAILED ") || line.ends_with("... FAILED");
         line == "FAIL"
             || is_verdict
                 && runs.iter().flat_map(|run| &run.failures).any(|failure| line.contains(&failure.name))
     };
-    let said = |line: &str| {
+    let has_message = |line: &str| {
         runs.iter()
             .flat_map(|run| &run.failures)
             .filter_map(|failure| failure.message.as_deref())
@@ -207,10 +208,10 @@ fn own_errors(log: &str, runs: &[QaRun]) -> Vec<String> {
     let asserted = log.lines().map(str::trim).filter(|line| is_assertion(line)).take(20);
     let diagnosed = log.lines().map(str::trim_end).filter(|line| is_diagnostic(line)).take(40);
     let lines = asserted.chain(diagnosed).map(str::to_owned).chain(error_lines(log));
-    unique(lines.filter(|line| !known(line) && !said(line))).collect()
+    unique(lines.filter(|line| !names_failure(line) && !has_message(line))).collect()
 }
 
-/// What compilers and linters print: `src/a.go:12:5: declared and not used: x`, at the start of a line.
+/// Returns true for a message of a compiler or linter: `src/a.go:12:5: declared and not used: x`.
 fn is_diagnostic(line: &str) -> bool {
     let mut parts = line.splitn(3, ':');
     let (Some(path), Some(number), Some(message)) = (parts.next(), parts.next(), parts.next()) else {
@@ -222,7 +223,8 @@ fn is_diagnostic(line: &str) -> bool {
         && message.split_whitespace().count() > 2
 }
 
-/// `sum_test.go:12: got 3, want 4`, and what pytest and Rust's assertions print.
+/// Returns true for `sum_test.go:12: got 3, want 4`, and for the lines that pytest, Rust and jest print for a failed
+/// assertion.
 fn is_assertion(line: &str) -> bool {
     let place = line.split(": ").next().unwrap_or_default();
     let go = place
