@@ -92,7 +92,7 @@ struct Changed<'a> {
     document: Option<&'a str>,
     /// The heading of a plan that was edited.
     plan: Option<String>,
-    /// The file has no text any more.
+    /// Whether the change removed all text of the file.
     is_emptied: bool,
 }
 
@@ -113,19 +113,19 @@ impl Changed<'_> {
 fn one_file(call: &Call<'_>) -> Option<Draft> {
     let path = call.input_text(PATHS).or_else(|| call.response_text(PATHS))?;
     let shown = call.path(path);
-    let said = |name: &str| call.response[name].as_str();
-    let original = said("originalFile").or_else(|| said("originalFileContents"));
+    let response = |name: &str| call.response[name].as_str();
+    let original = response("originalFile").or_else(|| response("originalFileContents"));
     let pairs = replacements(call);
     let (mut file, line) = call
         .response
         .get("structuredPatch")
         .and_then(|patch| patch::read_structured(path, patch))
         .unwrap_or_else(|| (FilePatch::default(), None));
-    let whole = call.whole_input(&["content", "file_text"]).or_else(|| said("content"));
+    let whole = call.whole_input(&["content", "file_text"]).or_else(|| response("content"));
     let mut replaced = None;
     let changes = if pairs.is_empty() {
         let after = whole.or_else(|| call.whole_input(&["new_source", "insert_text"]))?;
-        let created = said("type") == Some("create") || original.is_none();
+        let created = response("type") == Some("create") || original.is_none();
         if file.added.is_empty() && file.removed.is_empty() {
             file = patch::between(path, original.unwrap_or_default(), after);
         }
@@ -139,12 +139,12 @@ fn one_file(call: &Call<'_>) -> Option<Draft> {
                 file.added.extend(part.added);
             }
         }
-        let all = [call.input, call.response]
+        let replaces_all = [call.input, call.response]
             .iter()
             .any(|side| ["replace_all", "replaceAll"].iter().any(|name| side[name] == true));
-        let everywhere = || Replaced::everywhere(&file, &pairs).filter(|_| all);
+        let everywhere = || Replaced::everywhere(&file, &pairs).filter(|_| replaces_all);
         replaced = Replaced::identifier(&file).or_else(everywhere);
-        compare_replaced(path, original, &pairs, all)
+        compare_replaced(path, original, &pairs, replaces_all)
     };
     file.path = path;
     let changes = confirmed(changes, &file);
@@ -181,11 +181,16 @@ pub(super) fn proposed_lines(call: &Call<'_>) -> Vec<String> {
 }
 
 /// Compares the whole file if it is known, otherwise the replaced fragments.
-fn compare_replaced(path: &str, original: Option<&str>, pairs: &[(&str, &str)], all: bool) -> Vec<Change> {
+fn compare_replaced(
+    path: &str,
+    original: Option<&str>,
+    pairs: &[(&str, &str)],
+    replaces_all: bool,
+) -> Vec<Change> {
     if let Some(original) = original {
         let mut after = original.to_owned();
         for (old, new) in pairs.iter().filter(|(old, _)| !old.is_empty()) {
-            after = if all { after.replace(old, new) } else { after.replacen(old, new, 1) };
+            after = if replaces_all { after.replace(old, new) } else { after.replacen(old, new, 1) };
         }
         if after != original {
             return code::compare(path, original, &after);
@@ -284,7 +289,7 @@ fn title_of(file: &Changed<'_>) -> String {
         named(file, FunctionAction::Modified),
         named(file, FunctionAction::Deleted),
     );
-    let some = |names: &[&str]| match names {
+    let first_names = |names: &[&str]| match names {
         [one] => shorten(one, 60),
         [one, two] => format!("{} and {}", shorten(one, 40), shorten(two, 40)),
         [one, rest @ ..] => format!("{} and {} more", shorten(one, 50), rest.len()),
@@ -301,13 +306,14 @@ fn title_of(file: &Changed<'_>) -> String {
     } else if file.patch.file_action == FileAction::Created && new.is_empty() {
         (format!("Create {path}"), Some(counted(file.patch.added.len(), "line")))
     } else if file.patch.file_action == FileAction::Created {
-        (format!("Create {path} with {}", some(&new)), None)
+        (format!("Create {path} with {}", first_names(&new)), None)
     } else if let Some(replaced) = &file.replaced {
         (format!("Replace {}", replaced.in_words(path)), None)
     } else if file.patch.file_action == FileAction::Deleted {
         (format!("Delete file {path}"), None)
     } else {
-        let (new_names, modified_names, deleted_names) = (some(&new), some(&modified), some(&deleted));
+        let (new_names, modified_names, deleted_names) =
+            (first_names(&new), first_names(&modified), first_names(&deleted));
         match (new.is_empty(), modified.is_empty(), deleted.is_empty()) {
             (true, true, true) => {
                 let what = match (&file.plan, subject_of(file)) {
@@ -336,7 +342,7 @@ fn resolved_conflicts(patch: &FilePatch<'_>) -> usize {
     conflicts(&patch.removed).saturating_sub(conflicts(&patch.added))
 }
 
-/// What a change outside functions is about: imports, a comment, a heading.
+/// Returns the subject of a change outside functions: imports, a heading, comments.
 fn subject_of(file: &Changed<'_>) -> Option<String> {
     let lines: Vec<&str> = file
         .patch
@@ -438,12 +444,12 @@ fn reason(file: &Changed<'_>) -> Option<String> {
     // such a beginning.
     let is_whole = |comment: &&String| {
         let first = comment.split_whitespace().next().unwrap_or_default();
-        let is_torn = first.starts_with(|letter: char| letter.is_lowercase()) && !is_name(first);
-        comment.split_whitespace().count() >= 4 && !is_torn
+        let is_continuation = first.starts_with(|letter: char| letter.is_lowercase()) && !is_name(first);
+        comment.split_whitespace().count() >= 4 && !is_continuation
     };
     let is_notice = |comment: &str| starts_with_any(comment, "Copyright|SPDX|Licensed|License");
     let mut whole = comments.iter().filter(|comment| is_whole(comment) && !is_notice(comment));
-    // A new file begins with what it is for.
+    // The first comment of a new file states its purpose.
     let best = match file.patch.file_action {
         FileAction::Created => whole.next(),
         _ => whole.max_by_key(|comment| comment.len()),
@@ -459,7 +465,7 @@ pub(super) fn fill_changed(patch: &FilePatch<'_>, detail: &mut Detail) {
         return detail.lines(changed);
     }
     let lines: Vec<String> = changed.iter().map(|line| one_line(line, 110)).collect();
-    // A line that is on both sides would be shown on one side only if the other is cut.
+    // Lines on both sides are left out, because one of the two could be omitted below.
     let texts =
         |mark: char| -> HashSet<&str> { lines.iter().filter_map(|line| line.strip_prefix(mark)).collect() };
     let (old, new) = (texts('-'), texts('+'));

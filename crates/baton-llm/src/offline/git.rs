@@ -8,17 +8,20 @@ use super::facts::is_path;
 use super::patch::{self, FilePatch};
 use super::text::{counted, first_line, join_within, one_line, unique};
 
-/// What a command did, and what came of it.
+/// What a step of git or `gh` did, and its result.
 #[derive(Default)]
 pub(super) struct StepResult {
+    /// What the step did, for the title: `Commit 'Fix login'`.
     pub(super) done: String,
+    /// Outcome for the title: `2 merge conflicts`.
     pub(super) outcome: Option<String>,
+    /// Sentence for the summary: `Merge conflicts: a.rs, b.rs.`
     pub(super) sentence: Option<String>,
     /// A text that the agent wrote: the body of a commit message.
     pub(super) written: Option<String>,
-    /// Nothing of the output is left to tell.
+    /// Whether the other members contain everything that the output says.
     pub(super) covers_output: bool,
-    /// The output proves that the step succeeded, even if a later step failed.
+    /// Whether the output proves that the step succeeded, even if a later step failed.
     pub(super) is_done: bool,
     /// Lines to show instead of the output.
     pub(super) lines: Vec<String>,
@@ -28,7 +31,8 @@ pub(super) fn is_commit(step: &Step) -> bool {
     step.git_verb() == Some("commit")
 }
 
-/// Returns true if a step creates a repository. The steps after it in the same command are an experiment.
+/// Returns true if a step creates a repository. A command with such a step usually tries something out elsewhere, so its
+/// steps are not described as work on the project.
 pub(super) fn is_init(step: &Step) -> bool {
     matches!(step.git_verb(), Some("init" | "clone"))
 }
@@ -110,7 +114,7 @@ pub(super) fn step_result(step: &Step, line: &CommandLine, output: &str) -> Opti
 }
 
 impl StepResult {
-    /// A step whose output says nothing new.
+    /// Creates the result of a step whose output is not shown.
     fn silent(done: String) -> Self {
         Self { done, covers_output: true, ..Self::default() }
     }
@@ -139,9 +143,9 @@ pub(super) fn conflicts(output: &str) -> Option<(String, String)> {
 }
 
 fn commit(step: &Step, line: &CommandLine, output: &str) -> StepResult {
-    let made = commit_lines(output).next();
+    let reported = commit_lines(output).next();
     let message = commit_message(step, line);
-    let subject = made.as_ref().map(|made| made.subject).or(message.as_deref().map(first_line));
+    let subject = reported.as_ref().map(|commit| commit.subject).or(message.as_deref().map(first_line));
     let done = match (step.has("--amend"), subject.filter(|subject| !subject.is_empty())) {
         (true, Some(subject)) => format!("Amend '{}'", one_line(subject, 80)),
         (true, None) => "Amend last commit".to_owned(),
@@ -153,7 +157,7 @@ fn commit(step: &Step, line: &CommandLine, output: &str) -> StepResult {
     // A push after `&&` starts only if the commit was made.
     let is_chained =
         line.steps.iter().skip_while(|other| *other != step).skip(1).all(|step| !step.is_independent);
-    let is_done = made.is_some() || is_chained && pushed.is_some();
+    let is_done = reported.is_some() || is_chained && pushed.is_some();
     let is_quiet = step.words.iter().any(|word| word == "--quiet" || short_flags(word).contains('q'));
     let outcome = if contains_any(output, "nothing to commit|no changes added to commit") {
         Some("nothing to commit".to_owned())
@@ -164,21 +168,21 @@ fn commit(step: &Step, line: &CommandLine, output: &str) -> StepResult {
     let stat = stat_line(output).map(|stat| format!(" ({stat})")).unwrap_or_default();
     let mut sentence: Vec<String> = commit_lines(output)
         .take(5)
-        .map(|made| {
-            format!("Commit {} on {}: \"{}\"{stat}.", made.hash, made.branch, one_line(made.subject, 300))
+        .map(|CommitLine { branch, hash, subject }| {
+            format!("Commit {hash} on {branch}: \"{}\"{stat}.", one_line(subject, 300))
         })
         .collect();
-    if made.is_none() && is_done {
+    if reported.is_none() && is_done {
         sentence.push(format!("Made the commit \"{}\".", one_line(subject.unwrap_or_default(), 300)));
     }
     sentence.extend(pushed.map(|pushed| format!("Push: {pushed}.")));
     let sentence = Some(sentence.join(" ")).filter(|sentence| !sentence.is_empty());
     let written = message.as_deref().map(message_body).filter(|body| !body.is_empty());
-    let covers_output = made.is_some() || output.trim().is_empty();
+    let covers_output = reported.is_some() || output.trim().is_empty();
     StepResult { done, outcome, sentence, written, covers_output, is_done, lines: Vec::new() }
 }
 
-/// The message of a commit: a here-document, or the values of `-m`, a paragraph each.
+/// Returns the message of a commit: a here-document, or the values of `-m`, a paragraph each.
 fn commit_message(step: &Step, line: &CommandLine) -> Option<String> {
     let value = |(index, word): (usize, &String)| match word.strip_prefix("--message") {
         Some("") => step.words.get(index + 1).cloned(),
@@ -193,7 +197,7 @@ fn commit_message(step: &Step, line: &CommandLine) -> Option<String> {
     (!message.trim().is_empty() && !message.starts_with("$(")).then_some(message)
 }
 
-/// The letters of `-qam`; empty for other words.
+/// Returns the letters of `-qam`; empty for other words.
 fn short_flags(word: &str) -> &str {
     let letters = word.strip_prefix('-').unwrap_or_default();
     if letters.bytes().all(|byte| byte.is_ascii_lowercase()) { letters } else { "" }
@@ -230,6 +234,7 @@ fn log_lines(output: &str) -> Vec<String> {
         .collect()
 }
 
+/// Returns true for a trailer of a commit message: `Signed-off-by: …`, `Generated with …`.
 fn is_trailer(line: &str) -> bool {
     let is_name = |name: &str| {
         name.contains('-')
@@ -239,18 +244,11 @@ fn is_trailer(line: &str) -> bool {
     line.split_once(": ").is_some_and(|(name, _)| is_name(name)) || line.contains("Generated with")
 }
 
-/// A message without its subject and its trailers.
+/// Returns a commit message without its subject and its trailers.
 fn message_body(message: &str) -> String {
     let (_, body) = message.trim().split_once('\n').unwrap_or_default();
     let lines = body.lines().filter(|line| !is_trailer(line));
     lines.collect::<Vec<_>>().join("\n").trim().to_owned()
-}
-
-/// A commit that git reported.
-struct Made<'a> {
-    branch: &'a str,
-    hash: &'a str,
-    subject: &'a str,
 }
 
 /// Returns whose version of a file in conflict an option of `git checkout` takes.
@@ -314,14 +312,20 @@ fn unmerged_file(line: &str) -> Option<&str> {
     strip_any(line.trim_start(), WORDS).or_else(|| strip_any(line, MARKS)).map(str::trim)
 }
 
-/// `[main 1a2b3c4] Subject` gives branch, hash and subject.
-fn commit_lines(output: &str) -> impl Iterator<Item = Made<'_>> {
+/// The line in which git reports a commit: `[main 1a2b3c4] Subject`.
+struct CommitLine<'a> {
+    branch: &'a str,
+    hash: &'a str,
+    subject: &'a str,
+}
+
+fn commit_lines(output: &str) -> impl Iterator<Item = CommitLine<'_>> {
     output.lines().filter_map(|line| {
         let (place, subject) = line.strip_prefix('[')?.split_once(']')?;
         let (branch, hash) = place.rsplit_once(' ')?;
         let branch = branch.trim_end_matches(" (root-commit)");
         ((7..=40).contains(&hash.len()) && hash.bytes().all(|byte| byte.is_ascii_hexdigit()))
-            .then_some(Made { branch, hash, subject: subject.trim() })
+            .then_some(CommitLine { branch, hash, subject: subject.trim() })
     })
 }
 
@@ -350,7 +354,7 @@ fn status(output: &str) -> (Option<&str>, Vec<&str>) {
             }
         }
     }
-    // A file can be staged and changed again.
+    // A file that was staged and changed again is listed twice.
     (branch.map(|branch| branch.split("...").next().unwrap_or(branch)), unique(files).collect())
 }
 
@@ -385,6 +389,7 @@ fn is_log_line(line: &str) -> bool {
     (7..=40).contains(&hash.len()) && hash.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
+/// Returns the outcome of a push.
 fn pushed(output: &str) -> Option<String> {
     if contains_any(output, "[rejected]|! [remote rejected]") {
         return Some("rejected".into());

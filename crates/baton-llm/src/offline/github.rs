@@ -42,7 +42,7 @@ pub(super) fn step_result(step: &Step, line: &CommandLine, output: &str) -> Opti
     })
 }
 
-/// `#12` of `https://github.com/owner/name/pull/12`.
+/// Returns `#12` for `https://github.com/owner/name/pull/12`.
 fn number(url: &str) -> Option<String> {
     let part = url.split('#').next()?.trim_end_matches('/').rsplit('/').next()?;
     part.bytes().all(|byte| byte.is_ascii_digit()).then(|| format!("#{part}"))

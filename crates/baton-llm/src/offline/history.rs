@@ -9,19 +9,21 @@ use super::git;
 use super::quoted_command::QuotedCommand;
 use super::text::{join_within, one_line};
 
-/// Maximum length of the whole list and of one command in characters.
+/// Maximum length of the whole list in characters.
 const MAX_CHARS: usize = 320;
+/// Maximum length of a command in the list in characters.
 const MAX_COMMAND_CHARS: usize = 70;
 
-/// Something that succeeded.
+/// A git command that succeeded.
 #[derive(Debug, PartialEq, Eq)]
 enum Event {
     Commit { hash: Option<String>, subject: String, is_amended: bool },
     Other(String),
 }
 
-/// Lists what succeeded, in its order. Commits that were replaced by an amendment or removed by a reset are left out, and
-/// so are the hashes of commits that were rebased. If there is too much, the latest is listed.
+/// Lists the commits, pushes and changes of the history that succeeded, in order, and the pull requests. Commits that
+/// were replaced by an amendment or removed by a reset are left out, and so are the hashes of commits that were rebased.
+/// If the list is too long, only its end is kept.
 pub(super) fn describe(digests: &[Digest]) -> Option<String> {
     let mut history = History::default();
     digests.iter().for_each(|digest| history.add(digest));
@@ -69,7 +71,7 @@ struct History {
     events: Vec<Event>,
     /// Branch of the last commit.
     branch: Option<String>,
-    /// A rebase or cherry-pick that stopped at a conflict.
+    /// Command of a rebase or cherry-pick that stopped at a conflict.
     stopped: Option<String>,
     /// Number and title of each pull request that was opened.
     pull_requests: Vec<String>,
@@ -80,11 +82,10 @@ impl History {
         let Digest { title, summary, .. } = digest;
         let amended = title.strip_prefix("Amend '").and_then(|rest| rest.strip_suffix('\''));
         if let Some(subject) = commit_message(title).or(amended) {
-            let made = reported_commit(summary);
             if amended.is_some() {
                 self.drop_commits(1);
             }
-            let (hash, branch) = made.unzip();
+            let (hash, branch) = reported_commit(summary).unzip();
             let subject = subject.to_owned();
             let hash = hash.map(str::to_owned);
             self.events.push(Event::Commit { hash, subject, is_amended: amended.is_some() });
@@ -104,9 +105,9 @@ impl History {
             }
             let steps = quoted.whole_steps();
             steps.iter().for_each(|step| self.add_step(step, has_succeeded));
-            // Of a step that is quoted in part, only what it does to earlier commits matters.
+            // A step that is quoted in part is used only if it may have replaced earlier commits.
             if let Some(cut) = quoted.line.steps.get(steps.len()).filter(|_| has_succeeded == Some(true))
-                && let Some((verb @ ("rebase" | "reset" | "pull"), _)) = changes_history(cut)
+                && let Some((verb @ ("rebase" | "reset" | "pull"), _)) = history_step(cut)
             {
                 self.forget_commits(verb);
             }
@@ -114,7 +115,7 @@ impl History {
     }
 
     fn add_step(&mut self, step: &Step, has_succeeded: Option<bool>) {
-        let Some((verb, text)) = changes_history(step) else { return };
+        let Some((verb, text)) = history_step(step) else { return };
         match has_succeeded {
             Some(true) => {}
             Some(false) => {
@@ -125,11 +126,11 @@ impl History {
             None => return,
         }
         match verb {
-            "reset" => match step.arguments().nth(1).map(|target| (target, commits_back(target))) {
-                None | Some((_, Some(0))) => {}
-                Some((_, Some(count))) => self.drop_commits(count),
-                // The commits of the session may be no part of the other history.
-                Some((_, None)) => self.events.clear(),
+            "reset" => match step.arguments().nth(1).map(commits_back) {
+                None | Some(Some(0)) => {}
+                Some(Some(count)) => self.drop_commits(count),
+                // The history of another target may not contain the commits of the session.
+                Some(None) => self.events.clear(),
             },
             "rebase" if step.has("-i|--interactive|--autosquash") => self.drop_commits(usize::MAX),
             "rebase" => self.forget_hashes(),
@@ -189,8 +190,8 @@ fn is_experiment(quoted: &QuotedCommand) -> bool {
         .any(|step| git::is_init(step) || is_elsewhere(step) || step.program() == "mktemp")
 }
 
-/// Returns the verb and the words of a step of git that publishes commits or changes the history.
-fn changes_history(step: &Step) -> Option<(&str, String)> {
+/// Returns the verb and the words of a git step that pushes commits or changes the history.
+fn history_step(step: &Step) -> Option<(&str, String)> {
     let verb = step.git_verb()?;
     let is_reported = match verb {
         "push" => !step.has("--dry-run|-n"),
@@ -228,7 +229,7 @@ fn commits_back(target: &str) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn told(uses: &[(&str, &str)]) -> String {
+    fn described(uses: &[(&str, &str)]) -> String {
         let digest = |(title, summary): &(&str, &str)| Digest {
             tool_name: "Bash".into(),
             title: (*title).into(),
@@ -256,11 +257,11 @@ mod tests {
             ),
         ];
         assert_eq!(
-            told(&uses),
+            described(&uses),
             "In git: commit 1a2b3c4 'Add login', push, commit 2a2b3c4 'Fix it' on feature, push. Opened pull request #61 \
              'Login'."
         );
-        assert_eq!(told(&[]), "");
+        assert_eq!(described(&[]), "");
     }
 
     #[test]
@@ -270,7 +271,7 @@ mod tests {
         };
         let (first, second) = (commit("aaaaaaa", "First"), commit("bbbbbbb", "Second"));
         let both = [(first.0.as_str(), first.1.as_str()), (second.0.as_str(), second.1.as_str())];
-        let after = |uses: &[(&str, &str)]| told(&[&both, uses].concat());
+        let after = |uses: &[(&str, &str)]| described(&[&both, uses].concat());
         assert_eq!(
             after(&[(
                 "Amend 'Second'",
@@ -308,8 +309,8 @@ mod tests {
             "`git push` was interrupted.",
             "`git push | cat` ran.",
         ] {
-            assert_eq!(told(&[("Try it", summary)]), "", "{summary}");
+            assert_eq!(described(&[("Try it", summary)]), "", "{summary}");
         }
-        assert_eq!(told(&[("Merge main: Already up to date", "`git merge main` succeeded.")]), "");
+        assert_eq!(described(&[("Merge main: Already up to date", "`git merge main` succeeded.")]), "");
     }
 }

@@ -67,7 +67,7 @@ pub(super) fn describe(call: &Call<'_>, action: &str, server: Option<&str>) -> D
     }
 }
 
-/// The response has no content, so only the input of the call is described.
+/// Describes a call by its input alone, because the response has no content.
 fn with_inputs(call: &Call<'_>, title: String, summary: String) -> Draft {
     let texts = ["body", "description", "content", "text", "message", "comment"];
     let Some(text) = call.input_text(&texts).filter(|text| text.len() > INPUT_CHARACTERS) else {

@@ -26,10 +26,11 @@ pub(super) struct FilePatch<'a> {
     pub(super) file_action: FileAction,
     pub(super) removed: Vec<&'a str>,
     pub(super) added: Vec<&'a str>,
-    /// The part of the file that the patch shows, before and after.
+    /// The part of the file that the patch shows, before the change.
     pub(super) before: String,
+    /// The part of the file that the patch shows, after the change.
     pub(super) after: String,
-    /// The lines that define what the changed lines are in: the nearest above in the hunk, or `func Save()` of
+    /// The lines that start the definitions of the changed lines: the nearest one above in the hunk, or `func Save()` of
     /// `@@ … @@ func Save()`.
     pub(super) places: Vec<&'a str>,
 }
@@ -40,7 +41,7 @@ impl<'a> FilePatch<'a> {
     }
 
     /// Adds a line of a hunk: `+new`, `-old` or ` same`.
-    fn take(&mut self, line: &'a str) {
+    fn add_line(&mut self, line: &'a str) {
         if self.added.len() + self.removed.len() >= MAX_LINES {
             return;
         }
@@ -113,8 +114,8 @@ fn is_definition(line: &str) -> bool {
         || line.starts_with("type ") && line.ends_with('{')
 }
 
-/// The lines of a change, marked `-` and `+`. A line that is on both sides equally often was moved or indented and is
-/// left out, and so are lines without words, unless nothing else was changed.
+/// Returns the lines of a change, marked `-` and `+`. A line that is on both sides equally often was moved or indented
+/// and is left out, and so are lines without words, unless nothing else was changed.
 pub(super) fn changed_lines(removed: &[&str], added: &[&str]) -> Vec<String> {
     let key = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut counts: HashMap<String, (usize, usize)> = HashMap::new();
@@ -151,7 +152,7 @@ pub(super) fn read_structured<'a>(path: &'a str, patch: &'a Value) -> Option<(Fi
             } else if first.is_none() {
                 first = hunk["newStart"].as_u64().map(|start| start.saturating_add(same));
             }
-            file.take(line);
+            file.add_line(line);
         }
     }
     Some((file, first))
@@ -180,7 +181,7 @@ pub(super) fn read_codex(text: &str) -> Vec<FilePatch<'_>> {
             } else if let Some(place) = line.strip_prefix("@@") {
                 file.places.push(place.trim());
             } else if !line.starts_with("*** ") {
-                file.take(line);
+                file.add_line(line);
             }
         }
     }
@@ -208,7 +209,7 @@ pub(super) fn read_unified(text: &str) -> Vec<FilePatch<'_>> {
             if let Some(place) = place.filter(|_| line.starts_with(['+', '-'])) {
                 file.add_place(place);
             }
-            file.take(line);
+            file.add_line(line);
         } else if line.starts_with("new file mode") {
             file.file_action = FileAction::Created;
         } else if line.starts_with("deleted file mode") {

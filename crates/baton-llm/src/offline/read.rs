@@ -38,8 +38,9 @@ pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
     }
     let file = call.response.get("file").unwrap_or(call.response);
     let path = call.input_text(PATHS).or_else(|| file["filePath"].as_str())?;
-    let asked = |value: Option<&Value>| value.and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok());
-    let number = |name: &str| asked(file.get(name));
+    let to_usize =
+        |value: Option<&Value>| value.and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok());
+    let number = |name: &str| to_usize(file.get(name));
     let content = match file.get("content").or_else(|| file.get("text")).and_then(Value::as_str) {
         Some(content) => clean(content).into_owned(),
         None => call.output(),
@@ -50,8 +51,8 @@ pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
     }
     let (content, numbered_from) = without_line_numbers(&content);
     let asked_range = call.input.get("view_range");
-    let asked_from = asked(call.input.get("offset").or_else(|| asked_range?.get(0)));
-    let limit = asked(call.input.get("limit")).unwrap_or(DEFAULT_LIMIT);
+    let asked_from = to_usize(call.input.get("offset").or_else(|| asked_range?.get(0)));
+    let limit = to_usize(call.input.get("limit")).unwrap_or(DEFAULT_LIMIT);
     let is_limited = asked_range.is_some() || count_lines(&content) == limit;
     let view = View {
         path: call.path(path),
@@ -118,7 +119,8 @@ fn not_text(call: &Call<'_>, path: &str, kind: &str, file: &Value) -> Draft {
 /// Describes the visible part of a file.
 pub(super) fn describe(call: &Call<'_>, view: &View<'_>) -> Draft {
     let range = view.range();
-    let source = if range.is_some() { without_torn_start(view.content) } else { Cow::Borrowed(view.content) };
+    let source =
+        if range.is_some() { without_partial_definition(view.content) } else { Cow::Borrowed(view.content) };
     let mut symbols = code::outline(&view.path, &source);
     if range.is_some() {
         // In a part of a file, code inside a function can look like top-level code.
@@ -130,7 +132,7 @@ pub(super) fn describe(call: &Call<'_>, view: &View<'_>) -> Draft {
         done.push_str(&format!(" {range}"));
     }
     let heads = headings(view);
-    // What begins near the end of a part is not what the part is about.
+    // A definition that begins in the second half of a part is not its subject.
     let is_subject = |symbol: &&Symbol| range.is_none() || symbol.line * 2 <= view.lines() + 1;
     let conflicts = view.content.lines().filter(|line| line.starts_with("<<<<<<< ")).count();
     let first = symbols.iter().find(|symbol| symbol.kind != Kind::Constant).or(symbols.first());
@@ -158,13 +160,13 @@ fn summary(view: &View<'_>, symbols: &[Symbol], range: Option<&str>) -> String {
     let lines = view.lines();
     let seen = match (range, view.total) {
         (Some(range), Some(total @ ..usize::MAX)) => format!("Read {range} of {total} in {}", view.path),
-        // A part that a shell printed: the length of the file is not known.
+        // If a shell printed the part, the length of the file is not known.
         (Some(range), _) => format!("Read {range} of {}", view.path),
         (None, _) if lines == 0 => return format!("{} is empty.", view.path),
         (None, _) => format!("Read all {} of {}", counted(lines, "line"), view.path),
     };
     let count = |kind| symbols.iter().filter(|symbol| symbol.kind == kind).count();
-    // A definition that the end of a part or a merge conflict tears apart may be missed.
+    // The parser may miss a definition that is cut off at the end of a part or split by a merge conflict.
     let is_countable = range.is_none() && !view.is_simplified() && !view.content.contains("\n<<<<<<< ");
     let counts: Vec<String> =
         [(Kind::Function, "function"), (Kind::Type, "type"), (Kind::Constant, "global")]
@@ -207,8 +209,8 @@ fn opening_comment(content: &str) -> Option<String> {
     is_sentence.then(|| first_sentence(&comment, 160).trim_end_matches('.').to_owned())
 }
 
-/// The lines that say most; before them, of a large file, types with their methods and functions, and the values of
-/// constants.
+/// Adds the most informative lines. For a large file, first lists the types with their methods, the functions, and the
+/// values of constants.
 fn code_detail(view: &View<'_>, source: &str, symbols: &[Symbol], detail: &mut Detail) {
     if symbols.is_empty() || view.content.len() <= LARGE_BYTES {
         return excerpt(view.content, detail);
@@ -259,21 +261,21 @@ pub(super) fn is_prose(path: &str) -> bool {
     matches!(ending.as_str(), "md" | "mdx" | "markdown" | "rst" | "adoc")
 }
 
-/// A part of a source without the rest of a definition that began before it. Line numbers stay.
-fn without_torn_start(content: &str) -> Cow<'_, str> {
-    let is_torn = |line: &str| line.is_empty() || line.starts_with([' ', '\t', '}', ')', ']']);
-    if !content.lines().find(|line| !line.trim().is_empty()).is_some_and(is_torn) {
+/// Replaces the rest of a definition that began before the visible part by empty lines, so that line numbers stay.
+fn without_partial_definition(content: &str) -> Cow<'_, str> {
+    let is_inside = |line: &str| line.is_empty() || line.starts_with([' ', '\t', '}', ')', ']']);
+    if !content.lines().find(|line| !line.trim().is_empty()).is_some_and(is_inside) {
         return Cow::Borrowed(content);
     }
-    let torn = content.lines().take_while(|line| is_torn(line)).count();
-    if torn == content.lines().count() {
+    let count = content.lines().take_while(|line| is_inside(line)).count();
+    if count == content.lines().count() {
         return Cow::Borrowed(content);
     }
-    let rest: Vec<&str> = content.lines().skip(torn).collect();
-    Cow::Owned(format!("{}{}\n", "\n".repeat(torn), rest.join("\n")))
+    let rest: Vec<&str> = content.lines().skip(count).collect();
+    Cow::Owned(format!("{}{}\n", "\n".repeat(count), rest.join("\n")))
 }
 
-/// The headings of Markdown and the tables of TOML and INI.
+/// Returns the headings of Markdown, the names of tables in TOML and INI, and the top-level keys of YAML.
 fn headings<'a>(view: &View<'a>) -> Vec<&'a str> {
     let ending = view.path.rsplit('.').next().unwrap_or_default();
     let is_heading: fn(&str) -> bool = match ending {
@@ -324,9 +326,9 @@ mod tests {
     #[test]
     fn the_rest_of_an_earlier_function_is_left_out() {
         let part = "\treturn nil\n}\n\nfunc next() {\n\tx := 1\n}\n";
-        assert_eq!(without_torn_start(part), "\n\n\nfunc next() {\n\tx := 1\n}\n");
-        assert_eq!(without_torn_start("func a() {\n"), "func a() {\n");
-        assert_eq!(without_torn_start("  only\n  inside\n"), "  only\n  inside\n");
+        assert_eq!(without_partial_definition(part), "\n\n\nfunc next() {\n\tx := 1\n}\n");
+        assert_eq!(without_partial_definition("func a() {\n"), "func a() {\n");
+        assert_eq!(without_partial_definition("  only\n  inside\n"), "  only\n  inside\n");
     }
 
     #[test]

@@ -47,7 +47,7 @@ impl Replaced {
         })
     }
 
-    /// `serve by accept`, and the number of places.
+    /// Describes the replacement: `serve by accept in src/a.rs (3 places)`.
     pub(super) fn in_words(&self, path: &str) -> String {
         let places = self.places.map(|places| format!(" ({})", counted(places, "place"))).unwrap_or_default();
         let quoted = |text: &str| if is_word(text) { text.to_owned() } else { format!("'{text}'") };

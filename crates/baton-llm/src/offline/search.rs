@@ -37,7 +37,7 @@ struct FileHits<'a> {
 }
 
 impl<'a> FileHits<'a> {
-    /// Returns the lines after a number of hits, ready to be shown.
+    /// Returns the formatted context lines after a number of hits.
     fn context_after(&self, hits: usize) -> impl Iterator<Item = String> {
         let own = self.context.iter().filter(move |(after, line)| *after == hits && !line.trim().is_empty());
         own.map(|(_, line)| format!("| {}", line.trim_end()))
@@ -95,21 +95,21 @@ pub(super) struct Search<'a> {
     pub(super) format: Format,
 }
 
-/// What the lines of the output are.
+/// Format of the output of a search.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Format {
-    /// Lines around the hits were requested.
+    /// Whether lines around the hits were requested.
     pub(super) has_context: bool,
-    /// Each line is a file and its number of hits.
+    /// Whether each line is a file and its number of hits.
     pub(super) is_count: bool,
-    /// The output ends after a given number of hits.
+    /// Whether the output ends after a given number of hits.
     pub(super) is_limited: bool,
 }
 
 impl Format {
     /// Returns the format that the flags of `grep`, `rg` and `ag` request; `None` if the lines are no hits.
     pub(super) fn of_words(words: &[String]) -> Option<Self> {
-        // Several letters; the last one may have a value: `-rnA3`.
+        // A word may combine several flags, and the last one may have a value: `-rnA3`.
         let is_short = |word: &str, letters: &[char]| {
             let flags = word.trim_end_matches(|letter: char| letter.is_ascii_digit());
             let flags = flags.strip_prefix('-').unwrap_or_default();
@@ -155,12 +155,11 @@ pub(super) fn describe(call: &Call<'_>, search: &Search<'_>, output: &str) -> Dr
     };
     let title =
         title(&format!("Search for '{}'{}", one_line(search.pattern, 60), search.places), Some(&outcome));
-    let purpose = search
-        .purpose
-        .map(|purpose| format!("{}: s", purpose.trim_end_matches('.')))
-        .unwrap_or_else(|| "S".into());
-    let summary =
-        format!("{purpose}earched for `{}`{}: {outcome}.", one_line(search.pattern, 200), search.places);
+    let searched = match search.purpose {
+        Some(purpose) => format!("{}: searched", purpose.trim_end_matches('.')),
+        None => "Searched".to_owned(),
+    };
+    let summary = format!("{searched} for `{}`{}: {outcome}.", one_line(search.pattern, 200), search.places);
     Draft::filled(call, title, summary, |detail| fill_hits(by_folder(files), detail))
 }
 
@@ -236,7 +235,7 @@ fn fill_hits(files: Vec<FileHits<'_>>, detail: &mut Detail) {
         let path = if path.is_empty() { "Lines" } else { path };
         lines.push((file.hits.len(), format!("{path}: {places}")));
     }
-    // Of many hits, what they say comes first.
+    // If there are many hits, their texts come before their places.
     let is_summarized = !is_whole && count > 8 && files.len() > 1;
     if is_summarized {
         detail.reserving(detail.left() / 2, |detail| detail.lines(different_hits(&files)));
@@ -335,7 +334,7 @@ fn split_hit(line: &str, is_single: bool) -> Hit<'_> {
     }
     for (at, _) in line.match_indices(':').take(24) {
         let (path, rest) = (line.get(..at).unwrap_or_default(), line.get(at + 1..).unwrap_or_default());
-        // After a quote or a bracket the line itself has begun, which may contain times such as 16:49:46.
+        // A quote or a bracket is not part of a path but of the text, which may contain times such as 16:49:46.
         if path.is_empty() || path.contains(['"', '{', '(', ' ', '\t']) {
             break;
         }

@@ -109,7 +109,7 @@ impl<'a> Source<'a> {
 /// Finds the lines that are inside a string of several lines.
 #[derive(Default)]
 struct Strings {
-    /// What ends the string that is open.
+    /// The mark that ends the open string.
     open: Option<String>,
 }
 
@@ -146,9 +146,9 @@ impl Strings {
                 Some(_) => {}
                 None if rest.starts_with(comment) => return "",
                 None => {
-                    if let Some((opening, end)) = opening(language, rest) {
+                    if let Some((length, end)) = opening(language, rest) {
                         self.open = Some(end);
-                        return rest.get(opening..).unwrap_or_default();
+                        return rest.get(length..).unwrap_or_default();
                     }
                     // An apostrophe in Rust is usually a lifetime.
                     quote = (letter == '"' || letter == '\'' && language != Language::Rust).then_some(letter);
@@ -159,7 +159,7 @@ impl Strings {
     }
 }
 
-/// Returns the length of the mark that opens a string of several lines, and what ends the string.
+/// Returns the length of the mark that opens a string of several lines, and the mark that ends the string.
 fn opening(language: Language, rest: &str) -> Option<(usize, String)> {
     let marks: &[&str] = match language {
         Language::Python | Language::Java => &["\"\"\"", "'''"],

@@ -12,7 +12,7 @@ use super::text::{counted, join_within, one_line, shorten};
 
 /// Maximum size of JSON that is parsed.
 const MAX_BYTES: usize = 1_000_000;
-/// Maximum depth that is read.
+/// Maximum depth at which members are read.
 const MAX_DEPTH: usize = 16;
 /// Maximum number of entries of an array that are read.
 const MAX_ENTRIES: usize = 200;
@@ -30,7 +30,7 @@ const STATES: &[&str] = &["state", "status", "conclusion", "type", "level"];
 /// Members that are quotations of code.
 const QUOTED: &[&str] = &["diff_hunk", "patch", "diff", "original_content"];
 
-/// Describes JSON: with room for its texts if it has any.
+/// Describes JSON. If people wrote much of its text, the detail has as much room as for prose.
 pub(super) fn draft(call: &Call<'_>, title: String, summary: String, values: &[Value]) -> Draft {
     let (draft, mut detail) = Draft::begin(call, title, summary);
     let written: usize = values.iter().map(|value| written_bytes(value, 0)).sum();
@@ -119,7 +119,7 @@ fn fill_value(value: &Value, label: &str, depth: usize, detail: &mut Detail) {
     }
 }
 
-/// An object: its name and state on one line, its texts, then its short members and what is nested in it.
+/// Adds an object: its name and state on one line, its texts, then its short members, and nested values.
 fn fill_object(object: &Map<String, Value>, label: &str, depth: usize, detail: &mut Detail) {
     let head = head_of(object);
     let prefix = if label.is_empty() || head.is_empty() { String::new() } else { format!("{label}: ") };
@@ -155,7 +155,7 @@ fn fill_object(object: &Map<String, Value>, label: &str, depth: usize, detail: &
     }
 }
 
-/// A text as prose if it is long, otherwise on one line. A truncated text is marked.
+/// Adds a text: as prose if it is long, otherwise on one line. A truncated text is marked.
 fn fill_text(prefix: &str, text: &str, detail: &mut Detail) {
     let text = without_comments(text);
     let line = format!("{prefix}{}", one_line(&text, 100_000));
@@ -178,7 +178,8 @@ pub(super) fn outcome(text: &str) -> Option<String> {
     }
 }
 
-/// `ENT-95 Explain the folders (Todo, by alice)`, `src/a.rs:12 (by bob)`.
+/// Returns the name, state and author of an object: `ENT-95 Explain the folders (Todo, by alice)` or
+/// `src/a.rs:12 (by bob)`.
 fn head_of(object: &Map<String, Value>) -> String {
     // A state may be an object with a name; a long id says nothing.
     let text = |name: &&str| {
@@ -206,7 +207,7 @@ fn head_of(object: &Map<String, Value>) -> String {
     }
 }
 
-/// `6` and `ENT-241`, but not a long number or a hash.
+/// Returns true for `6` and `ENT-241`, and false for a long number or a hash.
 fn is_short_id(id: &str) -> bool {
     id.len() <= if id.contains('-') { 16 } else { 6 }
 }
@@ -222,7 +223,7 @@ fn is_written(name: &str, text: &str) -> bool {
     !QUOTED.contains(&name) && text.split_whitespace().take(WRITTEN_WORDS).count() >= WRITTEN_WORDS
 }
 
-/// Members that are addresses, ids and times, and objects that only link to others.
+/// Returns true for members with addresses, ids, times, code or links.
 fn is_noise(name: &str) -> bool {
     ends_with_any(name, "url|Url|_id|Id|_at|At")
         || name.starts_with('_')
@@ -246,7 +247,7 @@ fn written_bytes(value: &Value, depth: usize) -> usize {
     }
 }
 
-/// Markdown without the comments of HTML.
+/// Removes HTML comments from Markdown.
 fn without_comments(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut rest = text;

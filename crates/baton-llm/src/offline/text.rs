@@ -51,7 +51,7 @@ pub(super) fn first_line(text: &str) -> &str {
     text.lines().map(str::trim).find(|line| line.chars().any(char::is_alphanumeric)).unwrap_or_default()
 }
 
-/// The first sentence of a text. A full stop after a number, an initial or an abbreviation ends none.
+/// Returns the first sentence of a text. A full stop after a number, an initial or an abbreviation does not end it.
 pub(super) fn first_sentence(text: &str, characters: usize) -> String {
     let line = one_line(text, characters.saturating_mul(3));
     let ends = |at: &usize| {
@@ -98,7 +98,7 @@ pub(super) fn counted(number: usize, noun: &str) -> String {
     }
 }
 
-/// `12 bytes`, `3.4 KB`, `1.2 MB`.
+/// Formats a size: `12 bytes`, `3.4 KB`, `1.2 MB`.
 pub(super) fn size_in_words(bytes: usize) -> String {
     let tenths = |unit: usize| format!("{}.{}", bytes / unit, bytes % unit * 10 / unit);
     match bytes {

@@ -2,11 +2,13 @@
 
 use super::text::{clean, one_line, shorten};
 
-/// Maximum and minimum number of words of a title.
+/// Maximum number of words of a title.
 const MAX_WORDS: usize = 12;
+/// Minimum number of words of a title.
 const MIN_WORDS: usize = 3;
-/// Maximum length of a word, and of the whole title.
+/// Maximum length of a word of a title.
 const MAX_WORD_CHARACTERS: usize = 64;
+/// Maximum length of a title.
 const MAX_CHARACTERS: usize = 140;
 
 /// Combines an action and an optional outcome: `Run go test: 2 failed`.
