@@ -11,7 +11,7 @@ use super::command::Step;
 use super::quoted_command::QuotedCommand;
 use super::text::{file_name, unique};
 
-/// What became of the files of a session.
+/// The files that a session changed or deleted.
 pub(super) struct ChangedFiles<'a> {
     /// Changed files that still exist.
     pub(super) files: Vec<&'a str>,
@@ -72,7 +72,7 @@ fn renames(digest: &Digest) -> Vec<(&str, &str)> {
     let moves = QuotedCommand::read(&digest.summary)
         .map_or(0, |quoted| quoted.line.steps.iter().filter(|step| runs(step, "mv")).count());
     let (pairs, rest) = digest.files_touched.as_chunks::<2>();
-    // Into a folder, a file keeps its name.
+    // A file that is moved into a folder keeps its name, which the command does not show.
     let is_file = |[old, new]: &[String; 2]| {
         file_name(old).contains('.') == file_name(new).contains('.') && !new.ends_with('/')
     };
@@ -82,7 +82,7 @@ fn renames(digest: &Digest) -> Vec<(&str, &str)> {
     pairs.iter().map(|[old, new]| (old.as_str(), new.as_str())).collect()
 }
 
-/// Whether a step is a command for files, by itself or as a verb of git.
+/// Returns true if a step runs a command such as `rm`, by itself or as a verb of git.
 fn runs(step: &Step, command: &str) -> bool {
     step.program() == command || step.git_verb() == Some(command)
 }
@@ -95,12 +95,12 @@ pub(super) fn edited_after_commit(digests: &[Digest]) -> Vec<&str> {
     unique(files.filter(|file| !file.starts_with(['/', '~']))).collect()
 }
 
-/// Whether a step made a commit or may have made one, for example by continuing a rebase.
+/// Whether a tool use made a commit or may have made one, for example by continuing a rebase.
 fn may_commit(digest: &Digest) -> bool {
     const VERBS: &str = "commit|merge|rebase|cherry-pick|revert|am|pull";
     let is_commit = |step: &Step| step.git_verb().is_some_and(|verb| is_any(verb, VERBS));
     let quoted = QuotedCommand::read(&digest.summary);
-    // What is cut off may be a commit.
+    // The part of a command that was cut off may be a commit.
     let may = |quoted: QuotedCommand| quoted.is_truncated || quoted.line.steps.iter().any(is_commit);
     commit_message(&digest.title).is_some() || digest.title.starts_with("Amend ") || quoted.is_some_and(may)
 }

@@ -5,10 +5,11 @@ use baton_core::{contains_any, starts_with_any, strip_any};
 
 use super::text::one_line;
 
-/// Maximum length of one earlier closing message, and the minimum worth quoting.
+/// Maximum length of the quotation of an earlier closing message.
 const MAX_EARLIER_CHARS: usize = 180;
+/// Minimum length of the quotation of an earlier closing message.
 const MIN_EARLIER_CHARS: usize = 40;
-/// Number of latest turns that come before earlier turns with changes.
+/// Number of latest turns that are quoted before earlier turns with changes.
 const LATEST_TURNS: usize = 2;
 /// Maximum length of the question at the end of a closing message.
 const MAX_QUESTION_CHARS: usize = 300;
@@ -17,11 +18,11 @@ const MAX_QUESTION_CHARS: usize = 300;
 pub(super) struct Closing<'a> {
     /// Turns in which the agent worked, oldest first.
     turns: Vec<&'a TurnText>,
-    /// How the last turn ended, unless the agent finished it.
+    /// How the last turn ended if the agent did not finish it.
     stop: Option<Stop>,
 }
 
-/// How a turn ended that the agent did not finish.
+/// Why the agent did not finish a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stop {
     Failed,
@@ -72,7 +73,7 @@ impl<'a> Closing<'a> {
         last.closing.is_some().then(|| self.last_words()).flatten()
     }
 
-    /// Returns the last request if the agent did not finish it, and how it ended.
+    /// Returns the last request if the agent did not finish it, and the reason.
     pub(super) fn stopped_request(&self) -> Option<(Stop, String)> {
         Some((self.stop?, user_request(&self.turns.last()?.prompt)?))
     }
@@ -190,8 +191,8 @@ fn without_fences(words: &str) -> String {
     words.lines().filter(|line| !is_fence(line)).collect::<Vec<_>>().join("\n")
 }
 
-/// Removes code and what only introduces the rest of a closing message: an exclamation, the announcement of a summary, and a heading
-/// that says nothing else.
+/// Removes code and the introduction of a closing message: an exclamation, the announcement of a summary, and a heading
+/// such as `## Summary`.
 fn without_introduction(words: &str) -> String {
     let words = &without_fences(words);
     const EXCLAMATIONS: &str = "Perfect!|Great!|Excellent!|Perfect.|Great.";
@@ -203,7 +204,7 @@ fn without_introduction(words: &str) -> String {
     };
     let is_announcement = |sentence: &str| {
         let sentence = sentence.to_lowercase();
-        // Not "Here's the description of the pull request:", which says what follows.
+        // "Here's the description of the pull request:" is kept, because it says what follows.
         sentence.ends_with(':')
             && starts_with_any(&sentence, "let me |now let me |here's |here is ")
             && contains_any(&sentence, "summary|what was|what i |what changed")
@@ -234,7 +235,7 @@ fn without_introduction(words: &str) -> String {
     if text.is_empty() { words.trim().to_owned() } else { text }
 }
 
-/// Whether the agent only says what it is about to do.
+/// Whether a message ends with what the agent is about to do, so it is no conclusion.
 fn announces(words: &str) -> bool {
     const STARTS: &str = "let me |now let me |i'll |i will |i need to ";
     let last = words.trim().rsplit(['\n', '.', '!']).map(str::trim).find(|sentence| !sentence.is_empty());

@@ -1,4 +1,4 @@
-//! Lines of code that are worth showing if not all of them fit.
+//! Selection of lines of code if not all of them fit.
 
 use std::collections::HashSet;
 
@@ -10,10 +10,11 @@ use super::text::{counted, first_sentence, shorten};
 
 /// Number of parts of a text that each get a share of the room.
 const PARTS: usize = 4;
-/// Stands between lines that do not follow each other, with the line break after it.
+/// Line that stands for omitted lines.
 const GAP: &str = "…";
+/// Size of [`GAP`] with its line break.
 const GAP_BYTES: usize = GAP.len() + 1;
-/// A text that is larger than this many times the room shows the first sentence of each comment only.
+/// If a text is larger than this many times the room, only the first sentence of each comment is shown.
 const COLLAPSED_FROM: usize = 3;
 
 /// How informative a line of code is without the lines around it, most informative first.
@@ -76,7 +77,7 @@ fn is_routine(line: &str) -> bool {
     is_plain_return || is_any(line, ROUTINE)
 }
 
-/// Adds the lines of a text, or those that say most, and how many are left out.
+/// Adds the lines of a text or, if they do not fit, the most informative ones and the number of the others.
 pub(super) fn excerpt(text: &str, detail: &mut Detail) {
     excerpt_without(text, &HashSet::new(), detail);
 }
@@ -115,7 +116,7 @@ pub(super) fn excerpt_without(text: &str, omitted_lines: &HashSet<usize>, detail
 /// lines becomes its first sentence.
 fn ranked(lines: &[(usize, &str)], is_collapsed: bool) -> Vec<(Relevance, String)> {
     let mut ranked: Vec<(Relevance, String)> = Vec::with_capacity(lines.len());
-    // Indentation of the type whose members follow.
+    // Indentation of the type or the group of constants that contains the line.
     let mut inside: Option<usize> = None;
     let mut is_import_block = false;
     let mut is_after_case = false;
@@ -153,7 +154,8 @@ fn ranked(lines: &[(usize, &str)], is_collapsed: bool) -> Vec<(Relevance, String
             }
             let goes_on = lines.get(at + 1).is_some_and(|(_, next)| is_comment(next));
             shown = if goes_on { String::new() } else { first_sentence(&std::mem::take(&mut comment), 160) };
-            // The purpose of a definition is more informative than its cases, and these more than a comment inside it.
+            // The comment of a top-level definition is more informative than its cases, and its cases are more
+            // informative than a comment inside it.
             found = match relevance(&shown) {
                 _ if goes_on => Relevance::Filler,
                 Relevance::Explanation if indent == 0 => Relevance::Definition,
@@ -168,8 +170,8 @@ fn ranked(lines: &[(usize, &str)], is_collapsed: bool) -> Vec<(Relevance, String
     ranked
 }
 
-/// Returns the indexes of the lines that fit into `room`, those that say most first, from all parts of the text. Repeated
-/// lines and fillers are left out.
+/// Selects the most informative lines that fit into `room`, from all parts of the text, and returns their indexes in
+/// order. Repeated lines and fillers are left out.
 pub(super) fn select<T: AsRef<str>>(lines: &[(Relevance, T)], mut room: usize) -> Vec<usize> {
     let part = lines.len().div_ceil(PARTS).max(1);
     let mut order: Vec<usize> = (0..lines.len()).collect();

@@ -13,7 +13,7 @@ const SENTENCE_WORDS: usize = 6;
 const LEFT_OUT_BYTES: usize = 24;
 /// Maximum number of ranked names.
 const MAX_NAMES: usize = 4_000;
-/// Maximum number of names listed for a text without changes or matches.
+/// Maximum number of names that [`Detail::top_names`] lists.
 const MAX_LISTED: usize = 16;
 /// Maximum length of a line of the detail, in characters.
 pub(super) const MAX_DETAIL_LINE: usize = 240;
@@ -63,7 +63,7 @@ impl Detail {
     pub(super) fn paragraph(&mut self, text: &str) {
         let text = text.trim();
         let is_sentence = text.split_whitespace().take(SENTENCE_WORDS).count() == SENTENCE_WORDS;
-        if !(is_sentence && holds_word(&self.title_and_summary, text)) {
+        if !(is_sentence && contains_word(&self.title_and_summary, text)) {
             self.item(text);
         }
     }
@@ -156,8 +156,7 @@ impl Detail {
         }
     }
 
-    /// Adds the first names that the observation does not contain yet, up to the limit for a text without
-    /// changes or matches.
+    /// Adds the first [`MAX_LISTED`] names that the observation does not contain yet.
     pub(super) fn top_names(&mut self, label: &str, names: &[&str]) {
         let new: Vec<&str> =
             names.iter().copied().filter(|name| !self.contains_words(name)).take(MAX_LISTED).collect();
@@ -175,7 +174,7 @@ impl Detail {
 
     /// Returns true if the title, the summary or the detail already contains the words.
     pub(super) fn contains_words(&self, words: &str) -> bool {
-        holds_word(&self.title_and_summary, words) || holds_word(&self.text, words)
+        contains_word(&self.title_and_summary, words) || contains_word(&self.text, words)
     }
 
     pub(super) fn finish(self) -> Option<String> {
@@ -191,12 +190,12 @@ impl Detail {
 }
 
 /// Returns true if a text contains a word that is not part of a longer word.
-fn holds_word(text: &str, word: &str) -> bool {
-    let is_inside =
+fn contains_word(text: &str, word: &str) -> bool {
+    let is_word_byte =
         |letter: Option<u8>| letter.is_some_and(|letter| letter.is_ascii_alphanumeric() || letter == b'_');
     text.match_indices(word).any(|(at, _)| {
         let before = at.checked_sub(1).and_then(|at| text.as_bytes().get(at)).copied();
-        !is_inside(before) && !is_inside(text.as_bytes().get(at + word.len()).copied())
+        !is_word_byte(before) && !is_word_byte(text.as_bytes().get(at + word.len()).copied())
     })
 }
 

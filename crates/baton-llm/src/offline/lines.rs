@@ -21,7 +21,7 @@ pub(super) fn error_lines(text: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut seen = HashSet::new();
     let mut traceback = Traceback::default();
-    // Index of an error whose place may still come.
+    // Index and line number of the last error, whose location may follow.
     let mut open: Option<(usize, usize)> = None;
     for (number, line) in text.lines().enumerate() {
         let is_inside = traceback.read(line);
@@ -92,13 +92,13 @@ fn is_exception(line: &str) -> bool {
 #[derive(Default)]
 struct Traceback {
     is_open: bool,
-    /// The line that was read last is the exception.
+    /// Whether the line that was read last is the exception.
     has_ended: bool,
     place: Option<String>,
 }
 
 impl Traceback {
-    /// Reads a line. Returns true if it belongs to the frames.
+    /// Reads a line. Returns true if the line belongs to the frames.
     fn read(&mut self, line: &str) -> bool {
         self.has_ended = false;
         if line.trim_start().starts_with("Traceback (most recent call last)") {
@@ -119,6 +119,7 @@ impl Traceback {
     }
 }
 
+/// Returns true if a line mentions an error. A line that denies errors, such as `0 errors`, does not.
 fn mentions_error(line: &str) -> bool {
     static ERROR_WORDS: LazyLock<Option<Regex>> = LazyLock::new(|| {
         Regex::new(
@@ -133,10 +134,10 @@ fn mentions_error(line: &str) -> bool {
         )
         .ok()
     });
-    let is_in = |marks: &Option<Regex>| marks.as_ref().is_some_and(|marks| marks.is_match(line));
-    // The lines that a compiler quotes below its message.
+    let matches = |words: &Option<Regex>| words.as_ref().is_some_and(|words| words.is_match(line));
+    // Compilers quote source lines below their messages.
     let is_quoted = line.starts_with('|') || line.starts_with('^');
-    line.len() > 3 && !is_quoted && is_in(&ERROR_WORDS) && !is_in(&NO_ERROR_WORDS)
+    line.len() > 3 && !is_quoted && matches(&ERROR_WORDS) && !matches(&NO_ERROR_WORDS)
 }
 
 /// Returns the lines of a text with the most facts for their length, in their order and at most `bytes` long in total.

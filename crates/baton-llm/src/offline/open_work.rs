@@ -9,10 +9,11 @@ use super::checks::{self, Latest, is_source};
 use super::closing::{Closing, Stop, final_question};
 use super::text::{join_within, one_line};
 
-/// Maximum length of the description of a to-do list, and of the list of tasks.
+/// Maximum length of the description of a to-do list, and of the list of tasks, in characters.
 const MAX_LIST_CHARS: usize = 240;
-/// Maximum length of a request that was not finished, and of a sentence of the agent.
+/// Maximum length of a request that was not finished, in characters.
 const MAX_REQUEST_CHARS: usize = 300;
+/// Maximum length of a sentence of the agent, in characters.
 const MAX_SENTENCE_CHARS: usize = 240;
 
 /// What a session left open.
@@ -66,7 +67,8 @@ fn failed_push(digests: &[Digest]) -> Option<String> {
     (is_failure(last) || last.ends_with(": rejected")).then(|| last.clone())
 }
 
-/// Returns the first sentences in which the agent says that it cannot do something. That it cannot find something is a result.
+/// Returns the first sentences in which the agent says that it cannot do something. That the agent cannot find or see
+/// something is a result and not a blocker.
 fn stated_limits(words: &str) -> Vec<String> {
     const STARTS: &str = "i can't |i cannot |i'm unable to |i am unable to |i was unable to |\
         i'm not able to |i don't have access |i do not have access |i don't have permission|\
@@ -96,7 +98,7 @@ fn plan(digests: &[Digest]) -> Option<String> {
     Some(format!("{proposed}; the user did not approve it."))
 }
 
-/// Repeats the last state of the to-do list, unless everything in it is done: `To-do list: 2 of 3 done.`
+/// Returns the last state of the to-do list, unless everything in it is done: `To-do list: 2 of 3 done.`
 fn to_dos(digests: &[Digest]) -> Option<String> {
     let is_list = |digest: &&Digest| digest.summary.starts_with("To-do list: ");
     let summary = digests.iter().rev().find(is_list)?.summary.as_str();
@@ -112,7 +114,7 @@ fn tasks(digests: &[Digest]) -> Option<String> {
         if let Some((number, subject)) =
             digest.title.strip_prefix("Create task ").and_then(|rest| rest.split_once(' '))
         {
-            // A new list begins with the same numbers.
+            // A new list reuses the numbers of the earlier one, whose tasks are then obsolete.
             open.retain(|(known, _)| *known != number);
             open.push((number, subject));
         } else if let Some((number, status)) =
@@ -177,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_that_other_checks_passed_over_is_a_blocker_if_the_agent_says_that_it_fails() {
+    fn failure_before_a_passed_check_is_a_blocker_if_the_agent_says_that_it_still_fails() {
         let titles = ["Run go test ./integration: 1 failed", "Run mise run test: 14 packages ok"];
         let blockers = |words| open(&[("Fix it", Some(words), TurnStatus::Done)], &titles).blockers;
         assert_eq!(
@@ -189,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn open_questions_refusals_and_stopped_requests_are_told() {
+    fn open_questions_limits_and_stopped_requests_are_listed() {
         let done = TurnStatus::Done;
         let asked = open(
             &[(

@@ -12,7 +12,7 @@ use super::title::title;
 /// Detail size of a task with a long description.
 const TASK_BYTES: usize = 1_500;
 
-/// Reads the use of such a tool.
+/// Describes the use of a tool for planning or user interaction.
 pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
     match call.tool.to_ascii_lowercase().as_str() {
         "todowrite" | "update_plan" | "write_todos" => todo_list(call),
@@ -103,7 +103,7 @@ fn plan_of<'a>(call: &Call<'a>) -> &'a str {
     call.input_text(&["plan"]).or_else(|| call.response_text(&["plan"])).unwrap_or_default()
 }
 
-fn proposed(call: &Call<'_>, verdict: &str, said: &str) -> Draft {
+fn proposed(call: &Call<'_>, verdict: &str, reason: &str) -> Draft {
     let plan = plan_of(call);
     let name = prose::heading(plan).map_or_else(|| "without words".to_owned(), |name| one_line(&name, 90));
     let title = title(&format!("Propose plan '{name}'"), Some(verdict));
@@ -111,19 +111,19 @@ fn proposed(call: &Call<'_>, verdict: &str, said: &str) -> Draft {
     let gist = prose::gist(body, 300);
     let gist = if gist.is_empty() { String::new() } else { format!(" The plan says: \"{gist}\"") };
     let summary = match verdict {
-        "approved" => format!("The user approved the plan \"{name}\".{said}{gist}"),
-        _ => format!("The user did not approve the plan \"{name}\".{said}{gist}"),
+        "approved" => format!("The user approved the plan \"{name}\".{reason}{gist}"),
+        _ => format!("The user did not approve the plan \"{name}\".{reason}{gist}"),
     };
     Draft::written(call, title, summary, plan, PROSE_BYTES)
 }
 
 /// Reads a plan or a question that the user declined: what was proposed or asked is kept, and no decision is stated.
 pub(super) fn read_declined(call: &Call<'_>, failure: &ToolFailure) -> Option<Draft> {
-    let ToolFailure::Declined(said) = failure else { return None };
-    let said = said.as_deref().map(own_words).unwrap_or_default();
+    let ToolFailure::Declined(reason) = failure else { return None };
+    let reason = reason.as_deref().map(reason_sentence).unwrap_or_default();
     match call.tool.to_ascii_lowercase().as_str() {
         "exitplanmode" | "exit_plan_mode" if !plan_of(call).is_empty() => {
-            Some(proposed(call, "not approved", &said))
+            Some(proposed(call, "not approved", &reason))
         }
         name if is_question(name) => {
             let asked = Question::all(call);
@@ -131,20 +131,20 @@ pub(super) fn read_declined(call: &Call<'_>, failure: &ToolFailure) -> Option<Dr
             let questions: Vec<String> =
                 asked.iter().map(|question| format!("\"{}\"", question.words)).collect();
             let title = title(&format!("Ask user about {}", first.subject()), Some("not answered"));
-            let summary = format!("The user did not answer {}.{said}", one_line(&questions.join(" "), 600));
+            let summary = format!("The user did not answer {}.{reason}", one_line(&questions.join(" "), 600));
             Some(Question::draft(call, title, summary, &asked))
         }
         _ => None,
     }
 }
 
-/// Returns the reason that a user gave for declining, without the text that Claude Code adds.
-fn own_words(said: &str) -> String {
-    let is_own = !said.starts_with("The user wants to clarify these questions");
-    if is_own {
-        format!(" They said: \"{}\"", one_line(said, 400))
-    } else {
+/// Returns a sentence with the reason that the user gave for declining. Claude Code sends a text of its own if the user
+/// wants to clarify a question.
+fn reason_sentence(reason: &str) -> String {
+    if reason.starts_with("The user wants to clarify these questions") {
         " They wanted to clarify first.".to_owned()
+    } else {
+        format!(" They said: \"{}\"", one_line(reason, 400))
     }
 }
 
@@ -209,7 +209,7 @@ impl<'a> Question<'a> {
     }
 }
 
-/// An answer: text, several texts, or an object that has them.
+/// Reads an answer: a text, several texts, or an object that contains them.
 fn answer(value: &Value) -> Option<String> {
     let text = match value {
         Value::String(text) => text.clone(),

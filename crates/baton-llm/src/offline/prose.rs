@@ -9,15 +9,16 @@ use super::text::{first_sentence, one_line, shorten, split_digits};
 /// Detail size of an observation that is mainly such a text.
 pub(super) const PROSE_BYTES: usize = 7_900;
 
-/// Longest and shortest limit of a paragraph when the text does not fit.
+/// Highest maximum length of a paragraph when the text does not fit.
 const MAX_PARAGRAPH: usize = 600;
+/// Lowest maximum length of a paragraph when the text does not fit.
 const MIN_PARAGRAPH: usize = 160;
-/// A sentence that is shorter, in characters, often needs the next one: "All of it is done."
+/// Length in characters below which a sentence is quoted with the next one: "All of it is done."
 const SHORT_SENTENCE: usize = 50;
 /// Maximum number of blocks of a text that are read.
 const MAX_BLOCKS: usize = 2_000;
 
-/// Words of headings and labels of what a text concludes.
+/// Words of headings and labels of conclusions.
 const CONCLUSIONS: &str =
     "verdict|root cause|conclusion|summary|bottom line|answer|key finding|key insight|key point";
 
@@ -48,9 +49,9 @@ impl Kind {
 struct Block {
     kind: Kind,
     text: String,
-    /// Index of the heading above it; its own index for a heading.
+    /// Index of the heading above the block; for a heading, its own index.
     section: Option<usize>,
-    /// Index of the heading of the section that contains the section of a heading.
+    /// For a heading, the index of the heading of the enclosing section.
     parent: Option<usize>,
 }
 
@@ -69,7 +70,7 @@ pub(super) fn fill(text: &str, cwd: Option<&str>, detail: &mut Detail) {
     if size <= detail.left() {
         for block in &blocks {
             match block.kind {
-                // A list without some of its items would be wrong.
+                // An item that the summary repeats is kept, because a list without it would be wrong.
                 Kind::Item => detail.item(&block.text),
                 _ => detail.paragraph(&block.text),
             }
@@ -127,7 +128,7 @@ fn first_sentences(text: &str, characters: usize) -> String {
 }
 
 /// Returns the first statement of the last section with one of these words in its heading, or the last statement with
-/// such a label. Reports conclude at their end.
+/// such a label. The last one is used, because reports conclude at their end.
 fn conclusion<'a>(blocks: &'a [Block], words: &str) -> Option<&'a Block> {
     let states = |block: &&Block| is_statement(blocks, block);
     let last = blocks.iter().rev().find(|block| states(block) && concludes(blocks, block, words))?;
@@ -137,7 +138,7 @@ fn conclusion<'a>(blocks: &'a [Block], words: &str) -> Option<&'a Block> {
     blocks.iter().find(|block| states(block) && block.section == last.section)
 }
 
-/// Whether a block may stand for a text: neither an announcement nor praise nor a list of places.
+/// Whether a block may represent a text: neither an announcement nor praise nor a list of places.
 fn is_statement(blocks: &[Block], block: &Block) -> bool {
     let is_unimportant = || {
         headings_of(blocks, block)
@@ -147,7 +148,7 @@ fn is_statement(blocks: &[Block], block: &Block) -> bool {
     block.states_something() && !announces(&block.text) && !is_unimportant()
 }
 
-/// The first heading of a text without its marks, or its first line.
+/// Returns the first heading of a text without its marks, or the first line.
 pub(super) fn heading(text: &str) -> Option<String> {
     let mut lines = text.lines().map(str::trim).filter(|line| line.chars().any(char::is_alphanumeric));
     let first = lines.next()?;
@@ -157,7 +158,7 @@ pub(super) fn heading(text: &str) -> Option<String> {
     Some(heading.trim_matches(['*', ' ']).to_owned()).filter(|heading| !heading.is_empty())
 }
 
-/// A line without the marks of Markdown before it: `- `, `1. `, `## `, `**`.
+/// Removes the Markdown marks before a line: `- `, `1. `, `## `.
 pub(super) fn bare(line: &str) -> &str {
     let line = line.trim_start_matches(['#', ' ', '>']);
     let line = strip_any(line, "- |* ").unwrap_or(line);
@@ -177,14 +178,14 @@ fn announces(text: &str) -> bool {
 /// Returns true if a block is below a heading with one of these words, or begins with such a label: `**Goal:**`, `Verdict:`.
 fn concludes(blocks: &[Block], block: &Block, words: &str) -> bool {
     let nearest = block.section.and_then(|at| blocks.get(at));
-    // A line in bold is a part of the section that it is in.
+    // A heading that is only a line in bold belongs to the section that contains it.
     let outer = nearest.filter(|heading| heading.text.starts_with("**")).and_then(|heading| heading.parent);
     let headings = nearest.into_iter().chain(outer.and_then(|at| blocks.get(at)));
     let texts = headings.map(|heading| heading.text.as_str()).chain(label(&block.text));
     texts.into_iter().any(|text| has_word(text, words))
 }
 
-/// The label at the start of a paragraph or list item.
+/// Returns the label at the start of a paragraph or list item: `**Goal:**`, `Verdict:`.
 fn label(text: &str) -> Option<&str> {
     let text = bare(text);
     let label = match text.strip_prefix("**") {
@@ -201,6 +202,7 @@ fn has_word(text: &str, words: &str) -> bool {
     contains_any(&text.to_lowercase(), words)
 }
 
+/// Splits a text into blocks.
 fn blocks(text: &str) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
     let mut section = None;
@@ -208,7 +210,7 @@ fn blocks(text: &str) -> Vec<Block> {
     let mut above: Vec<(usize, usize)> = Vec::new();
     let mut is_fenced = false;
     let mut is_open = false;
-    // The fields before a document, between two lines `---`, are a block each.
+    // Each field of the front matter, between two lines `---`, is a block.
     let mut is_front = text.trim_start().starts_with("---\n");
     for (number, line) in text.trim_start().lines().enumerate() {
         let bare = line.trim();
@@ -266,7 +268,7 @@ fn headings_of<'a>(blocks: &'a [Block], block: &Block) -> impl Iterator<Item = u
 fn kind_of(line: &str, is_fenced: bool) -> Kind {
     let (digits, rest) = split_digits(line);
     let is_numbered = !digits.is_empty() && starts_with_any(rest, ". |) ");
-    // A line in bold is a heading of its own, with or without text after it, unless it is a sentence.
+    // A line in bold is a heading, unless it is a sentence.
     let is_bold =
         line.starts_with("**") && line.trim_end_matches(':').ends_with("**") && !line.ends_with(".**");
     if is_fenced {
@@ -282,7 +284,8 @@ fn kind_of(line: &str, is_fenced: bool) -> Kind {
     }
 }
 
-/// The blocks that fit into `bytes`, in their order. Long ones are shortened.
+/// Returns the blocks that fit into `bytes`, in their order: conclusions first, then the beginning of every section, then
+/// other text, then code. Long blocks are shortened.
 fn choose(blocks: &[Block], bytes: usize) -> Vec<String> {
     let mut is_chosen = vec![false; blocks.len()];
     let mut room = bytes;

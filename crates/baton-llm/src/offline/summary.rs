@@ -17,19 +17,23 @@ use super::open_work;
 use super::text::{counted, join_within, one_line, shorten, unique};
 use crate::compressor::NO_OBSERVATIONS;
 
-/// Maximum number of files and decisions.
+/// Maximum number of key files.
 const MAX_FILES: usize = 10;
+/// Maximum number of key decisions.
 const MAX_DECISIONS: usize = 10;
 /// Maximum length of a summary in characters.
 const MAX_CHARS: usize = 1_800;
-/// Maximum length of one note and of all notes in a summary.
+/// Maximum length of one note in a summary.
 const MAX_NOTE_CHARS: usize = 160;
+/// Maximum length of all notes in a summary, and of the list of tool uses that are not processed yet.
 const MAX_NOTES_CHARS: usize = 400;
-/// Minimum and maximum length of the agent's closing words. They fill a summary without earlier closing messages.
+/// Minimum length reserved for the agent's closing message.
 const MIN_OUTCOME_CHARS: usize = 450;
+/// Maximum length of the agent's closing message if there are earlier ones; otherwise it may fill the summary.
 const MAX_OUTCOME_CHARS: usize = 650;
-/// Maximum length of a request between the first and the last, and of all of them.
+/// Maximum length of a request between the first and the last.
 const MAX_LATER_CHARS: usize = 100;
+/// Maximum length of all requests between the first and the last.
 const MAX_BETWEEN_CHARS: usize = 280;
 /// Maximum length of a list of functions.
 const MAX_FUNCTIONS_CHARS: usize = 130;
@@ -60,11 +64,11 @@ pub(super) fn summarize(material: &SessionMaterial) -> SessionSummary {
     let room = MAX_CHARS.saturating_sub(length(goal.as_slice()) + length(&results) + introduction);
     let most = if closing.has_earlier() { MAX_OUTCOME_CHARS } else { MAX_CHARS };
     let outcome = closing.describe(room.clamp(MIN_OUTCOME_CHARS, most));
-    // "Good catch." says nothing.
-    let is_empty = closing.last_words().is_none_or(|words| words.split_whitespace().count() < 3);
-    let ended = ending(digests).filter(|_| is_empty);
+    // A closing message such as "Good catch." states no outcome.
+    let states_nothing = closing.last_words().is_none_or(|words| words.split_whitespace().count() < 3);
+    let ended = ending(digests).filter(|_| states_nothing);
     let outcome = outcome.into_iter().chain(ended);
-    // What comes first is most important; the rest is shortened.
+    // The most important texts come first, because the end is cut off.
     let texts: Vec<String> = goal.into_iter().chain(outcome).chain(results).collect();
     let mut summary = shorten(&texts.join(" "), MAX_CHARS);
     let left = |used: usize| MAX_CHARS.saturating_sub(used + 1);
@@ -83,8 +87,9 @@ pub(super) fn summarize(material: &SessionMaterial) -> SessionSummary {
     }
 }
 
-/// Describes the first request of the user, with the one after it if the first is only a short question, later ones, and the
-/// last one. Words of consent are left out. A request that is sent again, which begins with the same words, is named once.
+/// Quotes the first request of the user, the first task if the first request is only a question, later requests, and the
+/// last one. Words of consent are left out. A request that is sent again, which begins with the same words, is quoted
+/// once.
 fn goal(material: &SessionMaterial) -> Option<String> {
     let mut requests: Vec<String> = Vec::new();
     let mut starts: Vec<String> = Vec::new();
@@ -111,14 +116,14 @@ fn goal(material: &SessionMaterial) -> Option<String> {
     if let Some(at) = later.iter().position(|request| !is_task(first) && is_task(request)) {
         let (before, rest) = later.split_at(at);
         let (task, after) = rest.split_first()?;
-        goal.push_str(&format!("{}; then: {}", between(before), quoted(task, 140)));
+        goal.push_str(&format!("{}; then: {}", later_requests(before), quoted(task, 140)));
         later = after;
     }
     match later.split_last() {
         Some((last, others)) if !is_first_repeated => {
-            goal.push_str(&format!("{}; last: {}", between(others), quoted(last, 140)));
+            goal.push_str(&format!("{}; last: {}", later_requests(others), quoted(last, 140)));
         }
-        _ => goal.push_str(&between(later)),
+        _ => goal.push_str(&later_requests(later)),
     }
     Some(goal + ".")
 }
@@ -127,8 +132,8 @@ fn quoted(request: &str, chars: usize) -> String {
     format!("\"{}\"", one_line(request, chars).trim_end_matches('.'))
 }
 
-/// Quotes the starts of requests: all if they fit, otherwise the latest.
-fn between(requests: &[String]) -> String {
+/// Quotes the starts of requests: all if they fit, otherwise first questions and then the oldest requests are left out.
+fn later_requests(requests: &[String]) -> String {
     let quotes = |chars| -> Vec<String> { requests.iter().map(|request| quoted(request, chars)).collect() };
     let fits = |quotes: &Vec<String>| quotes.join(", ").chars().count() <= MAX_BETWEEN_CHARS;
     if requests.is_empty() {
@@ -140,7 +145,7 @@ fn between(requests: &[String]) -> String {
         let others = if all.len() < requests.len() { ", among others" } else { "" };
         return format!("; later{others}: {}", all.join(", "));
     }
-    // Questions about a detail are left out first.
+    // Requests that are not tasks, such as questions about a detail, are left out first.
     let mut left: Vec<&String> = requests.iter().collect();
     let quotes = |left: &[&String]| -> Vec<String> {
         left.iter().map(|request| quoted(request, MAX_LATER_CHARS / 2)).collect()
@@ -169,10 +174,10 @@ fn notes(material: &SessionMaterial) -> Option<String> {
 /// Describes the changed files. That nothing was changed is stated only if every tool only reads, and all tool uses are
 /// processed.
 fn changes(digests: &[Digest], files: &[&str], deleted: &[&str], is_complete: bool) -> String {
-    let some = |verb: &str, files: &[&str], chars| {
+    let count_and_names = |verb: &str, files: &[&str], chars| {
         format!("{verb} {}: {}", counted(files.len(), "file"), join_within(files, chars))
     };
-    let deletions = if deleted.is_empty() { None } else { Some(some("Deleted", deleted, 100)) };
+    let deletions = if deleted.is_empty() { None } else { Some(count_and_names("Deleted", deleted, 100)) };
     if !files.is_empty() {
         let deletions = deletions.map(|deletions| format!("{deletions}. ")).unwrap_or_default();
         let later = edited_after_commit(digests);
@@ -181,7 +186,7 @@ fn changes(digests: &[Digest], files: &[&str], deleted: &[&str], is_complete: bo
         } else {
             format!("; after the last commit: {}", join_within(&later, 100))
         };
-        return format!("{deletions}{}{later}.", some("Changed", files, 200));
+        return format!("{deletions}{}{later}.", count_and_names("Changed", files, 200));
     }
     if let Some(deletions) = deletions {
         return format!("{deletions}.");
@@ -255,8 +260,8 @@ fn key_decisions(material: &SessionMaterial) -> Vec<String> {
             }
             "ExitPlanMode" if digest.title.ends_with(": approved") => Some(one_line(&digest.summary, 240)),
             "AskUserQuestion" => None,
-            _ if let Some((_, said)) = digest.summary.split_once("They said: \"") => {
-                Some(one_line(&format!("{}. They said: \"{said}", digest.title), 300))
+            _ if let Some((_, reason)) = digest.summary.split_once("They said: \"") => {
+                Some(one_line(&format!("{}. They said: \"{reason}", digest.title), 300))
             }
             "ExitPlanMode" => None,
             _ => {

@@ -361,7 +361,7 @@ fn document_that_is_read_says_what_it_is_about() {
 }
 
 #[test]
-fn missing_context_and_texts_of_many_hits_are_told() {
+fn omitted_context_lines_are_counted_and_texts_of_many_hits_come_first() {
     let after: String = (11..120).map(|n| format!("{n}-\tMethod{n}(argument string) error\n")).collect();
     let one = observe(
         "Grep",
