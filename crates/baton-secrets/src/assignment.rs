@@ -57,6 +57,7 @@ enum Style {
     Bare,
 }
 
+/// Finds the values of all assignments to secret names.
 fn find(text: &[u8]) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -89,11 +90,11 @@ fn assignment(text: &[u8], at: usize) -> Option<Range<usize>> {
     let next = text.get(at + 1).copied().unwrap_or(b'\n');
     let before = text.get(..at)?;
     // `==`, `=~`, `!=`, `<=`, `+=`, `::`, `://` assign nothing; `:=` and `=>` do.
-    let compares = matches!(before.last(), Some(b'=' | b'!' | b'<' | b'>' | b'+' | b'~'))
+    let assigns_nothing = matches!(before.last(), Some(b'=' | b'!' | b'<' | b'>' | b'+' | b'~'))
         || separator == b'=' && matches!(next, b'=' | b'~')
         || separator == b':' && matches!(next, b':' | b'=' | b'/')
         || separator == b':' && before.last() == Some(&b':');
-    if compares {
+    if assigns_nothing {
         return None;
     }
     // `:=`, and the assignments of Make and Ruby that keep an earlier value: `?=`, `||=`.
@@ -136,7 +137,8 @@ fn assignment(text: &[u8], at: usize) -> Option<Range<usize>> {
     secret_value(text, name, start, style)
 }
 
-/// Moves back from `apiKey string` and `token: &str` to the name, and from `key="ApiKey" value` to the key.
+/// Returns the text up to the declared name: without the type in `apiKey string` and `token: &str`, or without the rest of
+/// `key="ApiKey" value`.
 fn declared(text: &[u8]) -> Option<&[u8]> {
     const TYPES: [&[u8]; 8] =
         [b"string", b"String", b"str", b"text", b"char", b"SecretString", b"NSString", b"CharSequence"];
@@ -263,17 +265,18 @@ fn begins_line(in_front: &[u8]) -> bool {
     matches!(line.last(), None | Some(b'\n'))
 }
 
-/// Whether a line ends here.
+/// Returns true if a line ends at a position.
 fn ends_line(text: &[u8], end: usize) -> bool {
     matches!(text.get(end), None | Some(b'\n' | b'\r' | b'\\'))
 }
 
-/// Returns true if a quote opens here, escaped or not.
+/// Returns true if a quote opens at a position, escaped or not.
 fn opens_quote(text: &[u8], start: usize) -> bool {
     let escaped = usize::from(text.get(start) == Some(&b'\\'));
     matches!(text.get(start + escaped), Some(b'"' | b'\'' | b'`'))
 }
 
+/// Returns the number of blanks at the start of a text.
 fn blanks(text: &[u8]) -> usize {
     text.iter().take(BLANKS_MAX).take_while(|byte| matches!(byte, b' ' | b'\t')).count()
 }
@@ -283,7 +286,7 @@ fn trim_blanks_end(text: &[u8]) -> &[u8] {
     text.get(..text.len() - blanks).unwrap_or_default()
 }
 
-/// Moves back over the quote after a name, escaped or not.
+/// Removes the quote after a name, escaped or not. Also returns true if there was one.
 fn without_quote_end(text: &[u8]) -> (&[u8], bool) {
     match text {
         [rest @ .., b'\\', b'"'] | [rest @ .., b'"' | b'\'' | b'`'] => (rest, true),
@@ -364,16 +367,16 @@ fn is_secret(name: &[u8], value: &[u8], style: Style) -> bool {
     let is_mixed = digits > 0 && letters > 0;
     let is_word =
         value.iter().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'_');
-    let looks = match style {
+    let is_strong_enough = match style {
         Style::Environment => value.len() >= 6 && (letters > 0 || digits >= 8),
         Style::Quoted => value.len() >= 8 && is_mixed,
         Style::Line => value.len() >= 6 && is_mixed,
         Style::Bare => value.len() >= 8 && is_mixed && (!is_word || value.len() >= 16),
     };
     // In an environment, the value is literal; elsewhere it may be an identifier.
-    let is_name_of = style != Style::Environment && (is_path(value) || is_constant(value));
+    let is_identifier = style != Style::Environment && (is_path(value) || is_constant(value));
     let is_call = value.iter().any(|byte| b"({}<>[".contains(byte) || byte.is_ascii_whitespace());
-    looks && !is_name_of && !is_call && !is_placeholder(name, value)
+    is_strong_enough && !is_identifier && !is_call && !is_placeholder(name, value)
 }
 
 /// Returns true if a value is a path of identifiers: `config.secret`, `Token::New`.

@@ -6,12 +6,12 @@ use super::*;
 
 const MARK: &str = "[redacted:assigned-secret]";
 
-/// A text with `@` where the secret is.
+/// Checks that the secret is redacted in a text that has `@` in its place, and that a second redaction changes nothing.
 fn check(pattern: &str, secret: &str) {
     let text = pattern.replace('@', secret);
     let expected = pattern.replace('@', MARK);
     assert_eq!(redact_assigned(&text), expected, "{pattern}");
-    assert_eq!(redact_assigned(&expected), expected, "once is enough: {pattern}");
+    assert_eq!(redact_assigned(&expected), expected, "the second redaction changed {pattern}");
 }
 
 #[test]
@@ -155,7 +155,7 @@ proptest! {
     }
 }
 
-/// A scan that inspects text again for every byte of a long line would take minutes here.
+/// A scan that inspects the line again for each of its bytes would take minutes here.
 #[test]
 fn long_lines_are_scanned_once() {
     let records: String =

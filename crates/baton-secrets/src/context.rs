@@ -25,9 +25,9 @@ pub(super) fn authorization(text: &[u8], after: usize) -> Option<Match> {
 /// Matches the value after the name of a header whose value is a key.
 pub(super) fn key_header(text: &[u8], after: usize) -> Option<Match> {
     let separator = separator(text, after).filter(|separator| separator.assigns)?;
-    let mut start = text.iter().skip(separator.end).take(NAME_MAX).take_while(|byte| is_token(**byte));
+    let mut value = text.iter().skip(separator.end).take(NAME_MAX).take_while(|byte| is_token(**byte));
     // A bare word after a quoted name is a variable in source code, unless it has a digit as keys do.
-    let is_literal = separator.quotes_value || !separator.quotes_name || start.any(u8::is_ascii_digit);
+    let is_literal = separator.quotes_value || !separator.quotes_name || value.any(u8::is_ascii_digit);
     if is_literal { header_value(text, separator.end) } else { None }
 }
 
@@ -54,7 +54,9 @@ pub(super) fn aws_secret(text: &[u8], before: &[u8], after: usize) -> Option<Mat
 /// How clearly a name denotes a secret access key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum AwsName {
+    /// The name contains `secret` and `access key`.
     AccessKey,
+    /// The name contains `aws` and `secret`.
     Secret,
 }
 
@@ -179,10 +181,10 @@ fn header_value(text: &[u8], start: usize) -> Option<Match> {
 fn is_instruction(value: &[u8]) -> bool {
     let opens_with =
         |word: &&[u8]| value.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word));
-    let shouted = value.iter().take_while(|byte| byte.is_ascii_uppercase() || **byte == b'_').count();
-    let is_shouted = value.iter().take(shouted).any(|byte| *byte == b'_')
-        && !value.get(shouted).is_some_and(|byte| is_token(*byte));
-    is_shouted || [&b"your"[..], b"example", b"placeholder"].iter().any(opens_with)
+    let upper = value.iter().take_while(|byte| byte.is_ascii_uppercase() || **byte == b'_').count();
+    let is_upper_snake_case = value.iter().take(upper).any(|byte| *byte == b'_')
+        && !value.get(upper).is_some_and(|byte| is_token(*byte));
+    is_upper_snake_case || [&b"your"[..], b"example", b"placeholder"].iter().any(opens_with)
 }
 
 fn is_placeholder(password: &[u8]) -> bool {

@@ -34,7 +34,7 @@ pub struct JsonFinding {
 #[must_use]
 pub fn scan_json(value: &Value) -> Vec<JsonFinding> {
     let (mut path, mut findings) = (String::new(), Vec::new());
-    // A tree can always be walked.
+    // Deserializing a `Value` cannot fail, because the visitor accepts every type.
     let _ = Scan { name: None, path: &mut path, findings: &mut findings }.deserialize(value);
     findings
 }
@@ -73,7 +73,7 @@ struct Scan<'a> {
     findings: &'a mut Vec<JsonFinding>,
 }
 
-/// A key, borrowed where it can be.
+/// The name of an entry, borrowed if it has no escapes.
 #[derive(Deserialize)]
 struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 
@@ -183,7 +183,7 @@ fn redact_value(value: &mut Value, name: Option<&str>) {
         Value::Array(items) => items.iter_mut().for_each(|item| redact_value(item, name)),
         Value::Object(entries) => {
             entries.iter_mut().for_each(|(key, item)| redact_value(item, Some(key)));
-            redact_keys(entries);
+            redact_names(entries);
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
@@ -206,8 +206,9 @@ pub(super) fn redact_found<'a>(text: &'a str, findings: &[Finding], name: Option
     }
 }
 
-fn redact_keys(entries: &mut Map<String, Value>) {
-    if entries.keys().any(|key| contains_secret(key)) {
+/// Replaces the secrets in the names of entries.
+fn redact_names(entries: &mut Map<String, Value>) {
+    if entries.keys().any(|name| contains_secret(name)) {
         rename_entries(entries, |name| redact(name).into_owned());
     }
 }
@@ -229,35 +230,38 @@ pub fn rename_entries(entries: &mut Map<String, Value>, rename: impl Fn(&str) ->
 /// Replaces private keys that span the strings of a list. No other rule spans lines.
 fn redact_lists(value: &mut Value) {
     match value {
-        Value::Array(_) if holds_key(value) => {
+        Value::Array(_) if mentions_private_key(value) => {
             let mut texts = Vec::new();
-            gather(value, &mut texts);
-            redact_across(texts);
+            collect_texts(value, &mut texts);
+            redact_private_keys(texts);
         }
         Value::Object(entries) => entries.values_mut().for_each(redact_lists),
         Value::Array(_) | Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
-fn holds_key(value: &Value) -> bool {
+/// Returns true if a text in a value mentions a private key.
+fn mentions_private_key(value: &Value) -> bool {
     match value {
         Value::String(text) => text.contains("PRIVATE KEY"),
-        Value::Array(items) => items.iter().any(holds_key),
-        Value::Object(entries) => entries.values().any(holds_key),
+        Value::Array(items) => items.iter().any(mentions_private_key),
+        Value::Object(entries) => entries.values().any(mentions_private_key),
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
 
-fn gather<'a>(value: &'a mut Value, texts: &mut Vec<&'a mut String>) {
+/// Collects all texts in a value, in document order.
+fn collect_texts<'a>(value: &'a mut Value, texts: &mut Vec<&'a mut String>) {
     match value {
         Value::String(text) => texts.push(text),
-        Value::Array(items) => items.iter_mut().for_each(|item| gather(item, texts)),
-        Value::Object(entries) => entries.values_mut().for_each(|item| gather(item, texts)),
+        Value::Array(items) => items.iter_mut().for_each(|item| collect_texts(item, texts)),
+        Value::Object(entries) => entries.values_mut().for_each(|item| collect_texts(item, texts)),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
-fn redact_across(texts: Vec<&mut String>) {
+/// Replaces private keys in texts that are scanned as if they were the lines of one text.
+fn redact_private_keys(texts: Vec<&mut String>) {
     let joined = texts.iter().map(|text| text.as_str()).collect::<Vec<_>>().join("\n");
     let keys: Vec<Finding> =
         scan(&joined).into_iter().filter(|finding| finding.rule == Rule::PrivateKey).collect();

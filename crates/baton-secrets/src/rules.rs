@@ -56,7 +56,7 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// Lists every rule, in id-table order.
+    /// All rules, in the order of their definition.
     pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// Returns the stable id used in markers, on the wire and in configuration.
@@ -88,7 +88,7 @@ impl Rule {
             Self::UrlPassword => "a password in a URL",
             Self::BatonToken => "a Baton agent token",
             Self::ServiceToken => "a token of an online service",
-            Self::AssignedSecret => "a secret by its name",
+            Self::AssignedSecret => "a secret recognized by its name",
         }
     }
 }
@@ -182,17 +182,21 @@ pub(super) struct Anchor {
     pub(super) shape: Shape,
 }
 
-/// Whether a literal matches in any letter case.
+/// How the letter case of a literal is compared.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Case {
+    /// The literal matches as it is written.
     Exact,
+    /// The literal matches in any letter case.
     Ignored,
 }
 
-/// Whether a literal may continue a word.
+/// Where a literal may begin.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Edge {
+    /// The literal must begin a word.
     Word,
+    /// The literal may be inside a word.
     Any,
 }
 
@@ -274,7 +278,7 @@ pub(super) const ANCHORS: &[Anchor] = &[
     token(Rule::GoogleOauth, "GOCSPX-", Class::Slug, 28),
     token(Rule::GoogleOauth, "ya29.", Class::Slug, 20),
     token(Rule::NpmToken, "npm_", Class::Alnum, 36),
-    // The fixed start of the token's serialized macaroon, which names the index it belongs to.
+    // PyPI tokens are serialized macaroons; their start names the package index, pypi.org or test.pypi.org.
     token(Rule::PypiToken, "pypi-AgEIcHlwaS5vcmc", Class::Slug, 50),
     token(Rule::PypiToken, "pypi-AgENdGVzdC5weXBpLm9yZw", Class::Slug, 50),
     shaped("bt_", Shape::BatonToken),

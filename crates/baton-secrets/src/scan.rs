@@ -60,7 +60,7 @@ const JOINED_MAX: usize = 256;
 static HEADS: [[u128; 256]; HEAD_LENGTH] = heads();
 
 const fn heads() -> [[u128; 256]; HEAD_LENGTH] {
-    assert!(ANCHORS.len() <= 128, "an anchor needs a bit of its own");
+    assert!(ANCHORS.len() <= 128, "more anchors than bits of a u128");
     let mut heads = [[0; 256]; HEAD_LENGTH];
     let mut position = 0;
     while position < HEAD_LENGTH {
@@ -135,16 +135,16 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Records the findings between `gap` and a match, then the match, and returns the position to continue
+    /// Records the findings between `gap_start` and a match, then the match, and returns the position to continue
     /// at.
     ///
     /// The gap is the text before the secret, such as the user name of a URL, and may contain a secret
     /// itself.
-    fn keep(&mut self, gap: usize, found: Match, to: usize) -> usize {
+    fn keep(&mut self, gap_start: usize, found: Match, to: usize) -> usize {
         let text = self.bytes.get(..to).unwrap_or(self.bytes);
         let mut found = found;
-        if gap <= found.start {
-            self.sweep(gap, found.start);
+        if gap_start <= found.start {
+            self.sweep(gap_start, found.start);
             found = self.match_whole(text, found).unwrap_or(found);
         }
         if let Some(rule) = found.rule
@@ -157,7 +157,7 @@ impl<'a> Scanner<'a> {
         found.end
     }
 
-    /// Returns a match of the same secret by its own format instead of the words before it.
+    /// Returns a match of the same secret by its own format instead of the text before it.
     fn match_whole(&mut self, text: &[u8], found: Match) -> Option<Match> {
         let head = text.get(found.start..)?.first_chunk()?;
         let precise = self.match_at(text, found.start, anchors_at(head))?;
@@ -180,6 +180,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
+    /// Returns the first match of the anchors in `bits` at a position.
     fn match_at(&mut self, text: &[u8], at: usize, bits: u128) -> Option<Match> {
         let mut rest = bits;
         while rest != 0 {
@@ -212,8 +213,8 @@ impl<'a> Scanner<'a> {
             Shape::Jwt if at < self.jwt_from => None,
             Shape::Jwt => match shapes::jwt(text, at, after) {
                 Ok(found) => Some(found),
-                Err(barren) => {
-                    self.jwt_from = barren;
+                Err(next_possible) => {
+                    self.jwt_from = next_possible;
                     None
                 }
             },

@@ -239,10 +239,10 @@ fn secret_is_redacted_and_its_context_is_kept() {
 }
 
 #[test]
-fn every_rule_has_an_example_and_one_spelling() {
+fn every_rule_has_an_example_and_its_id_in_json() {
     let mut exampled: Vec<Rule> = whole_secrets().into_iter().map(|(rule, _)| rule).collect();
     exampled.extend(secrets_in_context().into_iter().map(|(rule, ..)| rule));
-    // Its examples are beside it.
+    // The examples of this rule are in `assignment_tests.rs`.
     exampled.push(Rule::AssignedSecret);
     for rule in Rule::ALL.iter().copied() {
         assert!(exampled.contains(&rule), "{} has no example", rule.id());
@@ -459,7 +459,7 @@ fn hostile_text_takes_linear_time() {
     let private_key = ["-----BEGIN PRIVATE", " KEY-----"].concat();
     let heads = ["-eyJ", "xoxb-", "x-api-key=your", "a://b:", "aws_secret=", &private_key, "[redacted:"];
     for head in heads {
-        // Linear time is a second or two even unoptimised; in quadratic time the test would not end within hours.
+        // In linear time this takes seconds even without optimization; in quadratic time it would take hours.
         let _ = scan(&head.repeat(4_000_000 / head.len()));
     }
 }
