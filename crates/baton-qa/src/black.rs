@@ -23,7 +23,7 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
     (seen || run.errors > 0).then_some(run)
 }
 
-/// `All done! ✨ 🍰 ✨` and `2 files would be left unchanged.`
+/// Matches `All done! ✨ 🍰 ✨` and `2 files would be left unchanged.`
 pub(super) fn clean(lines: &[&str]) -> Option<Section> {
     let reformatted = lines.iter().take_while(|line| line.starts_with("reformatted ")).count();
     let [title, total, ..] = lines.get(reformatted..)? else { return None };

@@ -31,7 +31,7 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
     (seen || !cargo_errors.is_empty()).then(|| run.mark_if_no_tests())
 }
 
-/// Lines outside of the output of nextest, which repeats the output of the test binaries it runs.
+/// Returns the lines outside of the output of nextest, which repeats the output of the test binaries it runs.
 fn own_lines(text: &str) -> impl Iterator<Item = &str> {
     let mut in_nextest = false;
     let nextest = text.lines().any(|line| line.trim_start().starts_with("Summary ["));
@@ -46,7 +46,7 @@ fn own_lines(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Number of errors that the compiler counted: `could not compile `app` (lib) due to 2 previous errors`.
+/// Returns the number of errors that the compiler counted: `could not compile `app` (lib) due to 2 previous errors`.
 fn compile_errors(text: &str) -> Option<u64> {
     let counted = own_lines(text).filter(|line| line.starts_with("error: could not compile"));
     let numbers: Vec<u64> =
@@ -54,7 +54,7 @@ fn compile_errors(text: &str) -> Option<u64> {
     (!numbers.is_empty()).then(|| numbers.iter().sum())
 }
 
-/// Errors that cargo itself reports: a name and the message. Output of tests is excluded.
+/// Returns the name and the message of each error that cargo itself reports. The output of tests is excluded.
 fn cargo_errors(text: &str, tests_ran: bool) -> Vec<(String, String)> {
     let clippy = clippy::ran(text);
     let mut found = Vec::new();
@@ -99,7 +99,7 @@ fn cargo_errors(text: &str, tests_ran: bool) -> Vec<(String, String)> {
     found
 }
 
-/// `Diff in src/lib.rs:1:`, and lines that rustfmt cannot parse.
+/// Reads `Diff in src/lib.rs:1:`, or `Diff in src/lib.rs at line 1:` of older versions.
 pub(super) fn read_fmt(text: &str) -> Option<QaRun> {
     let mut run = QaRun::of("cargo-fmt");
     for line in text.lines() {
@@ -117,12 +117,15 @@ pub(super) fn read_fmt(text: &str) -> Option<QaRun> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Awaited {
     Nothing,
+    /// The line `Finished` of a build.
     Finished,
+    /// A test binary that runs.
     Binary,
+    /// The results of a test binary.
     Tests,
 }
 
-/// Status lines, warnings and test results of one or more cargo commands, all of them complete.
+/// Matches status lines, warnings and test results of one or more cargo commands, all of them complete.
 pub(super) fn clean(lines: &[&str]) -> Option<Section> {
     let mut awaited = Awaited::Nothing;
     let (mut at, mut end) = (0, 0);
@@ -130,14 +133,15 @@ pub(super) fn clean(lines: &[&str]) -> Option<Section> {
         let used = if line.is_empty() {
             1
         } else if let Some(next) = status_line(line) {
-            // A build that is still running, or a binary without results, is followed only by its own lines.
-            let is_late = matches!(
+            // Tests cannot start before the build has finished. After a test build its binaries must run, and each of them
+            // must print its results before the next step.
+            let is_out_of_order = matches!(
                 (awaited, next),
                 (Awaited::Finished, Awaited::Tests)
                     | (Awaited::Tests, _)
                     | (Awaited::Binary, Awaited::Finished)
             );
-            if is_late {
+            if is_out_of_order {
                 return None;
             }
             awaited = next;
@@ -161,7 +165,7 @@ pub(super) fn clean(lines: &[&str]) -> Option<Section> {
     Section::new("cargo", end).filter(|_| awaited == Awaited::Nothing)
 }
 
-/// Reads a line with a verb that cargo aligns to the right.
+/// Reads a line with a verb that cargo aligns to the right. Returns what must be printed after it.
 fn status_line(line: &str) -> Option<Awaited> {
     let (verb, rest) = line.strip_prefix(' ')?.trim_start().split_once(' ')?;
     match verb {
@@ -176,7 +180,7 @@ fn status_line(line: &str) -> Option<Awaited> {
     }
 }
 
-/// A compiler warning and the lines below it.
+/// Returns the number of lines of a compiler warning, including the lines below it.
 fn warning(lines: &[&str], building: bool) -> Option<usize> {
     let first = lines.first()?;
     if !starts_with_any(first, "warning: |warning[") || first.contains("build failed") {
@@ -194,7 +198,8 @@ fn belongs_to_warning(line: &str) -> bool {
     is_source || is_frame || starts_with_any(line, "help:|note:|...")
 }
 
-/// From `running 3 tests` to `test result: ok.`, with as many results as tests.
+/// Returns the number of lines from `running 3 tests` to `test result: ok.`, if there are as many results as tests and
+/// none failed.
 fn test_block(lines: &[&str]) -> Option<usize> {
     let expected = test_count(lines.first()?)?;
     for (at, line) in lines.iter().enumerate().skip(1) {
@@ -202,7 +207,7 @@ fn test_block(lines: &[&str]) -> Option<usize> {
             let number = |word| count(rest, word).unwrap_or(0);
             let sum = number("passed") + number("ignored") + number("measured");
             let mut used = at + 1;
-            // Merged documentation tests end with how long they took.
+            // Merged documentation tests end with a line that states their duration.
             while lines.get(used).is_some_and(|line| line.starts_with("all doctests ran in ")) {
                 used += 1;
             }
@@ -218,13 +223,13 @@ fn test_block(lines: &[&str]) -> Option<usize> {
     None
 }
 
-/// Number of tests of `running 3 tests`.
+/// Returns 3 for `running 3 tests`.
 fn test_count(line: &str) -> Option<u64> {
     let rest = line.strip_prefix("running ")?;
     rest.strip_suffix(" tests").or_else(|| rest.strip_suffix(" test"))?.parse().ok()
 }
 
-/// `test module::name ... FAILED`
+/// Returns the name in `test module::name ... FAILED`.
 fn failed_test(line: &str) -> Option<&str> {
     line.strip_prefix("test ")?
         .strip_suffix(" ... FAILED")

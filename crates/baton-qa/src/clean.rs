@@ -32,11 +32,11 @@ const MATCHERS: [Matcher; 19] = [
     mocha::clean,
 ];
 
-/// Finds the first line that is not part of the output of a passing run; none if the whole log is.
+/// Returns the first line that is not part of the output of a passing run; `None` if every line is.
 pub(super) fn first_unexplained(text: &str) -> Option<String> {
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
     let mut rest: &[&str] = &lines;
-    // The command of a script header, which the next section must belong to.
+    // Command of a script header. The next section must be its output.
     let mut command: Option<&str> = None;
     while let Some(first) = rest.first() {
         if first.is_empty() {

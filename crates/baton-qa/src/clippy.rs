@@ -43,13 +43,13 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
     let built =
         finished("Finished `dev`") || finished("Finished `release`") && !text.contains("test result: ");
     let json = text.lines().any(|line| message(line).is_some());
-    let counts = run.errors + run.warnings > 0;
-    let is_clippy_result = ran && (finished("Finished `") || counts);
+    let has_findings = run.errors + run.warnings > 0;
+    let is_clippy_result = ran && (finished("Finished `") || has_findings);
     let is_build_result = !ran && built;
     (is_clippy_result || is_build_result || json).then_some(run)
 }
 
-/// Messages of `--message-format=json`.
+/// Reads messages of `--message-format=json`.
 fn read_json(text: &str, run: &mut QaRun) {
     for message in text.lines().filter_map(message) {
         match message["reason"].as_str() {
@@ -78,7 +78,7 @@ fn message(line: &str) -> Option<Value> {
     serde_json::from_str(line).ok()
 }
 
-/// Messages up to `build-finished` with success.
+/// Matches messages up to `build-finished` with success.
 pub(super) fn clean_json(lines: &[&str]) -> Option<Section> {
     for (at, line) in lines.iter().enumerate() {
         let message = message(line)?;

@@ -1,4 +1,4 @@
-//! `eslint`, in its usual form.
+//! `eslint` with its default formatter.
 
 use super::report::{QaFailure, QaRun, count, count_of};
 use super::section::Section;
@@ -29,7 +29,7 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
     }
     run.errors = run.errors.max(errors);
     run.warnings = run.warnings.max(warnings);
-    // A crash and too many warnings belong to no file.
+    // A crash, and more warnings than allowed, are reported without a file.
     let crashed = text.lines().find(|line| line.starts_with("Oops! Something went wrong!"));
     let too_many = text.lines().find(|line| line.starts_with("ESLint found too many warnings"));
     for problem in [crashed, too_many].into_iter().flatten() {
@@ -38,7 +38,7 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
     (seen || crashed.is_some() || too_many.is_some()).then_some(run)
 }
 
-/// Files with warnings only, and the total. A file is followed by its warnings, so a bare list of files is something else.
+/// Matches files with warnings only, and the total. A list of files without warnings is not the output of eslint.
 pub(super) fn clean(lines: &[&str]) -> Option<Section> {
     let mut without_warning = false;
     for (at, line) in lines.iter().enumerate() {
@@ -72,7 +72,7 @@ struct Problem<'a> {
     rule: &'a str,
 }
 
-/// `  12:5  error  'x' is never used  no-unused-vars`
+/// Parses `  12:5  error  'x' is never used  no-unused-vars`.
 fn problem(text: &str) -> Option<Problem<'_>> {
     let (place, rest) = text.split_once(char::is_whitespace)?;
     let line = place.split_once(':')?.0.parse().ok()?;

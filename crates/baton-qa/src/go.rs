@@ -26,7 +26,7 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
     reader.finish()
 }
 
-/// One event of `go test -json`.
+/// Parses an event of `go test -json`.
 fn event(line: &str) -> Option<Value> {
     let line = line.strip_prefix('{').filter(|rest| rest.contains("\"Action\":")).map(|_| line)?;
     serde_json::from_str(line).ok()
@@ -43,9 +43,9 @@ struct Reader {
     /// Number of failed tests of the current package.
     failed_here: u64,
     panicked: Option<String>,
-    /// Test whose output follows: the running one with `-v`, else the one that was reported last.
+    /// Test whose output follows: with `-v` the running test, otherwise the test that was reported last.
     current: Option<String>,
-    /// Messages of each test of the current package: logs and assertions look the same.
+    /// Messages of each test of the current package. Logs and assertions have the same form.
     messages: BTreeMap<String, Vec<Message>>,
 }
 
@@ -74,7 +74,7 @@ impl Reader {
         } else if is_package(line) {
             self.end_package(line);
         } else if let Some((file, at, message)) = file_line_and_message(bare) {
-            // A log that was cut has no line that names the running test.
+            // A truncated log may lack the line that names the running test.
             let name = self.current.as_deref().unwrap_or_default().to_owned();
             let message = Message { file: file.to_owned(), line: at, text: message.to_owned() };
             let messages = self.messages.entry(name).or_default();
@@ -119,10 +119,10 @@ impl Reader {
         // A package fails without a failed test when it does not build, panics, times out or exits.
         if line.starts_with("FAIL") && self.failed_here == 0 {
             let package = line.split_whitespace().nth(1).unwrap_or_default();
-            let why = ["[build failed]", "[setup failed]"].into_iter().find(|why| line.contains(why));
-            let why = why.map(|why| why.trim_matches(['[', ']']).to_owned());
-            let why = why.or(self.panicked.take()).unwrap_or_else(|| "failed".to_owned());
-            self.run.add_error(package, &why);
+            let reason = ["[build failed]", "[setup failed]"].into_iter().find(|mark| line.contains(mark));
+            let reason = reason.map(|mark| mark.trim_matches(['[', ']']).to_owned());
+            let reason = reason.or(self.panicked.take()).unwrap_or_else(|| "failed".to_owned());
+            self.run.add_error(package, &reason);
         }
         (self.failed_here, self.began, self.panicked, self.current) = (0, false, None, None);
     }
@@ -145,7 +145,7 @@ impl Reader {
 /// Maximum number of messages kept per test.
 const MAX_MESSAGES: usize = 200;
 
-/// `sum_test.go:12: got 3, want 4`, with the lines of testify below it.
+/// A message such as `sum_test.go:12: got 3, want 4`, with the lines that testify prints below it.
 struct Message {
     file: String,
     line: u64,
@@ -161,7 +161,8 @@ impl Message {
     }
 }
 
-/// A line of testify: `Error:      Not equal:`, `expected: 1`, `actual  : 2`, `Messages: after retry`.
+/// Returns the content of a line of testify: `Error:      Not equal:`, `expected: 1`, `actual  : 2`,
+/// `Messages: after retry`.
 fn assertion_part(line: &str) -> Option<String> {
     let (label, rest) = line.split_once(':')?;
     let label = label.trim();
@@ -171,13 +172,13 @@ fn assertion_part(line: &str) -> Option<String> {
     })
 }
 
-/// Test of `=== RUN   TestA`, `=== CONT  TestA` and `=== NAME  TestA`.
+/// Returns the test of `=== RUN   TestA`, `=== CONT  TestA` and `=== NAME  TestA`.
 fn running_test(line: &str) -> Option<&str> {
     let (word, name) = line.strip_prefix("=== ")?.split_once(' ')?;
     matches!(word, "RUN" | "CONT" | "NAME").then_some(name.trim())
 }
 
-/// Results of packages, with `-v` after the results of their tests.
+/// Matches the results of packages, with `-v` after the results of their tests.
 pub(super) fn clean(lines: &[&str]) -> Option<Section> {
     let mut open = BTreeSet::new();
     let (mut began, mut end) = (false, 0);
@@ -212,7 +213,7 @@ pub(super) fn clean(lines: &[&str]) -> Option<Section> {
     Section::new("go", end).filter(|_| !began)
 }
 
-/// Events up to the end of every package that was started, without a failure.
+/// Matches events up to the end of every package that was started, without a failure.
 pub(super) fn clean_json(lines: &[&str]) -> Option<Section> {
     let mut open = BTreeSet::new();
     let mut end = 0;
@@ -233,7 +234,7 @@ pub(super) fn clean_json(lines: &[&str]) -> Option<Section> {
     Section::new("go", end).filter(|_| open.is_empty())
 }
 
-/// A line of tab-separated columns: verdict, package, time or `[no test files]`.
+/// Returns true for the result of a package, in tab-separated columns: verdict, package, time or `[no test files]`.
 fn is_package(line: &str) -> bool {
     let Some((verdict, rest)) = line.split_once('\t') else { return false };
     let finished =
@@ -247,7 +248,7 @@ fn ends_in_seconds(rest: &str) -> bool {
     })
 }
 
-/// `    sum_test.go:12: got 3, want 4`
+/// Splits `    sum_test.go:12: got 3, want 4` into file, line and message.
 fn file_line_and_message(line: &str) -> Option<(&str, u64, &str)> {
     let (at, message) = line.split_once(": ").or_else(|| Some((line.strip_suffix(':')?, "")))?;
     let (file, number) = file_and_line(at)?;

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::report::{QaFailure, QaRun, count, count_of};
 use super::section::{Section, is_harmless};
 
-/// `Tests:       2 failed, 1 skipped, 10 passed, 13 total`
+/// Reads `Tests:       2 failed, 1 skipped, 10 passed, 13 total`.
 pub(super) fn read_jest(text: &str) -> Option<QaRun> {
     let mut run = QaRun::of("jest");
     let mut seen = false;
@@ -41,13 +41,13 @@ pub(super) fn read_jest(text: &str) -> Option<QaRun> {
         }
         seen = true;
     }
-    let other = |line: &str| {
+    let is_other_failure = |line: &str| {
         const STARTS: &str =
             "No tests found, exiting with code 1|● Unrecognized CLI Parameter|● Validation Error";
         line.starts_with("Jest: ") && line.contains("threshold") && line.contains("not met")
             || starts_with_any(line, STARTS)
     };
-    count_other_failures(text, &mut run, other);
+    count_other_failures(text, &mut run, is_other_failure);
     let none = text.lines().any(|line| line.starts_with("No tests found, exiting with code 0"));
     (seen || none || run.errors > 0 && !text.contains("Test Files  ")).then(|| run.mark_if_no_tests())
 }
@@ -78,7 +78,7 @@ fn add_reason(line: &str, failure: &mut QaFailure) -> bool {
     is_own
 }
 
-/// `      Tests  2 failed | 10 passed | 1 skipped (13)`
+/// Reads `      Tests  2 failed | 10 passed | 1 skipped (13)`.
 pub(super) fn read_vitest(text: &str) -> Option<QaRun> {
     let mut run = QaRun::of("vitest");
     let mut seen = false;
@@ -108,16 +108,16 @@ pub(super) fn read_vitest(text: &str) -> Option<QaRun> {
     if run.failed == 0 {
         run.errors += files;
     }
-    let other = |line: &str| {
+    let is_other_failure = |line: &str| {
         line.contains("does not meet") && line.contains("threshold")
             || line.starts_with("No test files found, exiting with code 1")
     };
-    count_other_failures(text, &mut run, other);
+    count_other_failures(text, &mut run, is_other_failure);
     (seen || text.lines().any(|line| line.starts_with("No test files found, exiting")))
         .then(|| run.mark_if_no_tests())
 }
 
-/// The one line of `jest --json`.
+/// Parses the only line that `jest --json` prints.
 fn json(line: &str) -> Option<Value> {
     let line = line.strip_prefix("{\"numFailed").map(|_| line)?;
     serde_json::from_str(line).ok()
@@ -128,7 +128,7 @@ pub(super) fn clean_json(lines: &[&str]) -> Option<Section> {
     Section::new("jest", 1).filter(|_| report["success"] == true)
 }
 
-/// From the first `PASS file` to the totals and the lines below them.
+/// Matches the lines from the first `PASS file` to the totals and the lines below them.
 pub(super) fn clean_jest(lines: &[&str]) -> Option<Section> {
     let first = lines.first()?;
     if first.starts_with("No tests found, exiting with code 0") {
@@ -157,12 +157,13 @@ fn is_passed_suite(line: &str) -> bool {
     line.strip_prefix("PASS ").is_some_and(|path| path.contains('.'))
 }
 
-/// A row of a coverage table.
+/// Returns true for a row of a coverage table.
 fn is_table(line: &str) -> bool {
     line.matches('|').count() >= 4 || line.len() > 20 && line.bytes().all(|byte| matches!(byte, b'-' | b'|'))
 }
 
-/// From ` RUN ` to the totals and the lines below them. Vite's notice about its configuration may precede it.
+/// Matches the lines from ` RUN ` to the totals and the lines below them, or Vite's notice about its configuration before
+/// them.
 pub(super) fn clean_vitest(lines: &[&str]) -> Option<Section> {
     if lines.first()?.starts_with("(!) ") {
         return Section::new(
@@ -205,14 +206,14 @@ fn totals<'a>(line: &'a str, name: &str) -> Option<&'a str> {
     line.trim().strip_prefix(name)?.strip_prefix("  ").filter(|counts| counts.ends_with(')'))
 }
 
-/// A line with the mark of a passed or skipped test may contain any word.
+/// Returns true for a line with the mark of a passed or skipped test, which may contain any word.
 fn is_test_line(line: &str) -> bool {
     line.starts_with(['✓', '↓', '·', '-'])
 }
 
-/// Counts reasons for which a run fails although every test passed.
-fn count_other_failures(text: &str, run: &mut QaRun, is_problem: impl Fn(&str) -> bool) {
-    for line in text.lines().map(str::trim).filter(|line| is_problem(line)) {
+/// Counts lines with a reason for which a run fails although every test passed.
+fn count_other_failures(text: &str, run: &mut QaRun, is_other_failure: impl Fn(&str) -> bool) {
+    for line in text.lines().map(str::trim).filter(|line| is_other_failure(line)) {
         run.add_error("run", line);
     }
 }

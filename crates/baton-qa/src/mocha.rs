@@ -24,14 +24,14 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
     seen.then(|| run.mark_if_no_tests())
 }
 
-/// `  3 passing (12ms)`
+/// Returns 3 for `  3 passing (12ms)` and the word `passing`.
 fn total(line: &str, word: &str) -> Option<u64> {
     let (number, rest) = line.strip_prefix("  ")?.split_once(' ')?;
     let rest = rest.strip_prefix(word)?;
     if rest.is_empty() || rest.starts_with(" (") { number.parse().ok() } else { None }
 }
 
-/// A tree of titles and `✔` lines, then the total. As many marks as passing tests must be shown.
+/// Matches a tree of titles and `✔` lines, then the total. There must be as many marks as passing tests.
 pub(super) fn clean(lines: &[&str]) -> Option<Section> {
     let mut marks = 0;
     for (at, line) in lines.iter().enumerate() {

@@ -33,14 +33,15 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
     (seen || run.errors > 0).then_some(run)
 }
 
-/// `Found 2 errors in 2 files (checked 5 source files)`, `Found 1 error in 1 file (errors prevented further checking)`
+/// Returns true for `Found 2 errors in 2 files (checked 5 source files)` and
+/// `Found 1 error in 1 file (errors prevented further checking)`.
 fn is_total(line: &str) -> bool {
     line.starts_with("Found ")
         && line.contains(" error")
         && contains_any(line, "(checked |(errors prevented ")
 }
 
-/// Notes, and `Success: no issues found in 3 source files`.
+/// Matches notes and `Success: no issues found in 3 source files`.
 pub(super) fn clean(lines: &[&str]) -> Option<Section> {
     let is_note =
         |line: &&&str| line.split_once(": note: ").is_some_and(|(at, _)| file_and_line(at).is_some());

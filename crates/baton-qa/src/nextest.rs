@@ -42,21 +42,23 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
 }
 
 struct Summary<'a> {
-    total: u64,
+    /// Number of tests that were run.
+    run: u64,
     passed: u64,
     failed: u64,
     skipped: u64,
+    /// Number of all tests, if not all of them were run.
     not_all_of: Option<&'a str>,
 }
 
-/// `Summary [   1.234s] 10 tests run: 8 passed (1 slow), 2 failed, 3 skipped`
+/// Parses `Summary [   1.234s] 10 tests run: 8 passed (1 slow), 2 failed, 3 skipped`.
 fn summary(line: &str) -> Option<Summary<'_>> {
     let (before, counts) = line.trim_start().strip_prefix("Summary [")?.split_once("run:")?;
     let tests = before.split(']').nth(1)?.split_whitespace().next()?;
     let (run, all) = tests.split_once('/').unwrap_or((tests, tests));
     let number = |word| count(counts, word).unwrap_or(0);
     Some(Summary {
-        total: run.parse().ok()?,
+        run: run.parse().ok()?,
         passed: number("passed"),
         failed: number("failed") + number("timed") + number("exec"),
         skipped: number("skipped"),
@@ -64,7 +66,7 @@ fn summary(line: &str) -> Option<Summary<'_>> {
     })
 }
 
-/// From `Starting` to a summary in which every test passed.
+/// Matches the lines from `Starting` to a summary in which every test passed.
 pub(super) fn clean(lines: &[&str]) -> Option<Section> {
     let is_start = |line: &str| line.trim_start().starts_with("Starting ") && line.contains(" across ");
     let first = lines.first()?;
@@ -74,8 +76,7 @@ pub(super) fn clean(lines: &[&str]) -> Option<Section> {
     let mut started = false;
     for (at, line) in lines.iter().enumerate() {
         if let Some(summary) = summary(line) {
-            let passed =
-                summary.not_all_of.is_none() && summary.failed == 0 && summary.passed == summary.total;
+            let passed = summary.not_all_of.is_none() && summary.failed == 0 && summary.passed == summary.run;
             return Section::new("nextest", at + 1).filter(|_| passed);
         }
         if is_start(line) && std::mem::replace(&mut started, true) {

@@ -19,9 +19,10 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
             add_run_error(&mut run, message);
         }
     }
-    // With -qq only the list of failures reports them.
-    let list = text.lines().any(|line| line.starts_with('=') && line.contains(" short test summary info "));
-    if !(seen || list) {
+    // With -qq, failures are reported only in their list.
+    let has_list =
+        text.lines().any(|line| line.starts_with('=') && line.contains(" short test summary info "));
+    if !(seen || has_list) {
         return None;
     }
     for line in text.lines() {
@@ -54,7 +55,7 @@ fn is_start(line: &str) -> bool {
     line.contains("= test session starts =")
 }
 
-/// A whole session, or with `-q` the progress and the summary.
+/// Matches a whole session or, with `-q`, the progress and the summary.
 pub(super) fn clean(lines: &[&str]) -> Option<Section> {
     let first = lines.first()?;
     let whole = first.starts_with('=') && is_start(first);
@@ -64,7 +65,7 @@ pub(super) fn clean(lines: &[&str]) -> Option<Section> {
             return None;
         }
         if is_summary(line) {
-            // A session with a title ends with a summary between bars; another one belongs to another run.
+            // A session with a title ends with a summary between bars. Any other summary belongs to another run.
             if whole != line.starts_with('=') {
                 return None;
             }
@@ -95,7 +96,7 @@ pub(super) fn clean(lines: &[&str]) -> Option<Section> {
     None
 }
 
-/// Number of results in a line of progress characters: `..s.   [100%]`.
+/// Returns the number of results in a line of progress characters: `..s.   [100%]`.
 fn progress(line: &str) -> Option<u64> {
     let bare = line
         .trim_end_matches(']')
@@ -111,12 +112,13 @@ fn is_warnings_title(line: &str) -> bool {
     line.starts_with('=') && line.trim_matches(['=', ' ']).starts_with("warnings summary")
 }
 
-/// Paths and plugin names of the header may contain any word.
+/// Returns true for a line of the header, whose paths and plugin names may contain any word.
 fn is_header(line: &str) -> bool {
     starts_with_any(line, "platform |rootdir: |configfile: |plugins: |cachedir: |testpaths: ")
 }
 
-/// `tests/test_a.py::test_error PASSED   [ 50%]`, `tests/test_a.py ..s.   [ 50%]`, and the same with xdist.
+/// Returns true for `tests/test_a.py::test_error PASSED   [ 50%]` and `tests/test_a.py ..s.   [ 50%]`, and for the lines
+/// of xdist.
 fn is_passed_test(line: &str) -> bool {
     let bare = line.rsplit_once('[').map_or(line, |(before, _)| before).trim_end();
     let named = ends_with_any(bare, " PASSED| XFAIL| XPASS") || bare.contains(" SKIPPED");
@@ -126,7 +128,7 @@ fn is_passed_test(line: &str) -> bool {
     named && bare.contains("::") || dotted || xdist
 }
 
-/// `==== 2 failed, 3 passed in 0.12s ====`, with `-q` without the bars.
+/// Returns true for `==== 2 failed, 3 passed in 0.12s ====`; with `-q` there are no bars.
 fn is_summary(line: &str) -> bool {
     let bare = line.trim_matches(['=', ' ']);
     let Some((counts, time)) = bare.rsplit_once(" in ") else { return false };
@@ -155,7 +157,7 @@ fn read_summary(summary: &str, run: &mut QaRun) {
     }
 }
 
-/// Reasons for which a run fails although every test passed.
+/// Returns a reason for which a run fails although every test passed.
 fn problem(line: &str) -> Option<&str> {
     let bare = line.trim();
     let stopped = bare.starts_with("!!!") && bare.ends_with("!!!");

@@ -175,6 +175,7 @@ impl QaReport {
     }
 }
 
+/// Returns the first tool that ran no tests.
 fn no_tests(runs: &[QaRun]) -> Option<&str> {
     runs.iter().find(|run| run.no_tests).map(|run| run.tool.as_str())
 }
@@ -213,7 +214,7 @@ pub fn compare_runs(before: &[QaRun], after: &[QaRun]) -> QaComparison {
     let mut comparison = QaComparison::default();
     for now in after {
         let then = before.iter().find(|run| same_tool(run, now));
-        let (was, is): (BTreeSet<_>, BTreeSet<_>) = (
+        let (old, new): (BTreeSet<_>, BTreeSet<_>) = (
             then.into_iter().flat_map(|then| &then.failures).map(QaFailure::key).collect(),
             now.failures.iter().map(QaFailure::key).collect(),
         );
@@ -223,15 +224,16 @@ pub fn compare_runs(before: &[QaRun], after: &[QaRun]) -> QaComparison {
                 |file| format!("{}: {name} in {file}", now.tool),
             )
         };
-        comparison.new_failures.extend(is.difference(&was).map(name));
-        comparison.fixed.extend(was.difference(&is).map(name));
+        comparison.new_failures.extend(new.difference(&old).map(name));
+        comparison.fixed.extend(old.difference(&new).map(name));
     }
     let is_missing = |run: &&QaRun| run.tool != "shell" && !after.iter().any(|now| same_tool(run, now));
     comparison.missing_tools = before.iter().filter(is_missing).map(|run| run.tool.clone()).collect();
     comparison
 }
 
-/// `cargo clippy` prints nothing of its own when everything is up to date, and then looks like `cargo check`.
+/// Returns true if two runs are of the same tool. `cargo check` counts as `cargo clippy`, because both print the same
+/// when everything is up to date.
 fn same_tool(one: &QaRun, other: &QaRun) -> bool {
     let name = |run: &QaRun| if run.tool == "cargo-check" { "clippy".to_owned() } else { run.tool.clone() };
     name(one) == name(other)

@@ -33,14 +33,14 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
         let ends = ends_with_any(line, "error.|errors.");
         counted += remaining.or_else(|| count_of(line, "error").filter(|_| ends)).unwrap_or(0);
     }
-    let own = !run.failures.is_empty() || clean || fixed;
+    let is_ruff = !run.failures.is_empty() || clean || fixed;
     let listed = run.failures.len() as u64;
     // Fixed problems are listed too.
     run.errors = if fixed { counted } else { counted.max(listed) };
-    own.then_some(run)
+    is_ruff.then_some(run)
 }
 
-/// `ruff format`, with and without `--check` and `--diff`.
+/// Reads `ruff format`, with and without `--check` and `--diff`.
 pub(super) fn read_format(text: &str) -> Option<QaRun> {
     let mut run = QaRun::of("ruff-format");
     let mut seen = false;
@@ -59,7 +59,7 @@ pub(super) fn read_format(text: &str) -> Option<QaRun> {
     (seen || run.errors > 0).then_some(run)
 }
 
-/// `1 file would be reformatted, 2 files already formatted`
+/// Returns true for `1 file would be reformatted, 2 files already formatted`.
 fn is_format_total(line: &str) -> bool {
     const ENDS: &str = "already formatted|left unchanged|reformatted";
     line.split(", ").all(|part| {
@@ -75,14 +75,15 @@ pub(super) fn clean(lines: &[&str]) -> Option<Section> {
     Section::new("ruff", 1).filter(|_| *line == "All checks passed!" || formatted || fixed)
 }
 
-/// `src/a.py:1:8: F401 [*] `os` imported but unused`
+/// Splits ``src/a.py:1:8: F401 [*] `os` imported but unused`` into place, code and message.
 fn concise(line: &str) -> Option<(&str, &str, &str)> {
     let (at, rest) = line.split_once(": ")?;
     file_and_line(at).filter(|(file, _)| ends_with_any(file, ".py|.pyi|.ipynb"))?;
     rule(rest).map(|(code, message)| (at, code, message))
 }
 
-/// `F401 [*] message`: one to four capitals and three or four digits; or a file that is not valid Python.
+/// Splits `F401 [*] message` into code and message. A code has one to four capitals and three or four digits, or is
+/// `invalid-syntax` or `SyntaxError`.
 fn rule(text: &str) -> Option<(&str, &str)> {
     let (code, message) = text.split_once(' ')?;
     if matches!(code, "invalid-syntax:" | "SyntaxError:") {

@@ -17,11 +17,11 @@ impl Section {
     }
 }
 
-/// Words that do not appear in harmless output. A line with one of them is never skipped as free text.
+/// Words of lines that may report a problem. A line with one of them is never skipped as output of a test.
 const PROBLEM_WORDS: &str = "error|fail|panic|not found|exception|traceback|fatal|abort|killed|cannot|denied|no such|\
     segmentation|exit code|exit status|timed out|timeout|unrecogni|usage:|not ok|would reformat|warn|✖|✕";
 
-/// Returns true if output of a test may contain this line without casting doubt on the result.
+/// Returns true if a line cannot report a problem, so it may be output of a passing test.
 pub(super) fn is_harmless(line: &str) -> bool {
     !contains_any(&line.to_lowercase(), PROBLEM_WORDS)
 }

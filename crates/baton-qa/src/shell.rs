@@ -4,6 +4,7 @@ use baton_core::{contains_any, is_any, starts_with_any};
 
 use super::report::QaRun;
 
+/// Starts of lines that report a failed command.
 const MARKS: &str = "make: *** |gmake: *** |npm ERR! |npm error |error Command failed with exit code |ELIFECYCLE|ERR_PNPM_|\
     error: Recipe `|Segmentation fault|Aborted (core dumped)|Command exited with non-zero status |Terminated|Killed|\
     zsh: command not found: |::error |##[error]|Error: Process completed with exit code ";

@@ -1,4 +1,4 @@
-//! Which status a log has, alone and together with another.
+//! The status of logs, alone and joined with another log.
 
 use super::*;
 
@@ -88,7 +88,7 @@ const PASSING: [(&str, &str); 28] = [
     ),
 ];
 
-/// Output of commands that exit with another code than 0, and report it.
+/// Output of commands that fail and report it.
 const FAILING: [(&str, &str); 46] = [
     (
         "cargo-test",
@@ -192,7 +192,7 @@ const FAILING: [(&str, &str); 46] = [
     ("shell", "cargo test\nmake: *** [Makefile:3: check] Error 1\n"),
 ];
 
-/// Output that proves nothing: it breaks off, ran no tests, or belongs to no known tool.
+/// Output that proves neither a pass nor a failure: incomplete output, runs without tests, output of unknown tools.
 const UNCLEAR: [&str; 16] = [
     "\n----------------------------------------------------------------------\nRan 0 tests in 0.000s\n\nOK\n",
     "running 2 tests\ntest a ... ok\n",
@@ -251,7 +251,7 @@ fn reported_failures_are_failed_alone_and_beside_a_passing_log() {
 }
 
 #[test]
-fn output_that_is_not_understood_is_unknown_alone_and_never_passed_beside_a_passing_log() {
+fn unclear_output_is_unknown_alone_and_never_passed_beside_a_passing_log() {
     for log in UNCLEAR {
         let report = read_log(log);
         assert_eq!(report.status, QaStatus::Unknown, "{log}\n{report:?}");

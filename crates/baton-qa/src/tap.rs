@@ -36,7 +36,7 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
     seen.then(|| run.mark_if_no_tests())
 }
 
-/// `ok 1 - name`; the results of Go's packages begin with `ok` as well.
+/// Returns true for `ok 1 - name`. The results of Go packages begin with `ok` too, but without a number.
 fn is_ok(line: &str) -> bool {
     line.strip_prefix("ok ").is_some_and(|rest| rest.starts_with(|letter: char| letter.is_ascii_digit()))
 }
@@ -49,12 +49,12 @@ fn title(text: &str) -> &str {
     text.split_once(" - ").map_or(text, |(_, name)| name).split(" # ").next().unwrap_or(text)
 }
 
-/// Number of a line of Node's own report: `ℹ pass 2`.
+/// Returns the number in a line of Node's own report: `ℹ pass 2`.
 fn info(line: &str, word: &str) -> Option<u64> {
     line.strip_prefix("ℹ ")?.strip_prefix(word)?.strip_prefix(' ')?.trim().parse().ok()
 }
 
-/// From `TAP version` to its end: all results planned are there, and none is `not ok`.
+/// Matches the lines from `TAP version` to the end, if all planned results are there and none is `not ok`.
 pub(super) fn clean_tap(lines: &[&str]) -> Option<Section> {
     lines.first().filter(|line| line.starts_with("TAP version "))?;
     let (mut results, mut planned) = (0, None);
@@ -74,7 +74,7 @@ pub(super) fn clean_tap(lines: &[&str]) -> Option<Section> {
     Section::new("test", end).filter(|_| results > 0 && planned == Some(results))
 }
 
-/// From the first `✔` to `ℹ duration_ms`, with `ℹ fail 0` between them.
+/// Matches the lines from the first `✔` to `ℹ duration_ms`, with `ℹ fail 0` and `ℹ cancelled 0` between them.
 pub(super) fn clean_spec(lines: &[&str]) -> Option<Section> {
     let first = lines.first()?;
     if !starts_with_any(first, "✔ |▶ |ℹ ") {

@@ -21,7 +21,8 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
     (clean || run.errors > 0).then_some(run)
 }
 
-/// `src/a.ts(1,2): error TS2322: …`, `src/a.ts:1:2 - error TS2322: …`, `error TS18003: …`
+/// Splits `src/a.ts(1,2): error TS2322: …`, `src/a.ts:1:2 - error TS2322: …` or `error TS18003: …` into place, code and
+/// message.
 fn diagnostic(line: &str) -> Option<(&str, &str, &str)> {
     let at = line.find("error TS")?;
     let (code, message) = line.get(at + "error ".len()..)?.split_once(':')?;
@@ -41,7 +42,7 @@ fn position(at: &str) -> Option<(&str, u64)> {
     }
 }
 
-/// `Found 0 errors.`, also as a line of watch mode.
+/// Matches `Found 0 errors.`, also as a line of watch mode.
 pub(super) fn clean(lines: &[&str]) -> Option<Section> {
     let line = lines.first()?;
     let good = *line == "Found 0 errors." || line.ends_with("Found 0 errors. Watching for file changes.");

@@ -40,13 +40,13 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
     seen.then(|| run.mark_if_no_tests())
 }
 
-/// `Ran 3 tests in 0.001s`
+/// Returns 3 for `Ran 3 tests in 0.001s`.
 fn tests_run(line: &str) -> Option<u64> {
     let (number, rest) = line.strip_prefix("Ran ")?.split_once(' ')?;
     if starts_with_any(rest, "test in |tests in ") { number.parse().ok() } else { None }
 }
 
-/// Number of skipped tests of `OK` or `OK (skipped=1)`.
+/// Returns the number of skipped tests in `OK` or `OK (skipped=1)`.
 fn ok_line(line: &str) -> Option<u64> {
     let rest = line.trim_end().strip_prefix("OK")?;
     if rest.is_empty() {
@@ -55,7 +55,7 @@ fn ok_line(line: &str) -> Option<u64> {
     rest.strip_prefix(" (").filter(|rest| rest.ends_with(')')).map(|counts| named(counts, "skipped"))
 }
 
-/// Number behind a name: `failures=1, errors=2`.
+/// Returns the number after a name in `failures=1, errors=2`; 0 if the name is missing.
 fn named(counts: &str, name: &str) -> u64 {
     let parts = counts.trim_end_matches(')').split(", ");
     parts
@@ -65,7 +65,7 @@ fn named(counts: &str, name: &str) -> u64 {
         .unwrap_or(0)
 }
 
-/// Progress or verbose lines, a rule, the total and `OK`. As many results as tests must be shown.
+/// Matches progress or verbose lines, a rule, the total and `OK`. There must be as many results as tests.
 pub(super) fn clean(lines: &[&str]) -> Option<Section> {
     let rule = lines.iter().position(|line| line.len() >= 70 && line.bytes().all(|byte| byte == b'-'))?;
     let mut shown = 0;
