@@ -28,12 +28,12 @@ pub(super) enum Emphasis {
 }
 
 impl Emphasis {
-    /// Chooses the end from the key and the value.
+    /// Chooses the emphasized end by the key and the value.
     pub(super) fn of(key: &str, value: JsonText<'_>) -> Self {
         if is_chronological(key, value) { Self::End } else { Self::Start }
     }
 
-    /// Fraction of the space for the other end.
+    /// Returns the part of the space that the other end gets.
     const fn other_end(self, room: usize) -> usize {
         match self {
             Self::Start => room / 3,
@@ -161,7 +161,7 @@ fn sentence_end(text: &str, index: usize, mark: &str) -> Option<usize> {
     (!mark.is_ascii() || text[end..].starts_with([' ', '\n'])).then_some(end)
 }
 
-/// Returns the last end of a line, of a sentence and of a word.
+/// Returns the positions of the last end of a line, of a sentence and of a word.
 fn ends_of_pieces(text: &str) -> impl Iterator<Item = usize> {
     let line = text.rfind('\n');
     let sentence =
@@ -169,7 +169,7 @@ fn ends_of_pieces(text: &str) -> impl Iterator<Item = usize> {
     [line, sentence, text.rfind(' ')].into_iter().flatten()
 }
 
-/// Returns the first start of a line, of a sentence and of a word.
+/// Returns the positions of the first start of a line, of a sentence and of a word.
 fn starts_of_pieces(text: &str) -> impl Iterator<Item = usize> {
     let line = text.find('\n').map(|index| index + 1);
     let sentence =

@@ -7,7 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// Size of the context when it was loaded; never stored.
+/// Key of the size of the context, which is added when a context is loaded and never stored.
 pub(super) const CONTEXT_SIZE: &str = "_contextSize";
 
 /// A context as JSON text. It is passed as text, because a tree of it would take many times the memory.

@@ -8,7 +8,7 @@ use crate::classify::{Classification, Layer, Shares};
 /// Shown size of each key of a context.
 pub(super) struct Layout<'c, 'a> {
     classification: &'c Classification<'a>,
-    /// For each key that is classified separately.
+    /// One slot for each key that is classified separately.
     slots: Vec<Slot>,
 }
 
@@ -73,6 +73,7 @@ impl<'c, 'a> Layout<'c, 'a> {
         let [important_need, useful_need] = self.needs();
         let room = budget - critical;
         let own = share(&[Layer::Important]);
+        // IMPORTANT also gets what the critical values leave of their share.
         let with_unused = share(&[Layer::Critical, Layer::Important]).saturating_sub(critical);
         let important_share = own.max(with_unused).min(room);
         let important = important_share.min(important_need);
@@ -142,7 +143,8 @@ impl<'c, 'a> Layout<'c, 'a> {
         self.classification.key(index).size() + ":,".len()
     }
 
-    /// Returns the bytes of the key, colon, braces and comma of an object, less one: its last member has no comma.
+    /// Returns the bytes that an object adds besides its members: key, colon, comma and braces, less the comma that its
+    /// last member does not have.
     fn object_bytes(&self, index: usize) -> usize {
         self.key_bytes(index) + "{".len()
     }

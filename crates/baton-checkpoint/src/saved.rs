@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 
 use super::context_text::{CONTEXT_SIZE, ContextText};
 
-/// Position of a running loop; never stored.
+/// Key of the position of a running loop, which is never stored.
 const CURRENT_LOOP: &str = "_currentLoop";
 /// Keys that name the workflow, in order of precedence.
 const NAME_KEYS: [&str; 2] = ["workflowId", "workflow_id"];
@@ -190,7 +190,7 @@ mod tests {
         assert!(!redacted.text().contains(&secret) && redacted.had_size());
         assert!(redacted.text().contains("[redacted:") && redacted.text().ends_with(r#","n":0.1}"#));
         let plain = read(json!({ "password": "x", "n": 1 })).unwrap();
-        assert_eq!(plain.redacted().unwrap(), plain, "only what would be rejected is redacted");
+        assert_eq!(plain.redacted().unwrap(), plain, "only secrets that would be rejected are redacted");
     }
 
     #[test]

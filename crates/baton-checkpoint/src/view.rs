@@ -291,10 +291,10 @@ impl Omitted {
     }
 }
 
-/// A context shortened to a number of bytes.
+/// A context that is shortened to a number of bytes.
 struct Draft {
     context: String,
-    /// In the order of the keys.
+    /// Omissions in the order of the keys.
     omitted: Vec<Omitted>,
     overflow: Option<Overflow>,
 }
@@ -319,7 +319,7 @@ impl Draft {
     }
 }
 
-/// Writes what is kept and records what is not.
+/// Writes the kept values and records the omitted ones.
 struct Writer<'c, 'a> {
     classification: &'c Classification<'a>,
     layout: &'c Layout<'c, 'a>,
@@ -380,7 +380,8 @@ impl Writer<'_, '_> {
         short.is_some()
     }
 
-    /// An object that is omitted completely is one omission if all its values have the same layer.
+    /// Replaces the omissions of a completely omitted object, which begin at `first`, by one omission if all its values
+    /// have the same layer.
     fn merge_omissions(&mut self, index: usize, first: usize) {
         let Some(layer) = self.omitted.get(first).map(|omitted| omitted.layer) else { return };
         if self.omitted[first..].iter().all(|omitted| omitted.layer == layer) {

@@ -21,8 +21,10 @@ mod priority {
     pub(super) const KEY: u16 = 300;
     pub(super) const BULK_CONTENT: u16 = 280;
     pub(super) const INHERITED_CRITICAL: u16 = 250;
+    /// A key such as `deadline`, whose value is critical inside a critical value.
     pub(super) const KEY_OF_DETAIL: u16 = 240;
     pub(super) const SCALAR_CONTENT: u16 = 220;
+    /// A key that only mentions a topic.
     pub(super) const KEY_MENTIONS: u16 = 200;
     pub(super) const INHERITED: u16 = 100;
     pub(super) const PROSE: u16 = 50;
@@ -255,7 +257,7 @@ impl<'a> Classification<'a> {
     }
 
     fn decide(&self, key: &str, value: JsonText<'a>, parent: Option<Parent>, path: &str) -> Vote<'a> {
-        if let Some(vote) = self.marked(parent, path) {
+        if let Some(vote) = self.override_vote(parent, path) {
             return vote;
         }
         let sample = Sample::of(value);
@@ -273,7 +275,8 @@ impl<'a> Classification<'a> {
         best.unwrap_or(Vote { layer: Layer::Useful, priority: priority::DEFAULT, basis: Basis::Default })
     }
 
-    fn marked(&self, parent: Option<Parent>, path: &str) -> Option<Vote<'a>> {
+    /// Returns a vote if the key or a key that contains it was marked as critical.
+    fn override_vote(&self, parent: Option<Parent>, path: &str) -> Option<Vote<'a>> {
         let basis = if self.marked.iter().any(|marked| marked == path) {
             Basis::Marked
         } else {
@@ -308,7 +311,7 @@ fn position(bytes: usize) -> u32 {
 struct Parent {
     layer: Layer,
     priority: u16,
-    /// Length of its path, which is a prefix of the paths of its children.
+    /// Length of the path of the parent, which is a prefix of the paths of its children.
     path_length: usize,
 }
 
@@ -363,7 +366,8 @@ impl Basis<'_> {
     }
 }
 
-/// A default layer is not inherited, because it would override the rules for prose.
+/// Returns the vote for the layer of the parent. A default layer is not inherited, because it would override the rules for
+/// prose.
 fn inherited(parent: Parent) -> Option<Vote<'static>> {
     let priority = match parent.layer {
         _ if parent.priority == priority::DEFAULT => return None,

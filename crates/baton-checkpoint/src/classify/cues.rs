@@ -14,7 +14,7 @@ const MAX_CUE_BYTES: usize = 1024;
 /// Minimum length of prose in bytes.
 const MIN_CUE_BYTES: usize = 12;
 /// Minimum number of different reasoning phrases.
-const MIN_CONCLUSIONS: usize = 2;
+const MIN_REASONING_PHRASES: usize = 2;
 
 /// Kind of prose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, EnumString)]
@@ -69,12 +69,12 @@ impl Prose {
         for (start, word) in words_in(&head) {
             let phrases = BY_FIRST_WORD.get(word).into_iter().flatten();
             for found in phrases.filter(|(_, phrase)| starts_with_phrase(&head[start..], phrase)) {
-                prose.note(*found);
+                prose.add(*found);
             }
         }
         if is_unspaced(&head) {
             let phrases = rows(UNSPACED, '|').filter(|(_, phrase)| head.contains(phrase));
-            phrases.for_each(|found| prose.note(found));
+            phrases.for_each(|found| prose.add(found));
         }
         Some(prose)
     }
@@ -83,11 +83,11 @@ impl Prose {
     pub(super) fn phrase(&self, cue: Cue) -> Option<&'static str> {
         let mut phrases = self.found.iter().filter(|(found, _)| *found == cue).map(|(_, phrase)| *phrase);
         let first = phrases.next();
-        let is_enough = cue != Cue::Reasoning || phrases.count() + 1 >= MIN_CONCLUSIONS;
+        let is_enough = cue != Cue::Reasoning || phrases.count() + 1 >= MIN_REASONING_PHRASES;
         first.filter(|_| is_enough)
     }
 
-    fn note(&mut self, found: (Cue, &'static str)) {
+    fn add(&mut self, found: (Cue, &'static str)) {
         if !self.found.contains(&found) {
             self.found.push(found);
         }

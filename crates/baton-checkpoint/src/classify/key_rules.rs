@@ -13,7 +13,7 @@ use super::words::{is_unspaced, singulars, split};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct KeySign {
     pub(super) topic: Topic,
-    /// The words that determine the topic.
+    /// Word or phrase that determines the topic.
     pub(super) words: String,
     pub(super) strength: Strength,
 }

@@ -210,7 +210,7 @@ fn object<'a>(value: &'a Value, at: &str) -> Result<&'a Map<String, Value>, Rule
 fn known_members(members: &Map<String, Value>, at: &str, known: &[&str]) -> Result<(), RulesError> {
     match members.keys().find(|key| !known.contains(&key.as_str())) {
         None => Ok(()),
-        Some(key) => Err(invalid(at, format!("has no member {key:?}; it may have {}", known.join(", ")))),
+        Some(key) => Err(invalid(at, format!("unknown member {key:?}; use {}", known.join(", ")))),
     }
 }
 

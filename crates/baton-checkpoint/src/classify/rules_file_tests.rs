@@ -31,7 +31,7 @@ fn errors_contain_the_path_in_the_file() {
     let rule = |rule: Value| json!({ "patterns": { "USEFUL": [rule] } });
     for (document, expected) in [
         (json!([]), "rules file: must be an object"),
-        (json!({ "pattern": {} }), "rules file: has no member \"pattern\"; it may have patterns, budgets"),
+        (json!({ "pattern": {} }), "rules file: unknown member \"pattern\"; use patterns, budgets"),
         (
             json!({ "patterns": { "useful": [] } }),
             "patterns.useful: no such layer; use CRITICAL, IMPORTANT, USEFUL",
@@ -57,7 +57,7 @@ fn errors_contain_the_path_in_the_file() {
         ),
         (
             rule(json!({ "type": "key_regex", "pattern": "x", "layer": "y" })),
-            "patterns.USEFUL[0]: has no member",
+            "patterns.USEFUL[0]: unknown member",
         ),
         (json!({ "budgets": { "CRITICAL": 30 } }), "budgets.IMPORTANT: is missing"),
         (

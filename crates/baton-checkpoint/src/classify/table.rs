@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::str::FromStr;
 
-/// Lists the entries of a table with their kinds. Every kind must be known.
+/// Lists the entries of a table with their kinds. A line of an unknown kind is skipped; the tests of each table check that
+/// there is none.
 pub(super) fn rows<T: Copy + FromStr>(
     table: &'static str,
     separator: char,
