@@ -1,5 +1,5 @@
-//! Circuit breaker for the model: duration of the pause after an outage, and which worker probes the model
-//! after it.
+//! Circuit breaker of an endpoint: the duration of the pause after an outage, and how many threads may call the endpoint
+//! after the pause.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -12,17 +12,17 @@ const FIRST_BACKOFF: Duration = Duration::from_secs(5);
 const MAX_BACKOFF: Duration = Duration::from_secs(300);
 
 /// Returns the time until the next attempt: 5, 10, 20 s and so on up to five minutes, with 20 % jitter, and never less
-/// than the endpoint asked for.
-pub(crate) fn backoff(failures: u32, asked: Option<Duration>, random: u64) -> Duration {
+/// than `retry_after`, the delay that the endpoint asked for.
+pub(crate) fn backoff(failures: u32, retry_after: Option<Duration>, random: u64) -> Duration {
     let doubled =
         FIRST_BACKOFF.saturating_mul(1_u32.checked_shl(failures.saturating_sub(1)).unwrap_or(u32::MAX));
     let pause = doubled.min(MAX_BACKOFF);
-    let part = u32::try_from(random % 401).unwrap_or(0);
-    let varied = (pause * (800 + part) / 1_000).min(MAX_BACKOFF);
-    asked.map_or(varied, |asked| varied.max(asked))
+    let jitter = u32::try_from(random % 401).unwrap_or(0);
+    let varied = (pause * (800 + jitter) / 1_000).min(MAX_BACKOFF);
+    retry_after.map_or(varied, |retry_after| varied.max(retry_after))
 }
 
-/// Prevents calls to a model that cannot answer. Items stay in the queue meanwhile.
+/// Prevents calls to an endpoint during an outage.
 #[derive(Debug, Default)]
 pub(crate) struct Breaker {
     state: Mutex<State>,
@@ -35,14 +35,14 @@ struct State {
     last_success: Option<Timestamp>,
 }
 
-/// Whether the model may be called.
+/// Which threads may call the endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Permission {
-    /// By all threads.
+    /// All threads.
     All,
-    /// By one thread only: the model failed before and must be probed.
+    /// One thread, which probes the endpoint after an outage.
     One,
-    /// By no thread before this time.
+    /// No thread before this time.
     NotBefore(Timestamp),
 }
 
@@ -51,7 +51,7 @@ impl Breaker {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns whether the model may be called now.
+    /// Returns which threads may call the endpoint now.
     pub(crate) fn permission(&self, now: Timestamp) -> Permission {
         let state = self.state();
         match state.paused_until {
@@ -61,7 +61,7 @@ impl Breaker {
         }
     }
 
-    /// Records that the model answered.
+    /// Records that the endpoint answered.
     pub(crate) fn succeeded(&self, now: Timestamp) {
         let mut state = self.state();
         *state = State { last_success: state.last_success.max(Some(now)), ..State::default() };
@@ -69,13 +69,13 @@ impl Breaker {
 
     /// Records an outage and returns the end of the pause. Concurrent calls that failed because of the same outage do
     /// not prolong the pause.
-    pub(crate) fn failed(&self, now: Timestamp, asked: Option<Duration>, random: u64) -> Timestamp {
+    pub(crate) fn failed(&self, now: Timestamp, retry_after: Option<Duration>, random: u64) -> Timestamp {
         let mut state = self.state();
         let until = match state.paused_until {
-            Some(until) if until > now => until.max(now.plus(asked.unwrap_or_default())),
+            Some(until) if until > now => until.max(now.plus(retry_after.unwrap_or_default())),
             _ => {
                 state.failures = state.failures.saturating_add(1);
-                now.plus(backoff(state.failures, asked, random))
+                now.plus(backoff(state.failures, retry_after, random))
             }
         };
         state.paused_until = Some(until);

@@ -47,10 +47,12 @@ impl From<Outcome> for WorkResult {
     }
 }
 
-/// Queue and circuit breaker, shared by all threads.
+/// Queue and circuit breakers, shared by all threads.
 pub(crate) struct WorkContext {
     pub(crate) queue: WorkQueue,
+    /// Circuit breaker of the model.
     pub(crate) breaker: Breaker,
+    /// Circuit breaker of the embedding endpoint.
     pub(crate) embedding_breaker: Breaker,
 }
 
@@ -75,7 +77,7 @@ impl WorkContext {
         self.troubles().clear();
     }
 
-    /// Processes a claimed item.
+    /// Compresses a claimed item, or settles it if it cannot be compressed now.
     pub(crate) fn work(&self, claimed: &Claimed) -> Result<WorkResult, Fault> {
         let compressor = self.compressor()?;
         if let (Some(_), Permission::NotBefore(until)) =
@@ -94,15 +96,15 @@ impl WorkContext {
             }
             Err(fault) => return Err(fault),
         };
-        // A model could add nothing to a trivial tool use.
+        // A model could add nothing to the observation of a trivial tool use.
         let compressor = if compressor.model().is_some() && tool_use.is_trivial() {
             self.queue.app().settings().observations.offline.clone()
         } else {
             compressor
         };
-        let made = catch_unwind(AssertUnwindSafe(|| compressor.compress(&tool_use)));
+        let compressed = catch_unwind(AssertUnwindSafe(|| compressor.compress(&tool_use)));
         drop(tool_use);
-        let outcome = match made {
+        let outcome = match compressed {
             Ok(Ok(compression)) => {
                 if compressor.model().is_some() {
                     self.answered();
@@ -120,28 +122,35 @@ impl WorkContext {
                 let finished = self.queue.observe(claimed, compression, compressor.as_ref())?;
                 return Ok(WorkResult::Compressed(Box::new(finished)));
             }
-            Ok(Err(CompressError::Outage {
-                message,
-                retry_after,
-                needs_attention,
-                may_be_caused_by_item,
-            })) => {
+            Ok(Err(error)) => self.compression_failed(claimed, error, compressor.as_ref()),
+            Err(_) => self.fail(claimed, "the compressor panicked", compressor.as_ref()),
+        };
+        outcome.map(Into::into)
+    }
+
+    /// Handles an error of the compressor. An outage releases the item; an unusable answer fails it.
+    fn compression_failed(
+        &self,
+        claimed: &Claimed,
+        error: CompressError,
+        compressor: &dyn Compressor,
+    ) -> Result<Outcome, Fault> {
+        match error {
+            CompressError::Outage { message, retry_after, needs_attention, may_be_caused_by_item } => {
                 if may_be_caused_by_item && self.breaker.succeeded_since(claimed.failed_at()) {
-                    self.item_failure(claimed, &message, compressor.as_ref())
+                    self.item_failure(claimed, &message, compressor)
                 } else {
                     self.outage(claimed, &Outage { message, retry_after, needs_attention })
                 }
             }
-            Ok(Err(CompressError::Unusable { message, usage })) => {
+            CompressError::Unusable { message, usage } => {
                 // The model is available, even if its answer is unusable.
                 self.answered();
                 tracing::warn!(item = claimed.id(), error = %clip(&message), "an item failed");
-                let kept = self.queue.fail(claimed, &clip(&message), usage, compressor.as_ref())?;
+                let kept = self.queue.fail(claimed, &clip(&message), usage, compressor)?;
                 Ok(Outcome::Failed.if_kept(kept))
             }
-            Err(_) => self.fail(claimed, "the compressor panicked", compressor.as_ref()),
-        };
-        outcome.map(Into::into)
+        }
     }
 
     /// Stores observations and returns the outcome of each.
@@ -186,8 +195,8 @@ impl WorkContext {
         until
     }
 
-    /// Handles a failure of the model on one item while other items succeed: only this item waits, and it fails after a
-    /// few attempts.
+    /// Handles a failure of the model on one item while other items succeed: only this item is postponed, and it fails
+    /// after the maximum number of attempts.
     fn item_failure(
         &self,
         claimed: &Claimed,
@@ -200,12 +209,13 @@ impl WorkContext {
             return self.fail(claimed, &error, compressor);
         }
         tracing::warn!(item = claimed.id(), error = %clip(message), "the model fails only on this item");
-        let tries = u32::try_from(claimed.attempts()).unwrap_or(1);
-        let run_at = now.plus(backoff(tries, None, jitter_seed(now, claimed)));
+        let attempts = u32::try_from(claimed.attempts()).unwrap_or(1);
+        let run_at = now.plus(backoff(attempts, None, jitter_seed(now, claimed)));
         let error = Some(clip(message));
         self.release(claimed, QueueRelease { run_at, counts: true, failed_at: Some(now), error })
     }
 
+    /// Creates and stores a summary, with the offline compressor if the answer of the model is unusable.
     pub(crate) fn summarize_session(&self, job: &SummaryJob) -> Result<Outcome, Fault> {
         let compressor = self.compressor()?;
         if job.is_empty(compressor.as_ref()) {

@@ -81,6 +81,7 @@ impl Job {
     }
 }
 
+/// Jobs in progress.
 type Held = HashMap<JobKey, Job>;
 
 /// Message to the thread that stores results.
@@ -189,7 +190,7 @@ impl Worker {
     /// Processes due items and summaries on this thread, and returns what was done.
     pub fn run_once(&self) -> Result<Drained, Fault> {
         let mut drained = Drained::default();
-        // One at a time, because each item may start a pause.
+        // Items are claimed one at a time, because each of them may start a pause.
         while !self.is_paused() {
             let claimed = self.context.queue.claim(1)?;
             if claimed.is_empty() {
@@ -356,10 +357,10 @@ impl Worker {
     fn dispatch(&self, jobs: &Sender<Job>, capacity: usize) -> Held {
         let mut held = Held::new();
         let mut pause = None;
-        let mut is_more_likely = false;
+        let mut was_last_claim_full = false;
         loop {
             if pause.is_none() {
-                pause = self.claim_more(jobs, capacity, &mut held, &mut is_more_likely);
+                pause = self.claim_more(jobs, capacity, &mut held, &mut was_last_claim_full);
             }
             let wait_time = pause.take().unwrap_or_else(|| self.wait_time(held.is_empty()));
             match self.events.recv_timeout(wait_time) {
@@ -385,7 +386,7 @@ impl Worker {
         jobs: &Sender<Job>,
         capacity: usize,
         held: &mut Held,
-        is_more_likely: &mut bool,
+        was_last_claim_full: &mut bool,
     ) -> Option<Duration> {
         // Claims several items at a time, not one for each finished item.
         if held.len() > capacity / 2 {
@@ -398,10 +399,10 @@ impl Worker {
             Permission::One if held.is_empty() => 1,
             Permission::One | Permission::NotBefore(_) => return None,
         };
-        let claimed = self.claim(count, held.is_empty(), *is_more_likely);
+        let claimed = self.claim(count, held.is_empty(), *was_last_claim_full);
         match claimed {
             Ok(claimed) => {
-                *is_more_likely = claimed.len() == count as usize;
+                *was_last_claim_full = claimed.len() == count as usize;
                 if !claimed.is_empty() {
                     self.activity().record(self.now());
                 }
@@ -418,10 +419,10 @@ impl Worker {
     }
 
     /// Claims due items or, if there are none and nothing else is in progress, a summary.
-    fn claim(&self, count: u32, is_idle: bool, is_more_likely: bool) -> Result<Vec<Job>, Fault> {
+    fn claim(&self, count: u32, is_idle: bool, was_last_claim_full: bool) -> Result<Vec<Job>, Fault> {
         let queue = &self.context.queue;
-        // Checking is cheaper than a claim that finds nothing.
-        if !is_more_likely && queue.wakes_at()?.is_none_or(|at| at > self.now()) {
+        // A check is cheaper than a claim that finds nothing. After a full claim, more items are probably due.
+        if !was_last_claim_full && queue.wakes_at()?.is_none_or(|at| at > self.now()) {
             return Ok(Vec::new());
         }
         let items = queue.claim(count)?;
