@@ -35,11 +35,8 @@ pub struct Home {
 /// Result of a command.
 #[derive(Debug)]
 pub struct Finished {
-    /// The exit code.
     pub code: i32,
-    /// Standard output.
     pub stdout: String,
-    /// Standard error.
     pub stderr: String,
 }
 
@@ -330,7 +327,6 @@ pub struct ServerProcess {
 /// An HTTP answer.
 #[derive(Debug)]
 pub struct Answer {
-    /// The status.
     pub status: u16,
     /// Headers, with names in lower case.
     pub headers: Vec<(String, String)>,
@@ -565,9 +561,9 @@ impl McpClient {
             input.write_all(last).expect("the server reads");
         }
         let lines = (&mut self.output).lines().map(|line| line.expect("the server answers"));
-        let said = lines.map(|line| serde_json::from_str(&line).expect("JSON on the wire")).collect();
+        let messages = lines.map(|line| serde_json::from_str(&line).expect("JSON on the wire")).collect();
         let code = self.child.wait().ok().and_then(|status| status.code()).expect("an exit code");
-        (said, code)
+        (messages, code)
     }
 
     /// Calls a tool and returns its result.

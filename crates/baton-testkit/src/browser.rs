@@ -29,7 +29,7 @@ pub struct Browser {
     next_id: u64,
     session: String,
     problems: Vec<String>,
-    weight: u64,
+    transferred_bytes: u64,
     _profile: TempDir,
 }
 
@@ -96,7 +96,7 @@ impl Browser {
             next_id: 0,
             session: String::new(),
             problems: Vec::new(),
-            weight: 0,
+            transferred_bytes: 0,
             _profile: profile,
         };
         let target = browser.call("Target.createTarget", json!({ "url": "about:blank" }));
@@ -141,12 +141,12 @@ impl Browser {
                     error => Err(error.clone()),
                 };
             }
-            self.note(&answer);
+            self.record_event(&answer);
         }
     }
 
     /// Records console errors, exceptions and the size of responses.
-    fn note(&mut self, event: &Value) {
+    fn record_event(&mut self, event: &Value) {
         let params = &event["params"];
         match event["method"].as_str() {
             Some("Runtime.exceptionThrown") => self.problems.push(params["exceptionDetails"].to_string()),
@@ -161,7 +161,7 @@ impl Browser {
                 self.problems.push(params["entry"].to_string());
             }
             Some("Network.loadingFinished") => {
-                self.weight += params["encodedDataLength"].as_u64().unwrap_or(0)
+                self.transferred_bytes += params["encodedDataLength"].as_u64().unwrap_or(0)
             }
             _ => {}
         }
@@ -173,7 +173,7 @@ impl Browser {
     ///
     /// Panics if the page cannot be loaded.
     pub fn open(&mut self, url: &str) {
-        self.weight = 0;
+        self.transferred_bytes = 0;
         let opened = self.call("Page.navigate", json!({ "url": url }));
         assert!(opened["errorText"].is_null(), "{url}: {opened}");
         self.wait_for("location.href !== 'about:blank'");
@@ -250,8 +250,8 @@ impl Browser {
         self.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))");
     }
 
-    /// Sets the theme of the operating system.
-    pub fn prefer(&mut self, scheme: &str) {
+    /// Sets the color scheme of the operating system: `light` or `dark`.
+    pub fn set_color_scheme(&mut self, scheme: &str) {
         let features = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
         self.call("Emulation.setEmulatedMedia", features);
     }
@@ -272,7 +272,7 @@ impl Browser {
 
     /// Returns the console errors, warnings and exceptions since the last call.
     pub fn take_problems(&mut self) -> Vec<String> {
-        self.evaluate("0");
+        self.receive_events();
         let mut problems = std::mem::take(&mut self.problems);
         // Leaving a page aborts its requests, which htmx reports as two errors, one directly after the other.
         while let Some(place) = problems.iter().position(|problem| problem.contains("htmx:sendAbort")) {
@@ -281,10 +281,15 @@ impl Browser {
         problems
     }
 
-    /// Returns the number of bytes transferred since the last page was opened.
-    pub fn weight(&mut self) -> u64 {
+    /// Records the events that the browser has sent: they arrive before the answer to the next command.
+    fn receive_events(&mut self) {
         self.evaluate("0");
-        self.weight
+    }
+
+    /// Returns the number of bytes transferred since the last page was opened.
+    pub fn transferred_bytes(&mut self) -> u64 {
+        self.receive_events();
+        self.transferred_bytes
     }
 }
 
@@ -302,6 +307,7 @@ fn is_navigation(error: &Value) -> bool {
     message.contains("navigated") || message.contains("Cannot find default execution context")
 }
 
+/// Finds the program of the browser in `PATH`.
 fn find() -> Option<PathBuf> {
     let folders = std::env::var_os("PATH")?;
     let names = ["chromium", "chromium-browser", "google-chrome"];

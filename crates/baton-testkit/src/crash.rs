@@ -66,16 +66,17 @@ pub fn run(home: &Home, store: &StoreConfig, cycles: u64) -> Tally {
         let server = home.serve();
         repeated += repeat_unanswered(&server, &ledger);
         write_until_killed(server, &ledger, cycle);
-        let tally = verify(store, &ledger.lock().expect("the ledger"));
-        assert!(tally.is_ok(), "cycle {cycle}: {tally:?}");
+        let verified = verify(store, &ledger.lock().expect("the ledger"));
+        assert!(verified.is_ok(), "cycle {cycle}: {verified:?}");
     }
     repeated += repeat_unanswered(&home.serve(), &ledger);
     let ledger = ledger.into_inner().expect("the ledger");
-    verify(store, &ledger).expect("the last look");
+    verify(store, &ledger).expect("all acknowledged writes are stored");
     Tally { sessions: ledger.sessions.len(), handoffs: ledger.handoffs.len(), repeated }
 }
 
-/// Half of the crashes happen shortly after the start, the others after some writes, however slow the machine is.
+/// Runs clients until the server is killed. Half of the crashes happen shortly after the start, the others after some
+/// writes, however slow the machine is.
 fn write_until_killed(server: ServerProcess, ledger: &Mutex<Ledger>, cycle: u64) {
     let counter = AtomicU64::new(0);
     let sessions = || ledger.lock().expect("the ledger").sessions.len() as u64;
@@ -106,7 +107,7 @@ fn kill(server: &ServerProcess) {
     assert!(killed.expect("kill runs").success(), "the server ended before it was killed");
 }
 
-/// Starts a session, and ends every second one. `None` if the server has ended.
+/// Starts a session, and ends every second one. Returns `None` if the server has ended.
 fn client_turn(server: &ServerProcess, ledger: &Mutex<Ledger>, cycle: u64, turn: u64) -> Option<()> {
     let name = format!("c{cycle}-t{turn}");
     let start = Request {
@@ -126,6 +127,7 @@ fn client_turn(server: &ServerProcess, ledger: &Mutex<Ledger>, cycle: u64, turn:
     Some(())
 }
 
+/// Sends a request and records its result. Returns `None` if the server has ended.
 fn send(server: &ServerProcess, ledger: &Mutex<Ledger>, request: Request) -> Option<Value> {
     let headers = [("idempotency-key", request.name.as_str())];
     let sent = server.try_send("POST", request.path, &headers, request.body.to_string().as_bytes());
@@ -181,31 +183,28 @@ fn verify(config: &StoreConfig, ledger: &Ledger) -> Result<(), String> {
         })
         .wait()
         .map_err(|error| format!("{error:?}"))?;
-    let mut handed_over = BTreeMap::new();
+    let mut stored_handoffs = BTreeMap::new();
     for handoff in handoffs {
-        if let Some(other) = handed_over.insert(handoff.summary.clone(), handoff.clone()) {
-            return Err(format!(
-                "handoff {} is there twice: {} and {}",
-                handoff.summary, handoff.id, other.id
-            ));
+        if let Some(other) = stored_handoffs.insert(handoff.summary.clone(), handoff.clone()) {
+            return Err(format!("handoff {} exists twice: {} and {}", handoff.summary, handoff.id, other.id));
         }
     }
-    let mut active = BTreeMap::new();
+    let mut stored_sessions = BTreeMap::new();
     for session in sessions {
         let name = session.tuple.client_session_id.as_ref().map(ToString::to_string).unwrap_or_default();
-        if let Some(other) = active.insert(name.clone(), session.id) {
-            return Err(format!("session {name} is there twice: {} and {other}", session.id));
+        if let Some(other) = stored_sessions.insert(name.clone(), session.id) {
+            return Err(format!("session {name} exists twice: {} and {other}", session.id));
         }
     }
     for (name, id) in &ledger.handoffs {
-        if handed_over.get(name).map(|handoff| handoff.id) != Some(*id) {
-            return Err(format!("acknowledged handoff {name} {id} is lost or another one"));
+        if stored_handoffs.get(name).map(|handoff| handoff.id) != Some(*id) {
+            return Err(format!("acknowledged handoff {name} {id} is missing or has another id"));
         }
     }
     for (name, id) in &ledger.sessions {
-        let ended = handed_over.get(name).map(|handoff| handoff.session_id);
-        if active.get(name).copied().or(ended) != Some(*id) {
-            return Err(format!("acknowledged session {name} {id} is lost or another one"));
+        let ended = stored_handoffs.get(name).map(|handoff| handoff.session_id);
+        if stored_sessions.get(name).copied().or(ended) != Some(*id) {
+            return Err(format!("acknowledged session {name} {id} is missing or has another id"));
         }
     }
     Ok(())

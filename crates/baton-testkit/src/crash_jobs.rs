@@ -42,7 +42,7 @@ pub struct Tally {
     /// Number of killed workers.
     pub kills: u32,
     /// Number of times a worker was suspended for longer than its lease and resumed.
-    pub naps: u32,
+    pub suspensions: u32,
     /// Number of jobs that were claimed more than once.
     pub claimed_again: u64,
 }
@@ -72,8 +72,9 @@ pub fn run(
         let min_disruptions = parts.min(MIN_DISRUPTIONS);
         // A worker that was suspended during a write holds the file lock, and only this loop resumes it.
         let all_awake = team.iter().all(|one| one.lock().expect("a member").suspended_until.is_none());
-        let next_is_due =
-            parts * JOBS_PER_BATCH < jobs && tally.kills >= min_disruptions && tally.naps >= min_disruptions;
+        let next_is_due = parts * JOBS_PER_BATCH < jobs
+            && tally.kills >= min_disruptions
+            && tally.suspensions >= min_disruptions;
         if all_awake && next_is_due {
             let from = parts * JOBS_PER_BATCH;
             enqueue(&watched, session, from.min(jobs)..jobs.min(from + JOBS_PER_BATCH));
@@ -81,7 +82,7 @@ pub fn run(
         }
         // Sleeping is intended here: disruptions must happen at random times.
         std::thread::sleep(Duration::from_millis(50 + random() % 250));
-        wake(&team, &mut tally);
+        resume_due(&team, &mut tally);
         // No worker is suspended while the next jobs wait for all workers to be running.
         if all_awake || !next_is_due {
             disrupt(&team, &worker, &mut tally);
@@ -111,7 +112,7 @@ pub fn run(
 /// A worker process, killed on drop.
 struct WorkerProcess {
     child: Child,
-    /// Time until which it is suspended.
+    /// Time until which the worker is suspended.
     suspended_until: Option<Instant>,
 }
 
@@ -149,7 +150,7 @@ fn random() -> u64 {
 }
 
 /// Resumes workers that were suspended long enough.
-fn wake(team: &[Mutex<WorkerProcess>], tally: &mut Tally) {
+fn resume_due(team: &[Mutex<WorkerProcess>], tally: &mut Tally) {
     for member in team {
         let mut member = member.lock().expect("a member");
         let ended = member.child.try_wait().expect("its state");
@@ -157,7 +158,7 @@ fn wake(team: &[Mutex<WorkerProcess>], tally: &mut Tally) {
         if member.suspended_until.is_some_and(|until| until <= Instant::now()) {
             assert!(signal(member.child.id(), "CONT"), "a suspended worker has ended");
             member.suspended_until = None;
-            tally.naps += 1;
+            tally.suspensions += 1;
         }
     }
 }
@@ -177,9 +178,9 @@ fn disrupt(team: &[Mutex<WorkerProcess>], worker: &impl Fn(usize) -> Command, ta
             tally.kills += 1;
         }
         1 => {
-            let nap = Duration::from_millis(LEASE_SECONDS * 1_000 + 200 + random() % 800);
+            let suspension = Duration::from_millis(LEASE_SECONDS * 1_000 + 200 + random() % 800);
             if signal(member.child.id(), "STOP") {
-                member.suspended_until = Some(Instant::now() + nap);
+                member.suspended_until = Some(Instant::now() + suspension);
             }
         }
         _ => {}

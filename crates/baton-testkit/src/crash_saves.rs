@@ -27,9 +27,9 @@ pub struct Load {
 impl Load {
     /// Overrides the saves per writer with `BATON_CRASH_SAVES`, if it is set.
     #[must_use]
-    pub fn or_as_told(self) -> Self {
-        let told = std::env::var("BATON_CRASH_SAVES").ok().and_then(|text| text.parse().ok());
-        Self { saves: told.unwrap_or(self.saves), ..self }
+    pub fn or_from_environment(self) -> Self {
+        let saves = std::env::var("BATON_CRASH_SAVES").ok().and_then(|text| text.parse().ok());
+        Self { saves: saves.unwrap_or(self.saves), ..self }
     }
 }
 

@@ -120,7 +120,7 @@ impl Drop for TestDatabase {
         let statement = format!("DROP DATABASE {} WITH (FORCE)", self.name);
         if let Err(error) = run_on_server(&self.server_url, &statement) {
             // A panic here could hide why the test failed, and the server is discarded anyway.
-            say(&format!("cannot drop the test database {}: {error:?}", self.name));
+            write_to_stderr(&format!("cannot drop the test database {}: {error:?}", self.name));
         }
     }
 }
@@ -157,7 +157,7 @@ impl TestServer {
     /// # Panics
     ///
     /// Panics if it does not start at the same address.
-    pub fn crash_and_return(&self) {
+    pub fn crash_and_restart(&self) {
         assert!(signal(self.postmaster(), "KILL"), "the server runs");
         assert_eq!(run_script("start", self.folder.path()), self.url);
     }
@@ -293,11 +293,13 @@ fn report_skipped_test() {
     // The test harness names the thread after the test.
     let thread = thread::current();
     let test = thread.name().unwrap_or("a test");
-    say(&format!("skipped {test}: no PostgreSQL ({SERVER_URL_VARIABLE} is unset; scripts/test sets it)"));
+    write_to_stderr(&format!(
+        "skipped {test}: no PostgreSQL ({SERVER_URL_VARIABLE} is unset; scripts/test sets it)"
+    ));
 }
 
 /// Writes to stderr directly, because the harness captures `eprintln!` of passing tests.
-fn say(message: &str) {
+fn write_to_stderr(message: &str) {
     // A closed stderr must not fail a test.
     let _ = writeln!(io::stderr(), "{message}");
 }

@@ -87,9 +87,9 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         assert!(processes_of(folder.path()).is_empty());
         let mut child = Command::new("sleep").arg("60").env("WHERE", folder.path()).spawn().expect("sleep");
-        wait_until("it is there", || processes_of(folder.path()) == [child.id()]);
+        wait_until("the process is found", || processes_of(folder.path()) == [child.id()]);
         assert!(signal(child.id(), "KILL"));
-        wait_until("it is gone", || processes_of(folder.path()).is_empty());
+        wait_until("the process is no longer found", || processes_of(folder.path()).is_empty());
         child.wait().expect("it can be waited for");
     }
 }

@@ -56,7 +56,7 @@ fn server_crash_under_load_loses_no_acknowledged_write() {
         let writers: Vec<_> = (0..4).map(|_| scope.spawn(|| write_until(&store, &stop, &counter))).collect();
         for _ in 0..2 {
             wait_for_progress(&counter);
-            server.crash_and_return();
+            server.crash_and_restart();
         }
         wait_for_progress(&counter);
         stop.store(true, Ordering::Relaxed);

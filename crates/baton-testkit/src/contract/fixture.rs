@@ -311,7 +311,7 @@ impl From<StoreError> for WorkError {
 
 /// Panics without printing a message to the test output.
 pub fn panic_silently() -> ! {
-    std::panic::resume_unwind(Box::new("a check breaks its own work off"))
+    std::panic::resume_unwind(Box::new("a panic that a check causes"))
 }
 
 /// A deterministic sequence of pseudo-random numbers.

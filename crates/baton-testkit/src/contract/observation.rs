@@ -298,7 +298,7 @@ pub fn uncovered_observations_are_listed_in_order(store: &TestStore) {
 
     let mut covered: Vec<ObservationId> = expected.iter().copied().step_by(2).collect();
     let mut rest: Vec<ObservationId> = expected.iter().copied().skip(1).step_by(2).collect();
-    sum_up(store, mine, &covered);
+    summarize(store, mine, &covered);
     assert_eq!(open(mine, 100), rest);
     assert_eq!(open(other, 100).len(), 10);
 
@@ -309,11 +309,11 @@ pub fn uncovered_observations_are_listed_in_order(store: &TestStore) {
     rest.sort_unstable();
     assert_eq!(open(mine, 100), rest);
     covered.append(&mut rest);
-    sum_up(store, mine, &covered);
+    summarize(store, mine, &covered);
     assert_eq!(open(mine, 100), []);
 }
 
-fn sum_up(store: &Store, session: baton_core::SessionId, covers: &[ObservationId]) {
+fn summarize(store: &Store, session: baton_core::SessionId, covers: &[ObservationId]) {
     let covers = covers.to_vec();
     let kept = write(store, move |tx| {
         let stored = StoredSummary {

@@ -70,7 +70,8 @@ pub(super) fn answer_agent(script: &AgentScript, request: &Request) -> Response 
 }
 
 impl AgentScript {
-    /// Returns the step after a number of tool results. A request without the tool, for example for a title, is closed.
+    /// Returns the step after a number of tool results. A request that does not offer the tool, for example one for a title,
+    /// gets the closing message.
     fn step(&self, results: usize, tools: &[String]) -> Step {
         let call = match self.calls.get(results) {
             Some(AgentCall::Shell(command)) => {
@@ -129,7 +130,7 @@ fn response_tools(tools: &Value) -> Vec<String> {
 fn messages(step: &Step, script: &AgentScript, request: &Value) -> Response {
     let (block, delta, reason) = match step {
         Step::Call(tool, arguments) => (
-            json!({ "type": "tool_use", "id": format!("toolu_{}", unique(arguments)), "name": tool, "input": {} }),
+            json!({ "type": "tool_use", "id": format!("toolu_{}", call_number(arguments)), "name": tool, "input": {} }),
             json!({ "type": "input_json_delta", "partial_json": arguments.to_string() }),
             "tool_use",
         ),
@@ -163,7 +164,7 @@ fn messages(step: &Step, script: &AgentScript, request: &Value) -> Response {
 fn responses(step: &Step, script: &AgentScript, request: &Value) -> Response {
     let item = match step {
         Step::Call(tool, arguments) => {
-            let id = unique(arguments);
+            let id = call_number(arguments);
             let mut call = json!({
                 "type": "function_call", "id": format!("fc_{id}"), "call_id": format!("call_{id}"), "name": tool,
                 "arguments": arguments.to_string(),
@@ -223,8 +224,8 @@ fn gemini(step: &Step, script: &AgentScript, is_stream: bool) -> Response {
     if is_stream { Response::stream(format!("data: {answer}\r\n\r\n")) } else { json_response(&answer) }
 }
 
-/// Returns a name for a call that is the same for the same arguments.
-fn unique(arguments: &Value) -> usize {
+/// Returns a number for the id of a call. The same arguments have the same number.
+fn call_number(arguments: &Value) -> usize {
     arguments
         .to_string()
         .bytes()

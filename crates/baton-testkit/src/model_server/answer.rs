@@ -33,17 +33,17 @@ pub(super) fn answer(behaviour: &Behaviour, request: &Request) -> Option<Respons
         "/v1/embeddings" => Wire::Embeddings,
         path => return Some(error(404, "not_found_error", &format!("no such path: {path}"))),
     };
-    let good = || says(wire, request, &words(request).to_string(), Ending::Done);
+    let good = || model_answer(wire, request, &content(request).to_string(), Ending::Done);
     let half = || {
-        let words = words(request).to_string();
-        words[..words.len() / 2].to_owned()
+        let content = content(request).to_string();
+        content[..content.len() / 2].to_owned()
     };
     Some(match behaviour {
         Behaviour::StatusOn(status, text) if request.has(text) => error(*status, "fake_error", "as asked"),
         Behaviour::Good | Behaviour::Slow(_) | Behaviour::SlowUpTo(_) | Behaviour::StatusOn(..) => good(),
         Behaviour::Fenced => {
-            let text = format!("Here is the object:\n\n```json\n{:#}\n```\nAnything else?", words(request));
-            says(wire, request, &text, Ending::Done)
+            let text = format!("Here is the object:\n\n```json\n{:#}\n```\nAnything else?", content(request));
+            model_answer(wire, request, &text, Ending::Done)
         }
         Behaviour::RateLimited { retry_after } => {
             let mut response = error(429, "rate_limit_error", "slow down");
@@ -76,15 +76,15 @@ pub(super) fn answer(behaviour: &Behaviour, request: &Request) -> Option<Respons
         }
         Behaviour::Garbage => ok("<html><body>It works!</body></html>".to_owned()),
         Behaviour::Body(body) => ok(body.clone()),
-        Behaviour::Says(text) => says(wire, request, text, Ending::Done),
-        Behaviour::MissingTitle => says(wire, request, r#"{"summary":"no title"}"#, Ending::Done),
+        Behaviour::Says(text) => model_answer(wire, request, text, Ending::Done),
+        Behaviour::MissingTitle => model_answer(wire, request, r#"{"summary":"no title"}"#, Ending::Done),
         Behaviour::WrongTypes => {
             let text = r#"{"title":"t","summary":"s","files_touched":"a.rs","key_files":7}"#;
-            says(wire, request, text, Ending::Done)
+            model_answer(wire, request, text, Ending::Done)
         }
-        Behaviour::TruncatedJson => says(wire, request, &half(), Ending::Done),
-        Behaviour::MaxTokens => says(wire, request, &half(), Ending::CutOff),
-        Behaviour::Refusal => says(wire, request, "", Ending::Declined),
+        Behaviour::TruncatedJson => model_answer(wire, request, &half(), Ending::Done),
+        Behaviour::MaxTokens => model_answer(wire, request, &half(), Ending::CutOff),
+        Behaviour::Refusal => model_answer(wire, request, "", Ending::Declined),
         Behaviour::Agent(_) | Behaviour::Hang | Behaviour::CloseConnection => return None,
     })
 }
@@ -109,7 +109,7 @@ fn refused_field(wire: Wire) -> Response {
 }
 
 /// Returns the content of a valid answer: a summary if one was requested, otherwise an observation.
-fn words(request: &Request) -> Value {
+fn content(request: &Request) -> Value {
     let item = item(&request.body);
     // Only summary requests have this token limit. In a prompt the quote would be escaped.
     if request.has("_tokens\":512") {
@@ -142,7 +142,8 @@ fn item(body: &[u8]) -> String {
     "something".to_owned()
 }
 
-fn says(wire: Wire, request: &Request, text: &str, ending: Ending) -> Response {
+/// Creates an answer in the format of an API, with this text of the model.
+fn model_answer(wire: Wire, request: &Request, text: &str, ending: Ending) -> Response {
     // About four bytes per token.
     let (tokens_in, tokens_out) = (request.body.len() / 4, text.len() / 4);
     ok(match wire {
@@ -184,7 +185,7 @@ fn says(wire: Wire, request: &Request, text: &str, ending: Ending) -> Response {
     .to_string())
 }
 
-/// Words with the same meaning, one dimension for each row.
+/// Words with the same meaning. Each row is a dimension of the embeddings.
 const MEANINGS: [&[&str]; 3] =
     [&["login", "sign in"], &["lease", "expire", "ran out"], &["queue", "backlog", "waiting work"]];
 

@@ -23,11 +23,11 @@ pub enum Behaviour {
         /// Seconds or a date; see [`Behaviour::DATE`].
         retry_after: Option<String>,
     },
-    /// 401.
+    /// Status 401, with the key of the request in the message.
     Unauthorized,
-    /// 403.
+    /// Status 403.
     Forbidden,
-    /// 500.
+    /// Status 500.
     ServerError,
     /// Status 529, Anthropic's overload error.
     Overloaded,
@@ -55,7 +55,7 @@ pub enum Behaviour {
     MissingTitle,
     /// An observation whose fields have wrong types.
     WrongTypes,
-    /// Half an observation without a stop reason that says so.
+    /// Half an observation with the stop reason of a complete answer.
     TruncatedJson,
     /// Half an observation with the stop reason `max_tokens`.
     MaxTokens,

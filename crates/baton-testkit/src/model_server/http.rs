@@ -11,11 +11,9 @@ const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
 /// A received request.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// The path.
     pub path: String,
     /// Headers, with names in lower case.
     pub headers: Vec<(String, String)>,
-    /// The body.
     pub body: Vec<u8>,
 }
 

@@ -17,7 +17,7 @@ use fuser::{
 
 use super::operation::{Entry, Kind, Node, Operation, ROOT, Recording};
 
-/// All changes go through the kernel, so its cached attributes stay valid.
+/// How long the kernel may cache attributes. All changes go through the kernel, so cached attributes stay valid.
 const TTL: Duration = Duration::from_secs(3_600);
 const BLOCK_BYTES: u32 = 4_096;
 /// Reported free space: more than any check requires.

@@ -51,7 +51,7 @@ fn crash_while_saving_on_postgres_loses_and_corrupts_nothing() {
 
 /// Runs the load and asserts that all saves were acknowledged and writers were killed.
 fn run_saves(home: &Home, load: Load) {
-    let load = load.or_as_told();
+    let load = load.or_from_environment();
     let tally = crash_saves::run(home, load);
     assert!(tally.acknowledged >= (load.writers * load.saves) as usize, "{tally:?}");
     assert!(tally.kills >= load.writers, "{tally:?}");

@@ -53,7 +53,7 @@ impl Dashboard {
         for (width, height) in [(1280, 900), (360, 740)] {
             self.browser.resize(width, height);
             for scheme in ["light", "dark"] {
-                self.browser.prefer(scheme);
+                self.browser.set_color_scheme(scheme);
                 let overflow = self.browser.evaluate("document.documentElement.scrollWidth - innerWidth");
                 assert_eq!(overflow, 0, "{name} is wider than {width} px");
                 self.screenshot(&format!("{name}-{scheme}-{width}"));
@@ -154,9 +154,9 @@ fn dashboard_shows_and_finds_work_and_previews_the_next_chat() {
         assert!(now.contains(expected), "{expected}: {now}");
     }
     dashboard.screenshot("now");
-    let weight = dashboard.browser.weight();
-    println!("the page and its assets have {weight} bytes");
-    assert!(weight <= 150 * 1024, "{weight} bytes");
+    let bytes = dashboard.browser.transferred_bytes();
+    println!("the page and its assets have {bytes} bytes");
+    assert!(bytes <= 150 * 1024, "{bytes} bytes");
 
     dashboard.show("/ui/sessions");
     dashboard.screenshot("sessions");
@@ -231,7 +231,7 @@ fn drifted_tasks_and_connections_of_agents_are_shown() {
     // The diff of an open drift is open; the diff of a role opens without a script.
     let open = "[...document.querySelectorAll('details')].map(details => details.open)";
     assert_eq!(dashboard.browser.evaluate(open), json!([true, false]));
-    assert!(dashboard.browser.weight() <= 150 * 1024);
+    assert!(dashboard.browser.transferred_bytes() <= 150 * 1024);
     dashboard.screenshots("task");
     dashboard.show("/ui/tasks");
     dashboard.screenshots("tasks");
@@ -332,7 +332,7 @@ fn the_dashboard_is_usable_with_the_keyboard_on_a_phone_in_both_themes_and_witho
     for (width, height) in [(1280, 900), (360, 740)] {
         dashboard.browser.resize(width, height);
         for scheme in ["light", "dark"] {
-            dashboard.browser.prefer(scheme);
+            dashboard.browser.set_color_scheme(scheme);
             for (place, page) in pages.iter().enumerate() {
                 dashboard.show(page);
                 let overflow =

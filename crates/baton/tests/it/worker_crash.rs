@@ -44,7 +44,7 @@ fn server(home: &Home) -> Command {
 /// Asserts that all jobs were done although workers were killed and paused.
 fn assert_progress(tally: Tally, jobs: u32) {
     assert!(tally.done >= u64::from(jobs), "{tally:?}");
-    assert!(tally.kills >= 3 && tally.naps >= 3 && tally.claimed_again > 0, "{tally:?}");
+    assert!(tally.kills >= 3 && tally.suspensions >= 3 && tally.claimed_again > 0, "{tally:?}");
 }
 
 #[test]
