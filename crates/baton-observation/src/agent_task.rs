@@ -17,7 +17,8 @@ pub fn updated_task(observation: &Observation) -> Option<&str> {
     rest.split([' ', ':']).next().filter(|_| observation.tool_name == TASK_UPDATE)
 }
 
-/// Adds the subject of the task to the title and summary of an update, if `created` has its creation.
+/// Adds the subject of the task to the title and summary of an update, if `created` contains the observation of the
+/// creation.
 pub fn add_task_subject<'a>(update: &mut Observation, mut created: impl Iterator<Item = &'a Observation>) {
     let Some(task) = updated_task(update).map(str::to_owned) else { return };
     let start = format!("Create task {task} '");

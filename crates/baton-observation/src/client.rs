@@ -8,13 +8,13 @@ use crate::Host;
 /// A client program that Baton knows.
 #[derive(Debug, Clone, Copy)]
 pub struct Client {
-    /// The name that Baton uses.
+    /// Baton's name of the client.
     pub name: &'static str,
-    /// How its hooks report.
+    /// Form of the reports of its hooks.
     pub host: Host,
-    /// Parts of reported names, in lower case.
+    /// Texts that its reported names contain, in lower case.
     spellings: &'static [&'static str],
-    /// Variables that it sets for the commands it runs.
+    /// Environment variables that it sets for the commands it runs.
     pub variables: &'static [&'static str],
     /// Maximum size of the context that a hook adds.
     pub context_limit: Option<ContextLimit>,
@@ -34,7 +34,7 @@ impl Client {
         Self { name: spellings[0], host, spellings, variables: &[], context_limit: None }
     }
 
-    /// Finds a client by the name that Baton uses.
+    /// Finds a client by Baton's name.
     pub fn named(name: &str) -> Option<&'static Self> {
         CLIENTS.iter().find(|client| client.name == name)
     }

@@ -86,8 +86,8 @@ pub fn check(title: &str) -> Option<Check<'_>> {
     if is_size || no_result.iter().any(|start| result.starts_with(start)) {
         return None;
     }
-    let of_command = COMMANDS.iter().find(|(_, names)| names_one(command, names)).map(|(kind, _)| *kind);
-    // If there are several commands, the result names the command that it is about.
+    let of_command = COMMANDS.iter().find(|(_, names)| contains_word(command, names)).map(|(kind, _)| *kind);
+    // If the title has several commands, the words of the result show which command it belongs to.
     let has = |words: &[&str]| {
         result.split([' ', ',']).any(|word| words.iter().any(|other| word.eq_ignore_ascii_case(other)))
     };
@@ -104,7 +104,7 @@ pub fn check(title: &str) -> Option<Check<'_>> {
 /// Returns true if a command of several steps may have run a kind of check. Titles name at most two steps:
 /// `Run fmt and 2 more steps`.
 pub fn may_include(command: &str, kind: CheckKind) -> bool {
-    let is_kind = |(other, names): &(CheckKind, &[&str])| *other == kind && names_one(command, names);
+    let is_kind = |(other, names): &(CheckKind, &[&str])| *other == kind && contains_word(command, names);
     command.contains(" more") || COMMANDS.iter().any(is_kind)
 }
 
@@ -113,8 +113,8 @@ pub fn is_check_word(word: &str) -> bool {
     COMMANDS.iter().any(|(_, names)| names.contains(&word))
 }
 
-/// Returns true if a text contains one of the words.
-fn names_one(text: &str, words: &[&str]) -> bool {
+/// Returns true if a text contains one of the words as a whole word.
+fn contains_word(text: &str, words: &[&str]) -> bool {
     let is_one = |word: &str| words.iter().any(|other| word.eq_ignore_ascii_case(other));
     text.split(|letter: char| !letter.is_alphanumeric()).any(is_one)
 }
@@ -183,7 +183,7 @@ fn starts_with_failure(outcome: &str) -> bool {
     const COUNTED: [&str; 9] =
         ["failed", "error", "errors", "issue", "issues", "problem", "problems", "merge", "failures"];
     let outcome = outcome.to_ascii_lowercase();
-    // In a part of the output: `at least 2 failed`.
+    // If only a part of the output was seen: `at least 2 failed`.
     let outcome = outcome.strip_prefix("at least ").unwrap_or(&outcome);
     let mut words = outcome.split([' ', ',']);
     let count = words.next().and_then(|word| word.parse::<u64>().ok());

@@ -3,7 +3,7 @@
 use baton_core::observation::{CompressedObservation, Observation, Provenance};
 use baton_core::{ObservationId, SessionId, Timestamp, Ulid};
 
-/// Returns an observation of a tool use.
+/// Returns an observation of a tool use with this number as its id.
 pub(crate) fn observation(number: u128, tool: &str, title: &str, summary: &str) -> Observation {
     Observation {
         id: ObservationId::new(Ulid::from(number)),

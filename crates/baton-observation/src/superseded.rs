@@ -44,6 +44,7 @@ pub fn superseded(turn: &[Observation]) -> Vec<ObservationId> {
         .collect()
 }
 
+/// Returns true if another observation that is kept has the same report of a sub-agent.
 fn is_reported_elsewhere(turn: &[Observation], place: usize, one: &Observation) -> bool {
     let report = report_of(one);
     report.is_some()

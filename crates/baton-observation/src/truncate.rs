@@ -55,7 +55,7 @@ pub fn truncate_list(text: &str) -> Cow<'_, str> {
     truncate(text, Budget { total: MAX_RAW_CHARS, middle: 0, counts_lines: false })
 }
 
-/// What a truncated text consists of.
+/// Size limits of a truncated text.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Budget {
     /// Maximum number of characters.
@@ -66,7 +66,7 @@ pub(super) struct Budget {
     pub(super) counts_lines: bool,
 }
 
-/// Truncates a text. The result can be truncated again, with more text after it: what is missing is counted once.
+/// Truncates a text. The result can be truncated again, with more text after it: missing characters are counted once.
 pub(super) fn truncate(text: &str, budget: Budget) -> Cow<'_, str> {
     let kept = kept(text, budget);
     if let [all] = kept.as_slice()
@@ -177,8 +177,9 @@ fn kept(text: &str, budget: Budget) -> Vec<Range<usize>> {
     let between = head(text, first)..tail(text, first);
     let middle = middle(text, between, budget.middle);
     let used: usize = middle.iter().map(|range| cost(text, range)).sum();
-    let grown = (budget.total - used) / 2;
-    let (head, tail) = (head(text, grown), tail(text, grown));
+    // Head and tail share what the middle does not use.
+    let share = (budget.total - used) / 2;
+    let (head, tail) = (head(text, share), tail(text, share));
 
     let mut kept: Vec<Range<usize>> = Vec::with_capacity(middle.len() + 2);
     let parts = std::iter::once(0..head)
@@ -206,7 +207,7 @@ fn head(text: &str, max: usize) -> usize {
 fn tail(text: &str, max: usize) -> usize {
     let start = last_characters(text, max);
     let half = last_characters(text, max / 2);
-    // Include a newline before `start`: the tail then already starts with a whole line.
+    // If a newline precedes `start`, the tail already starts with a whole line.
     let from = start.saturating_sub(usize::from(text[..start].ends_with('\n')));
     text[from..half].find('\n').map_or(start, |newline| from + newline + 1)
 }

@@ -27,7 +27,7 @@ impl TranscriptParser {
         if !matches!(kind, Some(REQUEST | ANSWER)) {
             return Line::Foreign;
         }
-        self.cursor_place(bubble);
+        self.cursor_time_and_folder(bubble);
         let text = bubble["text"].as_str().unwrap_or_default().trim();
         if kind == Some(REQUEST) && !text.is_empty() {
             return self.start_turn(text);
@@ -39,7 +39,7 @@ impl TranscriptParser {
         Line::Known
     }
 
-    fn cursor_place(&mut self, bubble: &Value) {
+    fn cursor_time_and_folder(&mut self, bubble: &Value) {
         let next = self.at.map(|at| Timestamp::from_millis(at.as_millis() + 1).to_string().into());
         let at = bubble.get("createdAt").filter(|at| !at.is_null()).or(next.as_ref());
         let folder = bubble["workspaceUris"][0].as_str().and_then(folder_of_uri).map(Value::from);

@@ -65,13 +65,13 @@ pub enum Line {
 pub struct ChatFacts {
     /// Chat id assigned by the client.
     pub session_id: Option<String>,
-    /// First working directory.
+    /// Working directory at the start.
     pub cwd: Option<String>,
-    /// First branch.
+    /// Branch at the start.
     pub branch: Option<String>,
     /// URL of the repository's remote.
     pub repository_url: Option<String>,
-    /// First time.
+    /// Time of the first line that has one.
     pub started_at: Option<Timestamp>,
 }
 
@@ -231,6 +231,7 @@ impl TranscriptParser {
         }
     }
 
+    /// Reports the closing message of the latest turn, if it has one.
     fn close_turn(&mut self) {
         let turn = std::mem::take(&mut self.turn);
         if let Some((text, at)) = turn.closing {
