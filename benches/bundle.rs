@@ -15,7 +15,7 @@ use serde_json::Value;
 
 const REPO: &str = "bench/cli";
 const EDITS: [&str; 4] = ["Edit", "Write", "MultiEdit", "NotebookEdit"];
-/// Starts of prompts that are not requests of a person.
+/// Starts of prompts that are not requests of the user.
 const NO_REQUEST: [&str; 4] = ["<", "/", "Caveat", "[Request"];
 const BUDGETS: [&str; 3] = ["1000", "2000", "4000"];
 
@@ -116,6 +116,7 @@ fn file_of(event: &Value) -> Option<String> {
     if !before.starts_with("/home/dev/") {
         return None;
     }
+    // The worktrees of the recordings are in `.worktrees/NAME` and `.worktrees/soph/NAME`.
     let inside = match inside.strip_prefix(".worktrees/") {
         Some(rest) => rest.strip_prefix("soph/").unwrap_or(rest).split_once('/')?.1,
         None => inside,

@@ -19,6 +19,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 const RUN: Duration = Duration::from_secs(4);
 const WARM_UP: Duration = Duration::from_millis(500);
 
+/// Number of the next session.
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
 /// A keep-alive connection.
@@ -112,37 +113,49 @@ fn load(server: &ServerProcess, connections: usize, kind: &str, make: &MakeReque
     }
 }
 
+/// A connection with its sessions, one of which is used for each request in turn.
+struct Client {
+    connection: Connection,
+    sessions: Vec<String>,
+    /// Number of requests sent.
+    sent: usize,
+    last_sent_at: Instant,
+}
+
+impl Client {
+    fn open(server: &ServerProcess) -> Self {
+        let mut connection = Connection::open(server);
+        let sessions = (0..SESSIONS).map(|_| start(&mut connection)).collect();
+        Self { connection, sessions, sent: 0, last_sent_at: Instant::now() }
+    }
+
+    fn send_next(&mut self, make: &MakeRequest) {
+        let (method, path, body) = make(&mut self.connection, &self.sessions[self.sent % SESSIONS]);
+        self.sent += 1;
+        self.last_sent_at = Instant::now();
+        self.connection.write(method, &path, &body);
+    }
+}
+
 /// Runs the load with one thread for all connections.
 fn load_on_one_thread(server: &ServerProcess, connections: usize, make: &MakeRequest) -> (f64, Timings) {
-    let mut clients: Vec<(Connection, Vec<String>, usize, Instant)> = (0..connections)
-        .map(|_| {
-            let mut connection = Connection::open(server);
-            let sessions = (0..SESSIONS).map(|_| start(&mut connection)).collect();
-            (connection, sessions, 0, Instant::now())
-        })
-        .collect();
-    let next = |(connection, sessions, turn, sent): &mut (Connection, Vec<String>, usize, Instant)| {
-        let (method, path, body) = make(connection, &sessions[*turn % SESSIONS]);
-        *turn += 1;
-        *sent = Instant::now();
-        connection.write(method, &path, &body);
-    };
+    let mut clients: Vec<Client> = (0..connections).map(|_| Client::open(server)).collect();
     let started = Instant::now();
     let mut timings = Vec::with_capacity(200_000);
-    clients.iter_mut().for_each(next);
+    clients.iter_mut().for_each(|client| client.send_next(make));
     while started.elapsed() < WARM_UP + RUN {
         let ready: Vec<bool> = {
             let mut waiting: Vec<PollFd<'_>> =
-                clients.iter().map(|client| PollFd::new(&client.0.stream, PollFlags::IN)).collect();
+                clients.iter().map(|client| PollFd::new(&client.connection.stream, PollFlags::IN)).collect();
             poll(&mut waiting, None).expect("an answer");
             waiting.iter().map(|one| !one.revents().is_empty()).collect()
         };
         for (client, _) in clients.iter_mut().zip(ready).filter(|(_, ready)| *ready) {
-            if client.0.read().is_some() {
+            if client.connection.read().is_some() {
                 if started.elapsed() >= WARM_UP {
-                    timings.push(client.3.elapsed());
+                    timings.push(client.last_sent_at.elapsed());
                 }
-                next(client);
+                client.send_next(make);
             }
         }
     }

@@ -23,8 +23,9 @@ use baton_testkit::postgres::TestDatabase;
 use serde_json::json;
 
 const TIMES: usize = 200;
-/// Number of items to process, and the size of each in bytes.
+/// Number of items to process.
 const ITEMS: usize = 50_000;
+/// Size of the output of each item.
 const ITEM_BYTES: usize = 10_000;
 
 /// Returns generated output that compresses about as well as the output of a test run.
@@ -91,19 +92,19 @@ impl BenchHome {
     }
 }
 
-/// Keeps a core busy until it is dropped.
+/// Keeps a core busy until the value is dropped.
 struct Busy(Arc<AtomicBool>);
 
 impl Busy {
     fn start() -> Self {
-        let over = Arc::new(AtomicBool::new(false));
-        let seen = over.clone();
+        let is_over = Arc::new(AtomicBool::new(false));
+        let is_over_in_thread = is_over.clone();
         std::thread::spawn(move || {
-            while !seen.load(Ordering::Relaxed) {
+            while !is_over_in_thread.load(Ordering::Relaxed) {
                 std::hint::spin_loop();
             }
         });
-        Self(over)
+        Self(is_over)
     }
 }
 
@@ -275,6 +276,7 @@ fn peak_memory(pid: u32) -> f64 {
     kilobytes / 1_024.0
 }
 
+/// Measures how fast a worker processes a queue.
 fn drain(name: &str, database_url: Option<&str>, compressor: &str, items: usize) -> Vec<String> {
     let home = BenchHome::new();
     let data = home.folder.path().join("data");

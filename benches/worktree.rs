@@ -151,7 +151,7 @@ fn measure(tree: &TestTree) -> Vec<Vec<String>> {
     let [mut status, mut first, mut next, mut same, mut drift, mut changes] = [const { Vec::new() }; 6];
     for round in 0..tree.rounds {
         status.push(git_status(&root));
-        // A new object store.
+        // Each round has a new object store here.
         timed(&mut first, || {
             let (repository, object_store) = open(&format!("object_store{round}"));
             repository.capture(&object_store, &mut PermitAll).expect("a snapshot")
@@ -265,7 +265,7 @@ fn main() {
     let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with('-')).unwrap_or_default();
     for tree in TEST_TREES.iter().filter(|tree| tree.name.contains(&wanted)) {
         table(
-            &format!("{}: each call finds the repository and opens the object_store anew", tree.name),
+            &format!("{}: each call finds the repository and opens the object store anew", tree.name),
             &["call", "p50 ms", "p95 ms", "to `git status`"],
             &measure(tree),
         );

@@ -121,7 +121,7 @@ pub(crate) fn print_false(sessions: &[Session]) {
     println!("\n{number} false statements");
 }
 
-/// Prints the texts that lost the most statements.
+/// Prints, for each written text, how much of it its observation kept.
 pub(crate) fn print_written(sessions: &[Session]) {
     for tool_use in sessions.iter().flat_map(tool_uses) {
         let Some((source, text)) = written::texts(tool_use) else { continue };
@@ -176,10 +176,13 @@ fn print_pair(number: usize, tool_use: &ToolUse) {
     }
 }
 
+/// Numbers of word sequences.
 #[derive(Default)]
 struct Repeated {
     all: u64,
+    /// Sequences that occur earlier in the same observation.
     inside: u64,
+    /// Sequences that occur in an earlier observation of the session.
     across: u64,
 }
 

@@ -59,7 +59,7 @@ impl Claim {
 pub(crate) struct Statement {
     /// Kind of statement.
     pub(crate) claim: Claim,
-    /// Why the statement is false; nothing if it is true.
+    /// Why the statement is false; `None` if it is true.
     pub(crate) fault: Option<String>,
 }
 
@@ -84,7 +84,7 @@ struct Raw {
     has_failed: bool,
     /// Whether the exit status is known at all: Codex sends plain strings that may not have one.
     is_known: bool,
-    /// The command only prints what others wrote: its output tells nothing about the command itself.
+    /// Whether the command only prints existing text, so its output says nothing about the success of the command.
     is_look: bool,
 }
 
@@ -236,7 +236,7 @@ fn counts(raw: &Raw, observation: &CompressedObservation, statements: &mut Vec<S
     let summary = quoted.replace_all(&observation.summary, "");
     for (said, number, line) in rules {
         let mut stated = find(said, &title);
-        if raw_is_command(&observation.summary) {
+        if describes_command(&observation.summary) {
             stated.extend(find(said, &summary));
         }
         if stated.is_empty() {
@@ -257,8 +257,8 @@ fn counts(raw: &Raw, observation: &CompressedObservation, statements: &mut Vec<S
     }
 }
 
-/// Whether a summary describes a command: those begin with it, or with its purpose before it.
-fn raw_is_command(summary: &str) -> bool {
+/// Returns true if a summary describes a command, which it quotes at the start or after the purpose.
+fn describes_command(summary: &str) -> bool {
     is_match(r"`[^`]*` (?:succeeded|ran|ended|failed|was )", summary)
 }
 
@@ -335,7 +335,7 @@ fn extents(tool_use: &ToolUse, observation: &CompressedObservation, statements: 
         _ => None,
     };
     if let Some((stated, actual)) = stated {
-        // A line end at the end of a file counts as a line for some tools.
+        // Some tools count an empty line after the last line end of a file.
         let tolerance = u64::from(tool_use.tool_name == "Read");
         let is_near = stated.parse::<u64>().is_ok_and(|stated| stated.abs_diff(actual) <= tolerance);
         let fault = (!is_near).then(|| format!("{stated} stated, {actual} reported"));
@@ -343,7 +343,8 @@ fn extents(tool_use: &ToolUse, observation: &CompressedObservation, statements: 
     }
 }
 
-/// Number of lines that a search prints for hits: `path:12:text`, or all lines if no lines around the hits were requested.
+/// Returns the number of lines that a search prints for hits: `path:12:text`, or all lines if no context lines were
+/// requested.
 fn hit_lines(tool_use: &ToolUse) -> Option<u64> {
     let content = tool_use.tool_response.get("content").and_then(Value::as_str)?;
     let has_context =
@@ -375,6 +376,7 @@ fn collect(value: &Value, text: &mut String) {
     }
 }
 
+/// Returns a compiled pattern. Each pattern is compiled once.
 fn pattern(pattern: &str) -> Regex {
     use std::collections::HashMap;
     use std::sync::Mutex;
@@ -388,7 +390,7 @@ fn is_match(pattern: &str, text: &str) -> bool {
     self::pattern(pattern).is_match(text)
 }
 
-/// First group that took part in each match.
+/// Returns the text of the first participating group of each match, sorted and without duplicates.
 fn find(pattern: &str, text: &str) -> Vec<String> {
     let found: BTreeSet<String> = self::pattern(pattern)
         .captures_iter(text)

@@ -104,7 +104,7 @@ fn default_folder() -> PathBuf {
     root.parent().expect("the folder of the repository").join("shared/eval/transcripts")
 }
 
-/// Prints the lost facts, highest weight first.
+/// Prints the lost facts of each tool use, highest weight first.
 fn lost(measured: impl Iterator<Item = Measured>) {
     for one in measured {
         let mut lost: Vec<_> = one.facts.iter().filter(|fact| !fact.is_kept).collect();

@@ -60,7 +60,7 @@ pub(crate) fn measure(session: &Session) -> Vec<Measured> {
             if is_command_or_failure(tool_use) {
                 outputs.extend(facts::find_errors(&own));
             }
-            measured.push(one(tool_use, &outputs, own.len(), (&written, &mentioned)));
+            measured.push(measure_tool_use(tool_use, &outputs, own.len(), (&written, &mentioned)));
         }
         for fact in &inputs {
             *written.entry(fact.clone()).or_default() += 1;
@@ -72,9 +72,11 @@ pub(crate) fn measure(session: &Session) -> Vec<Measured> {
     measured
 }
 
+/// Number of later prompts and inputs that mention each fact, and number of later events that do.
 type Counts<'a> = (&'a BTreeMap<Fact, u64>, &'a BTreeMap<Fact, u64>);
 
-fn one(
+/// Measures one tool use whose response contains `facts`.
+fn measure_tool_use(
     tool_use: &ToolUse,
     facts: &BTreeSet<Fact>,
     own_bytes: usize,

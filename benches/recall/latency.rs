@@ -42,7 +42,7 @@ pub(super) fn measure(observations: u64) {
     let mut rows = Vec::new();
     let home = Home::new(&binary).working_in("webshop");
     let config = StoreConfig::Sqlite { path: home.data_dir().join("baton.db"), threads: Threads::Caller };
-    rows.extend(one("SQLite", &home, &config, observations));
+    rows.extend(measure_database("SQLite", &home, &config, observations));
     match TestDatabase::create() {
         Some(database) => {
             let home = Home::new(&binary).on_postgres(&database.url).working_in("webshop");
@@ -52,7 +52,7 @@ pub(super) fn measure(observations: u64) {
                 connections: 1,
                 timeouts: PostgresTimeouts::default(),
             };
-            rows.extend(one("PostgreSQL", &home, &config, observations));
+            rows.extend(measure_database("PostgreSQL", &home, &config, observations));
         }
         None => println!("skipped: no PostgreSQL"),
     }
@@ -63,7 +63,7 @@ pub(super) fn measure(observations: u64) {
     );
 }
 
-fn one(name: &str, home: &Home, config: &StoreConfig, observations: u64) -> Vec<Vec<String>> {
+fn measure_database(name: &str, home: &Home, config: &StoreConfig, observations: u64) -> Vec<Vec<String>> {
     let mut dice = Dice::new(7);
     fill(&Store::open(config).expect("a store"), observations, &mut dice);
     let server = home.serve();

@@ -3,8 +3,8 @@
 //!
 //! - `locomo`: turns of long conversations, imported with `baton import observations`; a question is answered if one of
 //!   the first ten results is a turn that holds the answer (any@10). One store per conversation.
-//! - `transcripts`: recorded coding sessions, imported with `baton import claude-code` in the order in which they happened. *Next
-//!   session*: the first request of a session is searched before the session is captured; it is answered if one of the
+//! - `transcripts`: recorded coding sessions, imported with `baton import claude-code` in the order in which they
+//!   happened. *Next session*: the first request of a session is searched before the session is captured; it is answered if one of the
 //!   first ten results touches a file that the session goes on to edit. *Commits*: the subject of a commit is searched;
 //!   it is answered if one of the first ten results is a tool use whose edit went into the commit.
 //! - `latency`: searches, contexts and pages with 100,000 observations (another number as the next argument) in a tenth

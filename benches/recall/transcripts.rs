@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::{percent, search};
 
 const EDITS: [&str; 4] = ["Edit", "Write", "MultiEdit", "NotebookEdit"];
-/// Beginnings of prompts that no user wrote as a request.
+/// Starts of prompts that are not requests of the user.
 const NO_REQUEST: [&str; 4] = ["<", "/", "Caveat", "[Request"];
 
 /// A recorded session.
