@@ -43,10 +43,11 @@ pub(super) fn describe(digests: &[Digest], mentions_failure: bool) -> Option<Str
     (!lines.is_empty()).then(|| format!("Latest checks: {}.", lines.join(", ")))
 }
 
-/// Returns the latest result of each kind of check, failed ones first. A failure and a result before the last edits are left
-/// out if a later command with several steps succeeded, because it may have repeated the check. Adds the last check that
-/// failed and was not run again although another check of its kind passed, if the agent mentions a failure or the check is
-/// a task of its own such as `lint:full`.
+/// Returns the latest result of each kind of check, failed ones first. A failure and a result before the last edits are
+/// left out if a later command with several steps succeeded, because it may have repeated the check.
+///
+/// A failed check that was not run again is not the latest of its kind if another check of the kind passed after it. The
+/// last one of these is added if the agent mentions a failure, or if the check is a variant such as `lint:full`.
 pub(super) fn latest(digests: &[Digest], mentions_failure: bool) -> Vec<Latest<'_>> {
     let mut latest: Vec<Latest<'_>> = Vec::new();
     let mut open_failure: Option<Latest<'_>> = None;

@@ -186,7 +186,7 @@ fn summary(view: &View<'_>, symbols: &[Symbol], range: Option<&str>) -> String {
     }
 }
 
-/// Returns the first sentence of the comment at the start of a source file or script, which says what it is for.
+/// Returns the first sentence of the comment at the start of a source file or script, which usually states its purpose.
 fn opening_comment(content: &str) -> Option<String> {
     let lines = content.lines().map(str::trim).skip_while(|line| line.is_empty() || line.starts_with("#!"));
     let mut words: Vec<&str> = Vec::new();

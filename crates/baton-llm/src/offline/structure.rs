@@ -1,5 +1,5 @@
-//! JSON that a tool printed: the texts that people wrote in it, then what its entries are, never the names of its members
-//! alone.
+//! Descriptions of JSON that a tool printed: the texts that people wrote, then the names, states and short members of its
+//! entries.
 
 use baton_core::ends_with_any;
 use serde_json::{Map, Value};
@@ -181,7 +181,7 @@ pub(super) fn outcome(text: &str) -> Option<String> {
 /// Returns the name, state and author of an object: `ENT-95 Explain the folders (Todo, by alice)` or
 /// `src/a.rs:12 (by bob)`.
 fn head_of(object: &Map<String, Value>) -> String {
-    // A state may be an object with a name; a long id says nothing.
+    // A state may be an object with a name. A long id is not informative.
     let text = |name: &&str| {
         let value = object.get(*name)?;
         let text = scalar(value).or_else(|| value.get("name").and_then(scalar))?;
