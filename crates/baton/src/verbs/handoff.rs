@@ -27,13 +27,14 @@ const CREATE_EXAMPLES: &str = "\
 Examples:
   $ baton handoff create --session sess_01M7H6D3AHF4DP3YJEERGQ2KGT --summary 'Schema is migrated'
   $ baton handoff create --session sess_01M7H6D3AHF4DP3YJEERGQ2KGT --summary 'Login form works' \\
-      --to-agent codex-2 --goal 'Users stay signed in' --decision 'Cookies: the proxy drops headers' \\
+      --to-agent codex-2 --goal 'Users stay signed in' \\
+      --decision 'Cookies: the proxy drops headers' \\
       --rejected 'Local storage: readable by scripts' --next 'Add logout'";
 
 const LEAVE_EXAMPLE: &str = "\
 Example:
-  $ baton handoff leave --author alice --repo acme/webshop --summary 'The schema may change until Friday' \\
-      --next 'Wait for the migration'";
+  $ baton handoff leave --author alice --repo acme/webshop \\
+      --summary 'The schema may change until Friday' --next 'Wait for the migration'";
 
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]

@@ -103,7 +103,7 @@ pub(crate) struct ForgetArgs {
     /// Delete everything recorded before this time: a timestamp, or a duration before now such as 90d
     #[arg(long, value_name = "TIME")]
     before: Option<String>,
-    /// Venture of the filters [default: all ventures]
+    /// Delete only in this venture; ignored with an id [default: all ventures]
     #[arg(long)]
     venture: Option<String>,
     /// Count what would be deleted, and delete nothing

@@ -18,7 +18,8 @@ use crate::verbs::session::KeyArgs;
 
 pub(crate) const NOTE_EXAMPLES: &str = "\
 Examples:
-  $ baton note 'Cookies instead of tokens: the proxy drops headers' --kind decision --file src/auth.rs
+  $ baton note 'Cookies instead of tokens: the proxy drops headers' \\
+      --kind decision --file src/auth.rs
   $ baton note list --kind gotcha";
 
 #[derive(Debug, Args)]

@@ -14,8 +14,8 @@ use crate::exit::Exit;
 use crate::output::{Answer, Failure};
 
 pub(crate) const EXAMPLES: &str = "\
-While capture is paused, hooks record nothing and add nothing to chats. BATON_CAPTURE=off does the same for one chat, and
-capture.enabled = \"off\" in .baton.toml for one project.
+While capture is paused, hooks record nothing and add nothing to chats. To stop them in one chat,
+set BATON_CAPTURE=off; to stop them in one project, set capture.enabled = \"off\" in .baton.toml.
 
 Examples:
   $ baton pause

@@ -32,7 +32,7 @@ pub(crate) struct RequestsArgs {
     /// Show records with an id lower than this
     #[arg(long, value_name = "ID")]
     before: Option<i64>,
-    /// Print the newest records, oldest first, then new ones as they are written
+    /// Print the latest records in order of time, then new ones as they are written
     #[arg(long, short, conflicts_with = "before")]
     follow: bool,
     /// Print one JSON object per line

@@ -35,7 +35,8 @@ const END_EXAMPLES: &str = "\
 Examples:
   $ baton session end sess_01M7H6D3AHF4DP3YJEERGQ2KGT --summary 'Login works' --next 'Add logout'
   $ baton session end sess_01M7H6D3AHF4DP3YJEERGQ2KGT --summary 'Tests fail' --status blocked \\
-      --decision 'Cookies instead of tokens: the proxy drops headers' --blocker 'The staging database is down'
+      --decision 'Cookies instead of tokens: the proxy drops headers' \\
+      --blocker 'The staging database is down'
   $ baton session end sess_01M7H6D3AHF4DP3YJEERGQ2KGT   # without a handoff";
 
 #[derive(Debug, Subcommand)]

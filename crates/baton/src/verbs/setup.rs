@@ -40,7 +40,7 @@ pub(crate) struct SetupArgs {
     /// Show the changes without writing them
     #[arg(long)]
     dry_run: bool,
-    /// Remove Baton and restore the files as they were
+    /// Remove what setup wrote, and restore the original files
     #[arg(long)]
     remove: bool,
 }
