@@ -31,13 +31,16 @@ pub(crate) struct AllArgs {
     skip_conflicts: bool,
 }
 
-const WHAT: &str = "import the archive";
 /// Maximum number of conflicts in the text output.
 const MAX_SHOWN_CONFLICTS: usize = 10;
 
 pub(crate) fn import_all(args: &AllArgs, config: &Config) -> Result<Answer, Failure> {
     require_local(config, "an import")?;
-    let failed = |error| failure(WHAT, &error);
+    let what = match args.source.as_str() {
+        "-" => "import standard input".to_owned(),
+        path => format!("import {path}"),
+    };
+    let failed = |error| failure(&what, &error);
     let (store, blobs) = store_of(config);
     let folder = DataDir::open(&config.data_dir).map(|_| config.data_dir.as_path())?;
     let progress = match args.source.as_str() {
@@ -64,7 +67,7 @@ pub(crate) fn import_all(args: &AllArgs, config: &Config) -> Result<Answer, Fail
         Imported::Kept(report) => Ok(Answer::new(json!(report), describe(&report))),
         Imported::Refused(report) => {
             let message = format!(
-                "cannot {WHAT}: {} records conflict with records of the store, nothing was imported{}",
+                "cannot {what}: {} records conflict with records of the store, nothing was imported{}",
                 report.conflicting,
                 conflicts(&report)
             );

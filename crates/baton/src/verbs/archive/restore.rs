@@ -36,7 +36,8 @@ pub(crate) fn restore(args: &RestoreArgs, config: &Config) -> Result<Answer, Fai
             .hint("run baton worker stop, then repeat the command"));
     }
     let path = args.file.as_path();
-    let failed = |error| failure(WHAT, &error);
+    let what = format!("{WHAT} from {}", path.display());
+    let failed = |error| failure(&what, &error);
     // The whole archive is verified before the store is changed.
     let progress = reading("restoring", path, 2);
     let read = || open_archive(path, &progress);
