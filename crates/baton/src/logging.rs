@@ -18,7 +18,7 @@ use crate::output::Failure;
 /// Starts logging as configured.
 pub(crate) fn start(config: &Config) -> Result<(), Failure> {
     let filter = filter(&config.log_level).map_err(|error| {
-        Failure::new(Exit::Usage, "invalid_config", format!("log.level: {error}"))
+        Failure::new(Exit::Usage, "invalid_config", format!("cannot use log.level: {error}"))
             .hint("use error, warn, info, debug or trace, or a filter like `warn,baton_store=debug`")
     })?;
     let writer = match &config.log_file {
@@ -41,7 +41,7 @@ pub(crate) fn start(config: &Config) -> Result<(), Failure> {
         LogFormat::Text => registry().with(lines.with_filter(filter)).try_init(),
         LogFormat::Json => registry().with(lines.json().with_filter(filter)).try_init(),
     };
-    started.map_err(|error| Failure::internal(format!("logging: {error}")))
+    started.map_err(|error| Failure::internal(format!("cannot start logging: {error}")))
 }
 
 /// Parses a log filter. The MCP library (`rmcp`) logs addresses, arguments and whole responses, so only its

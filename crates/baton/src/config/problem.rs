@@ -126,7 +126,7 @@ impl ConfigError {
             }
             Self::Jitter { .. } => {
                 "lower BATON_HEARTBEAT_JITTER_SECONDS or raise BATON_HEARTBEAT_INTERVAL_SECONDS, \
-                                    or the same keys in the file that sets them"
+                 or the same keys in the file that sets them"
                     .into()
             }
             Self::NoModel { section, .. } => format!(
