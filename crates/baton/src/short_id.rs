@@ -53,8 +53,11 @@ pub(crate) fn complete(
         }
         *text = ids.join(",");
     }
-    let texts = TYPED_PARAMS.into_iter().filter_map(|name| params.get(name).and_then(Value::as_str));
-    texts.filter_map(impossible).next().map_or(Ok(()), Err)
+    let mut texts = TYPED_PARAMS.into_iter().filter_map(|name| params.get(name).and_then(Value::as_str));
+    match texts.find_map(impossible) {
+        Some(failure) => Err(failure),
+        None => Ok(()),
+    }
 }
 
 /// Returns the failure for a text that has the prefix of an id but cannot be one.

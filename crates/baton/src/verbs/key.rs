@@ -46,7 +46,7 @@ pub(crate) fn run(command: &KeyCommand, config: &Config) -> Result<Answer, Failu
 fn status(config: &Config) -> Result<Answer, Failure> {
     require_local(config, "managing keys")?;
     let keys = ConfiguredKeys::of(config);
-    let (place, mode) = (place(keys.source()), mode(keys.mode()));
+    let (location, mode) = (location(keys.source()), mode(keys.mode()));
     let used = keys_in_use(config)?;
     let (ids, problem) = match keys.source().read() {
         Ok((ring, warning)) => {
@@ -55,7 +55,7 @@ fn status(config: &Config) -> Result<Answer, Failure> {
         Err(error) => (Vec::new(), Some(format!("{error}; {}", error.hint()))),
     };
     let missing: Vec<&String> = used.iter().map(|(id, _)| id).filter(|id| !ids.contains(*id)).collect();
-    let mut lines = vec![format!("encryption is {mode}; keys are kept in {place}")];
+    let mut lines = vec![format!("encryption is {mode}; keys are kept in {location}")];
     lines.extend(ids.first().map(|id| format!("current key: {id}")));
     lines.extend(ids.iter().skip(1).map(|id| format!("older key: {id}")));
     lines.extend(used.iter().map(|(id, count)| format!("{count} checkpoints are encrypted with {id}")));
@@ -65,7 +65,7 @@ fn status(config: &Config) -> Result<Answer, Failure> {
     lines.extend(problem.iter().map(|problem| format!("note: {problem}")));
     let used: Vec<_> = used.iter().map(|(id, count)| json!({ "key_id": id, "checkpoints": count })).collect();
     let data = json!({
-        "mode": mode, "source": place, "keys": ids, "in_use": used, "missing": missing, "problem": problem,
+        "mode": mode, "source": location, "keys": ids, "in_use": used, "missing": missing, "problem": problem,
     });
     Ok(Answer::new(data, wrap(&lines.join("\n"), 4)))
 }
@@ -100,14 +100,12 @@ fn rotate(args: &RotateArgs, config: &Config) -> Result<Answer, Failure> {
         dropped = ring.ids().count() - left.ids().count();
     }
     let current = ring.current_id().to_string();
-    let text = format!(
-        "the current key is {current}; encrypted {resealed} checkpoints with it, deleted {dropped} old keys{}",
-        if damaged.is_empty() {
-            String::new()
-        } else {
-            format!("; {} are damaged and were not re-encrypted", damaged.len())
-        }
+    let mut text = format!(
+        "the current key is {current}; encrypted {resealed} checkpoints with it, deleted {dropped} old keys"
     );
+    if !damaged.is_empty() {
+        text += &format!("; {} are damaged and were not re-encrypted", damaged.len());
+    }
     let data =
         json!({ "key_id": current, "resealed": resealed, "damaged": damaged, "dropped_keys": dropped });
     Ok(Answer::new(data, text))
@@ -165,7 +163,7 @@ const fn mode(mode: Mode) -> &'static str {
     }
 }
 
-fn place(source: &KeySource) -> String {
+fn location(source: &KeySource) -> String {
     match source {
         KeySource::File(file) => file.path().display().to_string(),
         KeySource::Keychain(_) => "the keychain".into(),

@@ -1,7 +1,7 @@
 //! `baton observation …` and `baton summarize`
 
 use std::convert::Infallible;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use baton_app::observation::{
     ListObservations, ObservationView, ShowObservation, ShowObservationOutput, SummarizeSession,
@@ -134,20 +134,20 @@ fn within_checkout(file: &str) -> String {
     if !path.is_absolute() {
         return file.strip_prefix("./").unwrap_or(file).to_owned();
     }
-    let folder = path.ancestors().skip(1).find(|folder| folder.is_dir());
-    let root = folder.and_then(find_root);
-    // The agent may have used a path through a symbolic link, so both sides are resolved.
-    let inside = root.as_ref().and_then(|root| {
-        let folder = folder?;
-        let rest = path.strip_prefix(folder).ok()?;
-        let above = folder.canonicalize().ok()?;
-        let above = above.strip_prefix(root.canonicalize().ok()?).ok()?;
-        Some(above.join(rest))
-    });
     // Outside of a checkout, paths are relative to the working folder of the agent.
-    let inside = inside.or_else(|| path.strip_prefix(std::env::current_dir().ok()?).ok().map(Path::to_owned));
-    let inside = inside.and_then(|path| path.to_str().map(str::to_owned));
-    inside.filter(|path| !path.is_empty()).unwrap_or_else(|| file.to_owned())
+    let relative = path_in_checkout(path)
+        .or_else(|| path.strip_prefix(std::env::current_dir().ok()?).ok().map(Path::to_owned));
+    let relative = relative.and_then(|path| path.to_str().map(str::to_owned));
+    relative.filter(|path| !path.is_empty()).unwrap_or_else(|| file.to_owned())
+}
+
+/// Returns an absolute path relative to the root of the checkout that contains it. The agent may have used a path through
+/// a symbolic link, so both are resolved.
+fn path_in_checkout(path: &Path) -> Option<PathBuf> {
+    let folder = path.ancestors().skip(1).find(|folder| folder.is_dir())?;
+    let root = find_root(folder)?.canonicalize().ok()?;
+    let resolved = folder.canonicalize().ok()?;
+    Some(resolved.strip_prefix(root).ok()?.join(path.strip_prefix(folder).ok()?))
 }
 
 fn line(observation: &ObservationView) -> String {

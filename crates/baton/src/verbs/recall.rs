@@ -262,23 +262,21 @@ fn describe_run(run: &CommandRun) -> String {
 }
 
 fn result_lines(result: &SearchResult) -> String {
-    let mut text = format!(
-        "{}  {}  {}\n    {}\n    why: {}; {} tokens",
+    format!(
+        "{}  {}  {}\n    {}\n    why: {}; {} tokens{}",
         result.id,
         when(result.created_at),
         visible(&result.title),
         visible(&result.snippet),
         visible(&result.why),
         result.tokens,
-    );
-    text += &files_line(&result.files);
-    text
+        files_line(&result.files)
+    )
 }
 
 fn entry_line(entry: &TimelineEntry) -> String {
-    let mut text = format!("{}  {}  {}", entry.id, when(entry.created_at), visible(&entry.title));
-    text += &format!("  ({} tokens)", entry.tokens);
-    text
+    let (time, title) = (when(entry.created_at), visible(&entry.title));
+    format!("{}  {time}  {title}  ({} tokens)", entry.id, entry.tokens)
 }
 
 fn describe(item: &ItemView) -> String {
@@ -303,6 +301,7 @@ fn describe(item: &ItemView) -> String {
     parts.join("\n")
 }
 
+/// Returns the line with the first files of a result; empty if there are none.
 fn files_line(files: &[String]) -> String {
     if files.is_empty() {
         return String::new();
