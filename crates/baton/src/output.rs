@@ -139,7 +139,7 @@ pub(crate) fn finish(format: Format, outcome: Result<Answer, Failure>) -> Exit {
         (_, Ok(answer)) if answer.is_silent() => return answer.exit,
         (Format::Json, Ok(answer)) => (document(Some(&answer.data), None), answer.exit),
         (Format::Json, Err(failure)) => (document(None, Some(failure)), failure.exit),
-        (Format::Human, Ok(answer)) => (for_reader(&answer.text).into_owned(), answer.exit),
+        (Format::Human, Ok(answer)) => (for_stdout(&answer.text).into_owned(), answer.exit),
         (Format::Human, Err(failure)) => {
             print_error(&failure.message, failure.hint.as_deref());
             return failure.exit;
@@ -164,9 +164,9 @@ fn document(data: Option<&Data>, error: Option<&Failure>) -> String {
     serde_json::to_string(&document).unwrap_or_default()
 }
 
-/// Escapes control characters if standard output is a terminal, because the text may contain tool output. Pipes and files
-/// get the text unchanged.
-fn for_reader(text: &str) -> Cow<'_, str> {
+/// Prepares text for standard output. On a terminal, control characters are escaped, because the text may contain tool
+/// output, and colours are added. Pipes and files get the text unchanged.
+fn for_stdout(text: &str) -> Cow<'_, str> {
     let stdout = std::io::stdout();
     match (stdout.is_terminal(), AutoStream::choice(&stdout)) {
         (false, _) => Cow::Borrowed(text),

@@ -205,11 +205,12 @@ fn agents(config: &Config) -> Vec<Finding> {
 
 fn free_space(data_dir: &Path) -> Finding {
     const CHECK: Check = Check("free space");
-    let there = data_dir.ancestors().find(|path| path.exists()).map(PathBuf::from).unwrap_or_default();
-    match rustix::fs::statvfs(&there) {
+    // The data folder may not exist yet.
+    let existing = data_dir.ancestors().find(|path| path.exists()).map(PathBuf::from).unwrap_or_default();
+    match rustix::fs::statvfs(&existing) {
         Ok(stats) => {
             let free = stats.f_bavail.saturating_mul(stats.f_frsize);
-            let text = format!("{} MiB at {}", free / (1024 * 1024), there.display());
+            let text = format!("{} MiB at {}", free / (1024 * 1024), existing.display());
             if free < LOW_SPACE_BYTES {
                 CHECK.warning(format!("only {text}"), "free some space, or run baton cleanup")
             } else {
@@ -228,9 +229,10 @@ fn database(config: &Config, inspection: Inspection) -> Finding {
     }
     match Store::inspect(&store_config(config, Threads::Caller), inspection) {
         Ok(health) if health.problems.is_empty() => {
-            let age = if health.schema_version < LATEST_VERSION { ", migrated on next use" } else { "" };
+            let migration =
+                if health.schema_version < LATEST_VERSION { ", migrated on next use" } else { "" };
             let Health { engine, engine_version, schema_version, .. } = health;
-            CHECK.ok(format!("{engine} {engine_version}, schema version {schema_version}{age}"))
+            CHECK.ok(format!("{engine} {engine_version}, schema version {schema_version}{migration}"))
         }
         Ok(health) => CHECK.error(
             health.problems.join("; "),
@@ -289,8 +291,8 @@ fn content(config: &Config) -> Vec<Finding> {
         );
         CHECK.warning(message, "put the key in place, then run baton doctor --deep again")
     }));
-    let sound = format!("{checkpoints} checkpoints and {raw_outputs} captured tool uses are intact");
-    findings.push(CHECK.ok(sound));
+    let intact = format!("{checkpoints} checkpoints and {raw_outputs} captured tool uses are intact");
+    findings.push(CHECK.ok(intact));
     findings
 }
 

@@ -1,4 +1,4 @@
-//! Flags with the contents of a handoff, for `baton handoff create` and `baton session end`.
+//! Flags with the contents of a handoff, for `baton handoff create`, `baton handoff leave` and `baton session end`.
 
 use clap::Args;
 use serde::Serialize;

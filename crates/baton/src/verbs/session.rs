@@ -373,9 +373,9 @@ fn describe_start(output: &StartSessionOutput) -> String {
         lines.extend(labelled(&handoff.fields));
     }
     for other in &output.active_sessions {
-        let place = other.branch.as_deref().map(|branch| format!(" on {branch}")).unwrap_or_default();
+        let branch = other.branch.as_deref().map(|branch| format!(" on {branch}")).unwrap_or_default();
         let heartbeat = when(other.last_heartbeat_at);
-        let line = format!("other active session: {}{place}, last heartbeat {heartbeat}", other.agent);
+        let line = format!("other active session: {}{branch}, last heartbeat {heartbeat}", other.agent);
         lines.push(wrap(&line, 4));
     }
     lines.push(format!("next heartbeat {}", before(output.next_heartbeat_at)));

@@ -45,7 +45,7 @@ pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
     })?;
     let venture = &config.venture;
     let output = live_sessions(None, None, config, &backend)?;
-    let place = match (&config.server, &config.database_url) {
+    let store = match (&config.server, &config.database_url) {
         (Some(url), _) => format!("server {url}"),
         (None, Some(_)) => "PostgreSQL".to_owned(),
         (None, None) => config.data_dir.join("baton.db").display().to_string(),
@@ -54,7 +54,7 @@ pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
     let more = if output.pagination.next_cursor.is_some() { "+" } else { "" };
     let mut lines = vec![
         format!("baton {VERSION}"),
-        format!("store    {place}"),
+        format!("store    {store}"),
         format!("venture  {venture}"),
         format!("active   {count}{more} session{}", if count == 1 { "" } else { "s" }),
     ];
@@ -99,7 +99,7 @@ pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
     };
     lines.push(describe_next(next));
     let data = json!({
-        "version": VERSION, "store": place, "venture": venture, "active_sessions": output.sessions,
+        "version": VERSION, "store": store, "venture": venture, "active_sessions": output.sessions,
         "cost_by_day": health.as_ref().map(|health| &health.cost_by_day),
         "cost_by_session": health.as_ref().map(|health| &health.cost_by_session),
         "capture": capture, "capture_failure": capture_failure, "last_captured": captured,

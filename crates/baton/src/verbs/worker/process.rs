@@ -209,11 +209,11 @@ pub(super) fn status(config: &Config) -> Result<Answer, Failure> {
             if health["budget_used_up"] == true {
                 text += " (daily token budget used up: offline until tomorrow, UTC)";
             }
-            for (title, name) in [("cost_by_day", "day"), ("cost_by_session", "session_id")] {
-                for row in health[title].as_array().into_iter().flatten() {
+            for (list, name) in [("cost_by_day", "day"), ("cost_by_session", "session_id")] {
+                for row in health[list].as_array().into_iter().flatten() {
                     let (tokens, cost) = (&row["tokens"], row["cost_usd"].as_f64().unwrap_or_default());
-                    let of = row[name].as_str().unwrap_or_default();
-                    text += &format!("\ncost  {of}: ${cost:.4}, {tokens} tokens");
+                    let day_or_session = row[name].as_str().unwrap_or_default();
+                    text += &format!("\ncost  {day_or_session}: ${cost:.4}, {tokens} tokens");
                 }
             }
             let trouble = &health["model_trouble"];
