@@ -75,7 +75,7 @@ impl SetupEnvironment {
     }
 
     /// Returns true if a file or folder exists below the home.
-    pub(crate) fn has(&self, path: &str) -> bool {
+    pub(crate) fn home_has(&self, path: &str) -> bool {
         self.home.join(path).exists()
     }
 }

@@ -54,10 +54,10 @@ pub(crate) struct Change {
 /// Returns the changes that set up an agent.
 pub(crate) fn changes_to_add(
     agent: &Agent,
-    place: &SetupEnvironment,
+    environment: &SetupEnvironment,
     records: &Records,
 ) -> Result<Vec<Change>, Failure> {
-    (agent.targets)(place).iter().map(|target| change_to_add(agent, target, records)).collect()
+    (agent.targets)(environment).iter().map(|target| change_to_add(agent, target, records)).collect()
 }
 
 fn change_to_add(agent: &Agent, target: &Target, records: &Records) -> Result<Change, Failure> {
@@ -118,10 +118,11 @@ fn require_own_script(
 /// Returns the changes that remove an agent. Files without anything of Baton are omitted.
 pub(crate) fn changes_to_remove(
     agent: &Agent,
-    place: &SetupEnvironment,
+    environment: &SetupEnvironment,
     records: &Records,
 ) -> Result<Vec<Change>, Failure> {
-    let changes = (agent.targets)(place).into_iter().map(|target| change_to_remove(agent, &target, records));
+    let changes =
+        (agent.targets)(environment).into_iter().map(|target| change_to_remove(agent, &target, records));
     changes.filter_map(Result::transpose).collect()
 }
 

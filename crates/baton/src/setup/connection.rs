@@ -29,9 +29,9 @@ pub(crate) enum Files {
 }
 
 /// Returns the state of the files of an agent.
-pub(crate) fn files_of(agent: &Agent, place: &SetupEnvironment, records: &Records) -> Files {
+pub(crate) fn files_of(agent: &Agent, environment: &SetupEnvironment, records: &Records) -> Files {
     let (mut found, mut changed, mut binaries) = (false, Vec::new(), Vec::new());
-    for target in (agent.targets)(place) {
+    for target in (agent.targets)(environment) {
         let path = resolve(&target.path).unwrap_or_else(|_| target.path.clone());
         let text = std::fs::read_to_string(&path).unwrap_or_default();
         let is_recorded =
@@ -60,11 +60,11 @@ fn named_binaries(text: &str) -> Vec<PathBuf> {
 }
 
 /// Returns why the agent does not run the hooks although they are installed, as far as that can be found out.
-pub(crate) fn trust_problem(agent: &Agent, place: &SetupEnvironment) -> Option<String> {
-    if agent.id != codex::AGENT.id || !place.has_program("codex") {
+pub(crate) fn trust_problem(agent: &Agent, environment: &SetupEnvironment) -> Option<String> {
+    if agent.id != codex::AGENT.id || !environment.has_program("codex") {
         return None;
     }
-    match untrusted_codex_hooks(place) {
+    match untrusted_codex_hooks(environment) {
         Ok(0) => None,
         Ok(count) => Some(format!("{count} hooks are not trusted, so Codex ignores them")),
         Err(problem) => {
@@ -74,14 +74,14 @@ pub(crate) fn trust_problem(agent: &Agent, place: &SetupEnvironment) -> Option<S
 }
 
 /// Asks Codex how many hooks of Baton it does not trust.
-fn untrusted_codex_hooks(place: &SetupEnvironment) -> Result<usize, String> {
+fn untrusted_codex_hooks(environment: &SetupEnvironment) -> Result<usize, String> {
     let mut command = Command::new("codex");
-    command.arg("app-server").current_dir(&place.project);
+    command.arg("app-server").current_dir(&environment.project);
     let mut codex = RpcProgram::start(&mut command, ANSWER_LIMIT)?;
     let client = json!({ "name": "baton", "version": env!("CARGO_PKG_VERSION") });
     codex.request("initialize", &json!({ "clientInfo": client }))?;
     codex.notify("initialized")?;
-    let listed = codex.request("hooks/list", &json!({ "cwds": [&place.project] }))?;
+    let listed = codex.request("hooks/list", &json!({ "cwds": [&environment.project] }))?;
     let hooks =
         listed["data"].as_array().into_iter().flatten().flat_map(|one| one["hooks"].as_array()).flatten();
     let own = hooks.filter(|hook| {
@@ -93,9 +93,9 @@ fn untrusted_codex_hooks(place: &SetupEnvironment) -> Result<usize, String> {
 }
 
 /// Starts the MCP server as agents do, and returns the number of tools that it lists.
-pub(crate) fn mcp_tools(place: &SetupEnvironment) -> Result<usize, String> {
-    let mut command = Command::new(&place.program.binary);
-    command.args(place.program.mcp_args()).current_dir(&place.project);
+pub(crate) fn mcp_tools(environment: &SetupEnvironment) -> Result<usize, String> {
+    let mut command = Command::new(&environment.program.binary);
+    command.args(environment.program.mcp_args()).current_dir(&environment.project);
     let mut server = RpcProgram::start(&mut command, ANSWER_LIMIT)?;
     let client = json!({ "name": "baton-doctor", "version": env!("CARGO_PKG_VERSION") });
     let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });

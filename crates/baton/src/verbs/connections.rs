@@ -8,7 +8,7 @@ use crate::hooks::LastCaptured;
 use crate::machine::host;
 use crate::output::Failure;
 use crate::setup::{Agent, Files, Records, Scope, SetupEnvironment, all, files_of, mcp_tools, trust_problem};
-use crate::verbs::setup::place;
+use crate::verbs::setup::setup_environment;
 
 /// What is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,16 +25,18 @@ pub(crate) fn connections(config: &Config, probe: Probe) -> Result<ListAgentsOut
     let (records, captured) = (Records::of(&config.data_dir), LastCaptured::of(&config.data_dir).read());
     let mut connections = Vec::new();
     for scope in [Scope::User, Scope::Project] {
-        let place = place(scope, config)?;
+        let environment = setup_environment(scope, config)?;
         // In the home folder, files of a project are files of the user.
-        if scope == Scope::Project && place.project.canonicalize().ok() == place.home.canonicalize().ok() {
+        if scope == Scope::Project
+            && environment.project.canonicalize().ok() == environment.home.canonicalize().ok()
+        {
             continue;
         }
         for agent in all() {
-            let files = files_of(agent, &place, &records);
+            let files = files_of(agent, &environment, &records);
             if files != Files::NotSetUp {
                 let last_event_at = captured.get(agent.id).copied();
-                let (problem, fix) = problem(agent, &place, &files, last_event_at, probe).unzip();
+                let (problem, fix) = problem(agent, &environment, &files, last_event_at, probe).unzip();
                 connections.push(AgentConnection {
                     id: agent.id.to_owned(),
                     name: agent.name.to_owned(),
@@ -47,7 +49,7 @@ pub(crate) fn connections(config: &Config, probe: Probe) -> Result<ListAgentsOut
         }
     }
     let mcp_server = if probe == Probe::Programs && !connections.is_empty() {
-        Some(mcp_server(&place(Scope::User, config)?))
+        Some(mcp_server(&setup_environment(Scope::User, config)?))
     } else {
         None
     };
@@ -57,12 +59,12 @@ pub(crate) fn connections(config: &Config, probe: Probe) -> Result<ListAgentsOut
 /// Returns what is wrong with a connection, and what to do about it.
 fn problem(
     agent: &Agent,
-    place: &SetupEnvironment,
+    environment: &SetupEnvironment,
     files: &Files,
     last_event_at: Option<Timestamp>,
     probe: Probe,
 ) -> Option<(String, String)> {
-    let again = format!("baton setup {} --scope {}", agent.id, place.scope.as_str());
+    let again = format!("baton setup {} --scope {}", agent.id, environment.scope.as_str());
     match files {
         Files::NotSetUp => None,
         Files::MissingBinary(path) => {
@@ -73,7 +75,7 @@ fn problem(
             Some((format!("the configuration differs from what setup writes: {}", paths.join(", ")), again))
         }
         Files::Current => {
-            let untrusted = if probe == Probe::Programs { trust_problem(agent, place) } else { None };
+            let untrusted = if probe == Probe::Programs { trust_problem(agent, environment) } else { None };
             match untrusted {
                 Some(problem) => {
                     Some((problem, "start codex, enter /hooks and trust the hooks of Baton".to_owned()))
@@ -88,10 +90,10 @@ fn problem(
     }
 }
 
-fn mcp_server(place: &SetupEnvironment) -> McpServerState {
-    let (tools, problem) = match mcp_tools(place) {
+fn mcp_server(environment: &SetupEnvironment) -> McpServerState {
+    let (tools, problem) = match mcp_tools(environment) {
         Ok(count) => (Some(count), None),
         Err(problem) => (None, Some(problem)),
     };
-    McpServerState { binary: place.program.binary.display().to_string(), tools, problem }
+    McpServerState { binary: environment.program.binary.display().to_string(), tools, problem }
 }

@@ -46,16 +46,16 @@ pub(crate) struct SetupArgs {
 }
 
 pub(crate) fn run(args: &SetupArgs, format: Format, config: &Config) -> Result<Answer, Failure> {
-    let place = place(args.scope, config)?;
+    let environment = setup_environment(args.scope, config)?;
     let records = Records::of(&config.data_dir);
-    let agents = choose(args, &place, format)?;
+    let agents = choose(args, &environment, format)?;
     let (mut reports, mut texts) = (Vec::new(), Vec::new());
     for agent in agents {
         let changes = match args.remove {
-            false => changes_to_add(agent, &place, &records)?,
-            true => changes_to_remove(agent, &place, &records)?,
+            false => changes_to_add(agent, &environment, &records)?,
+            true => changes_to_remove(agent, &environment, &records)?,
         };
-        let notes = if args.remove { Vec::new() } else { (agent.notes)(&place) };
+        let notes = if args.remove { Vec::new() } else { (agent.notes)(&environment) };
         texts.push(describe(agent, args, &changes, &notes));
         reports.push(report(agent, &changes, &notes));
         if !args.dry_run {
@@ -69,8 +69,8 @@ pub(crate) fn run(args: &SetupArgs, format: Format, config: &Config) -> Result<A
     Ok(Answer::new(data, texts.join("\n\n")))
 }
 
-/// Returns where agents are set up.
-pub(crate) fn place(scope: Scope, config: &Config) -> Result<SetupEnvironment, Failure> {
+/// Returns the folders, variables and program with which agents are set up.
+pub(crate) fn setup_environment(scope: Scope, config: &Config) -> Result<SetupEnvironment, Failure> {
     let cannot = |message: String| {
         Failure::new(Exit::Failure, "setup_failed", format!("cannot set up agents: {message}"))
     };
@@ -101,13 +101,13 @@ pub(crate) fn place(scope: Scope, config: &Config) -> Result<SetupEnvironment, F
 /// Returns the agents that were named, or those that are installed and the user chose.
 fn choose(
     args: &SetupArgs,
-    place: &SetupEnvironment,
+    environment: &SetupEnvironment,
     format: Format,
 ) -> Result<Vec<&'static Agent>, Failure> {
     if !args.agents.is_empty() {
         return args.agents.iter().map(|id| find(id).ok_or_else(|| unknown(id))).collect();
     }
-    let installed: Vec<&Agent> = all().iter().filter(|agent| (agent.is_installed)(place)).collect();
+    let installed: Vec<&Agent> = all().iter().filter(|agent| (agent.is_installed)(environment)).collect();
     if installed.is_empty() {
         let ids: Vec<&str> = all().iter().map(|agent| agent.id).collect();
         return Err(Failure::new(Exit::NotFound, "not_found", "no installed agent was found")

@@ -9,7 +9,9 @@ use crate::setup::target::Target;
 pub(crate) const AGENT: Agent = Agent {
     id: "antigravity",
     name: "Antigravity CLI",
-    is_installed: |place| place.has_program("agy") || place.has(".gemini/antigravity-cli"),
+    is_installed: |environment| {
+        environment.has_program("agy") || environment.home_has(".gemini/antigravity-cli")
+    },
     start: None,
     targets,
     notes: |_| {
@@ -20,9 +22,12 @@ pub(crate) const AGENT: Agent = Agent {
     },
 };
 
-fn targets(place: &SetupEnvironment) -> Vec<Target> {
-    let folder = place.in_scope(place.home.join(".gemini/antigravity-cli"), ".agents");
-    let handler = |event: &str| json!({ "type": "command", "command": place.program.hook_line(event, AGENT.id), "timeout": 10 });
+fn targets(environment: &SetupEnvironment) -> Vec<Target> {
+    let folder = environment.in_scope(environment.home.join(".gemini/antigravity-cli"), ".agents");
+    let handler = |event: &str| {
+        let command = environment.program.hook_line(event, AGENT.id);
+        json!({ "type": "command", "command": command, "timeout": 10 })
+    };
     let hooks = json!({
         "SessionStart": [handler("session-start")],
         "PostToolUse": [{ "matcher": "*", "hooks": [handler("post-tool-use")] }],
@@ -30,6 +35,6 @@ fn targets(place: &SetupEnvironment) -> Vec<Target> {
     });
     vec![
         Target::json(folder.join("hooks.json"), vec![JsonEntry::Member(vec!["baton"], hooks)]),
-        Target::mcp_servers(folder.join("mcp_config.json"), place.program.mcp_server()),
+        Target::mcp_servers(folder.join("mcp_config.json"), environment.program.mcp_server()),
     ]
 }

@@ -9,7 +9,7 @@ use crate::setup::texts::{SKILLS, pretty};
 pub(crate) const AGENT: Agent = Agent {
     id: "claude-code",
     name: "Claude Code",
-    is_installed: |place| place.has_program("claude") || place.has(".claude"),
+    is_installed: |environment| environment.has_program("claude") || environment.home_has(".claude"),
     start: Some(StartCommand {
         program: "claude",
         in_terminal: &[],
@@ -17,7 +17,7 @@ pub(crate) const AGENT: Agent = Agent {
         package: "@anthropic-ai/claude-code",
     }),
     targets,
-    notes: |place| match place.scope {
+    notes: |environment| match environment.scope {
         Scope::User => Vec::new(),
         Scope::Project => {
             vec!["Claude Code loads the plugin of a project after you trust the folder.".into()]
@@ -42,18 +42,18 @@ const EVENTS: [(&str, &str, u32); 10] = [
 /// Tools that change files.
 const EDIT_MATCHER: &str = "Edit|Write|MultiEdit|NotebookEdit";
 
-fn targets(place: &SetupEnvironment) -> Vec<Target> {
-    let base = place.in_scope(place.folder("CLAUDE_CONFIG_DIR", ".claude"), ".claude");
+fn targets(environment: &SetupEnvironment) -> Vec<Target> {
+    let base = environment.in_scope(environment.folder("CLAUDE_CONFIG_DIR", ".claude"), ".claude");
     let plugin = base.join("skills/baton");
     let manifest = json!({
         "name": "baton",
         "description": "Keeps the context of coding agents across chats, agents, crashes and machines.",
         "version": env!("CARGO_PKG_VERSION"),
     });
-    let servers = json!({ "mcpServers": { "baton": place.program.mcp_server() } });
+    let servers = json!({ "mcpServers": { "baton": environment.program.mcp_server() } });
     let mut targets = vec![
         Target::whole(plugin.join(".claude-plugin/plugin.json"), pretty(&manifest)),
-        Target::whole(plugin.join("hooks/hooks.json"), pretty(&json!({ "hooks": hooks(place) }))),
+        Target::whole(plugin.join("hooks/hooks.json"), pretty(&json!({ "hooks": hooks(environment) }))),
         Target::whole(plugin.join(".mcp.json"), pretty(&servers)),
     ];
     for skill in SKILLS {
@@ -66,16 +66,16 @@ fn targets(place: &SetupEnvironment) -> Vec<Target> {
 }
 
 /// The exec form (`args`) starts the program without a shell.
-fn hooks(place: &SetupEnvironment) -> Map<String, Value> {
+fn hooks(environment: &SetupEnvironment) -> Map<String, Value> {
     let group = |event: &str, timeout: u32| {
         json!([{ "hooks": [{
-            "type": "command", "command": place.program.binary_text(),
-            "args": place.program.hook_args(event, AGENT.id), "timeout": timeout,
+            "type": "command", "command": environment.program.binary_text(),
+            "args": environment.program.hook_args(event, AGENT.id), "timeout": timeout,
         }] }])
     };
     let mut hooks: Map<String, Value> =
         EVENTS.iter().map(|(name, event, timeout)| ((*name).to_owned(), group(event, *timeout))).collect();
-    if place.recalls_before_edit {
+    if environment.recalls_before_edit {
         let mut edits = group("pre-tool-use", 5);
         edits[0]["matcher"] = EDIT_MATCHER.into();
         hooks.insert("PreToolUse".to_owned(), edits);

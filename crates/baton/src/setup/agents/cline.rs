@@ -6,8 +6,10 @@ use crate::setup::target::{Content, Target};
 pub(crate) const AGENT: Agent = Agent {
     id: "cline",
     name: "Cline",
-    is_installed: |place| {
-        place.has_program("cline") || place.has("Documents/Cline") || extension(place).is_dir()
+    is_installed: |environment| {
+        environment.has_program("cline")
+            || environment.home_has("Documents/Cline")
+            || extension(environment).is_dir()
     },
     start: None,
     targets,
@@ -27,22 +29,22 @@ const EVENTS: [(&str, &str); 7] = [
     ("TaskCancel", "interrupt"),
 ];
 
-fn extension(place: &SetupEnvironment) -> std::path::PathBuf {
-    place.vscode_folder().join("globalStorage/saoudrizwan.claude-dev")
+fn extension(environment: &SetupEnvironment) -> std::path::PathBuf {
+    environment.vscode_folder().join("globalStorage/saoudrizwan.claude-dev")
 }
 
-fn targets(place: &SetupEnvironment) -> Vec<Target> {
-    let folder = place.in_scope(place.home.join("Documents/Cline/Hooks"), ".clinerules/hooks");
+fn targets(environment: &SetupEnvironment) -> Vec<Target> {
+    let folder = environment.in_scope(environment.home.join("Documents/Cline/Hooks"), ".clinerules/hooks");
     let mut targets: Vec<Target> = EVENTS
         .iter()
         .map(|(name, event)| {
-            let script = format!("#!/bin/sh\nexec {}\n", place.program.hook_line(event, AGENT.id));
+            let script = format!("#!/bin/sh\nexec {}\n", environment.program.hook_line(event, AGENT.id));
             Target { path: folder.join(name), content: Content::Script(script) }
         })
         .collect();
-    if place.scope == Scope::User {
-        let settings = extension(place).join("settings/cline_mcp_settings.json");
-        targets.push(Target::mcp_servers(settings, place.program.mcp_server()));
+    if environment.scope == Scope::User {
+        let settings = extension(environment).join("settings/cline_mcp_settings.json");
+        targets.push(Target::mcp_servers(settings, environment.program.mcp_server()));
     }
     targets
 }

@@ -13,7 +13,7 @@ use crate::setup::toml_file::TomlTable;
 pub(crate) const AGENT: Agent = Agent {
     id: "codex",
     name: "Codex",
-    is_installed: |place| place.has_program("codex") || place.has(".codex"),
+    is_installed: |environment| environment.has_program("codex") || environment.home_has(".codex"),
     start: Some(StartCommand {
         program: "codex",
         in_terminal: &[],
@@ -21,11 +21,11 @@ pub(crate) const AGENT: Agent = Agent {
         package: "@openai/codex",
     }),
     targets,
-    notes: |place| {
+    notes: |environment| {
         let mut notes = vec![
             "Codex ignores hooks until you trust them: start codex, enter /hooks and trust the hooks of Baton.".into(),
         ];
-        if place.scope == Scope::Project {
+        if environment.scope == Scope::Project {
             notes.push("Codex reads the configuration of a project only if the project is trusted.".into());
         }
         notes
@@ -45,22 +45,25 @@ const EVENTS: [(&str, &str, u32); 9] = [
     ("SessionEnd", "session-end", 3),
 ];
 
-fn targets(place: &SetupEnvironment) -> Vec<Target> {
-    let folder = place.in_scope(place.folder("CODEX_HOME", ".codex"), ".codex");
-    let handler = |event: &str, timeout: u32| json!({ "type": "command", "command": place.program.hook_line(event, AGENT.id), "timeout": timeout });
+fn targets(environment: &SetupEnvironment) -> Vec<Target> {
+    let folder = environment.in_scope(environment.folder("CODEX_HOME", ".codex"), ".codex");
+    let handler = |event: &str, timeout: u32| {
+        let command = environment.program.hook_line(event, AGENT.id);
+        json!({ "type": "command", "command": command, "timeout": timeout })
+    };
     let entry = |(name, event, timeout): &(&'static str, &str, u32)| {
         JsonEntry::Element(vec!["hooks", name], json!({ "hooks": [handler(event, *timeout)] }))
     };
     let mut entries: Vec<JsonEntry> = EVENTS.iter().map(entry).collect();
-    if place.recalls_before_edit {
+    if environment.recalls_before_edit {
         let hooks = json!({ "matcher": "apply_patch", "hooks": [handler("pre-tool-use", 5)] });
         entries.push(JsonEntry::Element(vec!["hooks", "PreToolUse"], hooks));
     }
     let server = TomlTable {
         path: vec!["mcp_servers", "baton"],
         members: vec![
-            ("command", place.program.binary_text().into()),
-            ("args", Value::Array(place.program.mcp_args().into_iter().collect())),
+            ("command", environment.program.binary_text().into()),
+            ("args", Value::Array(environment.program.mcp_args().into_iter().collect())),
         ],
     };
     let mut targets = vec![
@@ -68,7 +71,7 @@ fn targets(place: &SetupEnvironment) -> Vec<Target> {
         Target { path: folder.join("config.toml"), content: Content::Toml(server) },
     ];
     // Skills of a project are read from `.agents/skills`.
-    let skills = place.in_scope(folder.join("skills"), ".agents/skills");
+    let skills = environment.in_scope(folder.join("skills"), ".agents/skills");
     for skill in SKILLS {
         let name = format!("baton-{}", skill.name);
         targets.push(Target::whole(skills.join(&name).join("SKILL.md"), skill.file(&name)));

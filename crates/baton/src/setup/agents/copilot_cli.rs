@@ -9,9 +9,9 @@ use crate::setup::texts::pretty;
 pub(crate) const AGENT: Agent = Agent {
     id: "copilot-cli",
     name: "Copilot CLI",
-    is_installed: |place| place.has_program("copilot") || place.has(".copilot"),
+    is_installed: |environment| environment.has_program("copilot") || environment.home_has(".copilot"),
     start: None,
-    targets: |place| vec![hooks_file(place), servers_file(place)],
+    targets: |environment| vec![hooks_file(environment), servers_file(environment)],
     notes: |_| {
         vec![
             "Copilot CLI accepts no context from hooks: its agent reads the memory with the MCP tools."
@@ -33,10 +33,10 @@ const EVENTS: [(&str, &str); 8] = [
 ];
 
 /// Returns the hooks file, which is the same for VS Code and Copilot CLI.
-pub(super) fn hooks_file(place: &SetupEnvironment) -> Target {
-    let folder = place.in_scope(place.home.join(".copilot"), ".github");
+pub(super) fn hooks_file(environment: &SetupEnvironment) -> Target {
+    let folder = environment.in_scope(environment.home.join(".copilot"), ".github");
     let handler = |event: &str| {
-        let command = place.program.hook_line(event, AGENT.id);
+        let command = environment.program.hook_line(event, AGENT.id);
         json!([{ "type": "command", "bash": command, "powershell": command, "timeoutSec": 10 }])
     };
     let hooks: Map<String, Value> =
@@ -44,9 +44,13 @@ pub(super) fn hooks_file(place: &SetupEnvironment) -> Target {
     Target::whole(folder.join("hooks/baton.json"), pretty(&json!({ "version": 1, "hooks": hooks })))
 }
 
-fn servers_file(place: &SetupEnvironment) -> Target {
+fn servers_file(environment: &SetupEnvironment) -> Target {
     let server = json!({
-        "type": "local", "command": place.program.binary_text(), "args": place.program.mcp_args(), "tools": ["*"],
+        "type": "local", "command": environment.program.binary_text(), "args": environment.program.mcp_args(),
+        "tools": ["*"],
     });
-    Target::mcp_servers(place.in_scope(place.home.join(".copilot/mcp-config.json"), ".mcp.json"), server)
+    Target::mcp_servers(
+        environment.in_scope(environment.home.join(".copilot/mcp-config.json"), ".mcp.json"),
+        server,
+    )
 }

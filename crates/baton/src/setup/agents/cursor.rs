@@ -10,7 +10,7 @@ use crate::setup::texts::RULES;
 pub(crate) const AGENT: Agent = Agent {
     id: "cursor",
     name: "Cursor",
-    is_installed: |place| place.has_program("cursor") || place.has(".cursor"),
+    is_installed: |environment| environment.has_program("cursor") || environment.home_has(".cursor"),
     start: None,
     targets,
     notes: |_| vec!["Cursor asks you to enable the MCP server in its settings.".into()],
@@ -29,18 +29,18 @@ const EVENTS: [(&str, &str); 9] = [
     ("sessionEnd", "session-end"),
 ];
 
-fn targets(place: &SetupEnvironment) -> Vec<Target> {
-    let folder = place.in_scope(place.home.join(".cursor"), ".cursor");
+fn targets(environment: &SetupEnvironment) -> Vec<Target> {
+    let folder = environment.in_scope(environment.home.join(".cursor"), ".cursor");
     let hook = |(name, event): &(&'static str, &str)| {
-        let value = json!({ "command": place.program.hook_line(event, AGENT.id), "timeout": 10 });
+        let value = json!({ "command": environment.program.hook_line(event, AGENT.id), "timeout": 10 });
         JsonEntry::Element(vec!["hooks", name], value)
     };
     let hooks = std::iter::once(JsonEntry::Member(vec!["version"], json!(1))).chain(EVENTS.iter().map(hook));
     let mut targets = vec![
         Target::json(folder.join("hooks.json"), hooks.collect()),
-        Target::mcp_servers(folder.join("mcp.json"), place.program.mcp_server()),
+        Target::mcp_servers(folder.join("mcp.json"), environment.program.mcp_server()),
     ];
-    if place.scope == Scope::Project {
+    if environment.scope == Scope::Project {
         let rule = format!("---\ndescription: When to use Baton\nalwaysApply: true\n---\n\n{RULES}");
         targets.push(Target::whole(folder.join("rules/baton.mdc"), rule));
     }

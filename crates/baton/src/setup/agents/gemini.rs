@@ -10,7 +10,9 @@ use crate::setup::texts::{RULES, SKILLS, pretty};
 pub(crate) const AGENT: Agent = Agent {
     id: "gemini",
     name: "Gemini CLI",
-    is_installed: |place| place.has_program("gemini") || place.has(".gemini/settings.json"),
+    is_installed: |environment| {
+        environment.has_program("gemini") || environment.home_has(".gemini/settings.json")
+    },
     start: Some(StartCommand {
         program: "gemini",
         in_terminal: &["-i"],
@@ -18,7 +20,7 @@ pub(crate) const AGENT: Agent = Agent {
         package: "@google/gemini-cli",
     }),
     targets,
-    notes: |place| match place.scope {
+    notes: |environment| match environment.scope {
         Scope::User => Vec::new(),
         Scope::Project => vec!["Gemini CLI warns once about new hooks of a project.".into()],
     },
@@ -37,27 +39,27 @@ const EVENTS: [(&str, &str); 6] = [
 /// Gemini CLI counts in milliseconds.
 const TIMEOUT_MS: u32 = 10_000;
 
-fn targets(place: &SetupEnvironment) -> Vec<Target> {
-    match place.scope {
-        Scope::User => extension(place),
+fn targets(environment: &SetupEnvironment) -> Vec<Target> {
+    match environment.scope {
+        Scope::User => extension(environment),
         Scope::Project => {
-            let hooks =
-                EVENTS.map(|(name, event)| JsonEntry::Element(vec!["hooks", name], group(place, event)));
-            let server = JsonEntry::Member(vec!["mcpServers", "baton"], place.program.mcp_server());
+            let hooks = EVENTS
+                .map(|(name, event)| JsonEntry::Element(vec!["hooks", name], group(environment, event)));
+            let server = JsonEntry::Member(vec!["mcpServers", "baton"], environment.program.mcp_server());
             let entries = hooks.into_iter().chain([server]).collect();
-            vec![Target::json(place.project.join(".gemini/settings.json"), entries)]
+            vec![Target::json(environment.project.join(".gemini/settings.json"), entries)]
         }
     }
 }
 
-fn extension(place: &SetupEnvironment) -> Vec<Target> {
-    let folder = place.folder("GEMINI_CLI_HOME", "").join(".gemini/extensions/baton");
+fn extension(environment: &SetupEnvironment) -> Vec<Target> {
+    let folder = environment.folder("GEMINI_CLI_HOME", "").join(".gemini/extensions/baton");
     let manifest = json!({
         "name": "baton", "version": env!("CARGO_PKG_VERSION"), "contextFileName": "GEMINI.md",
-        "mcpServers": { "baton": place.program.mcp_server() },
+        "mcpServers": { "baton": environment.program.mcp_server() },
     });
     let hooks: Map<String, Value> =
-        EVENTS.iter().map(|(name, event)| ((*name).to_owned(), json!([group(place, event)]))).collect();
+        EVENTS.iter().map(|(name, event)| ((*name).to_owned(), json!([group(environment, event)]))).collect();
     let mut targets = vec![
         Target::whole(folder.join("gemini-extension.json"), pretty(&manifest)),
         Target::whole(folder.join("hooks/hooks.json"), pretty(&json!({ "hooks": hooks }))),
@@ -70,8 +72,8 @@ fn extension(place: &SetupEnvironment) -> Vec<Target> {
     targets
 }
 
-fn group(place: &SetupEnvironment, event: &str) -> Value {
-    let command = place.program.hook_line(event, AGENT.id);
+fn group(environment: &SetupEnvironment, event: &str) -> Value {
+    let command = environment.program.hook_line(event, AGENT.id);
     json!({ "matcher": "*", "hooks": [
         { "name": format!("baton-{event}"), "type": "command", "command": command, "timeout": TIMEOUT_MS },
     ] })

@@ -9,7 +9,9 @@ use crate::setup::texts::SKILLS;
 pub(crate) const AGENT: Agent = Agent {
     id: "opencode",
     name: "OpenCode",
-    is_installed: |place| place.has_program("opencode") || place.config_folder().join("opencode").is_dir(),
+    is_installed: |environment| {
+        environment.has_program("opencode") || environment.config_folder().join("opencode").is_dir()
+    },
     start: Some(StartCommand {
         program: "opencode",
         in_terminal: &["--prompt"],
@@ -23,9 +25,9 @@ pub(crate) const AGENT: Agent = Agent {
 /// The plugin without its first lines, which hold the program and the commands.
 const PLUGIN: &str = include_str!("opencode_plugin.js");
 
-fn targets(place: &SetupEnvironment) -> Vec<Target> {
-    let folder = place.in_scope(place.config_folder().join("opencode"), ".opencode");
-    let hook = place.program.hook_args("EVENT", AGENT.id);
+fn targets(environment: &SetupEnvironment) -> Vec<Target> {
+    let folder = environment.in_scope(environment.config_folder().join("opencode"), ".opencode");
+    let hook = environment.program.hook_args("EVENT", AGENT.id);
     let commands: serde_json::Map<String, serde_json::Value> = SKILLS
         .iter()
         .map(|skill| {
@@ -36,9 +38,9 @@ fn targets(place: &SetupEnvironment) -> Vec<Target> {
     let head = format!(
         "// Written by `baton setup opencode`. Remove it with `baton setup opencode --remove`.\n\
          const BATON = {}\nconst HOOK = {}\nconst MCP = {}\nconst COMMANDS = {}\n",
-        json!(place.program.binary_text()),
+        json!(environment.program.binary_text()),
         json!(hook),
-        json!(place.program.mcp_args()),
+        json!(environment.program.mcp_args()),
         json!(commands),
     );
     vec![Target::whole(folder.join("plugins/baton.js"), format!("{head}\n{PLUGIN}"))]

@@ -10,7 +10,7 @@ use crate::setup::target::Target;
 pub(crate) const AGENT: Agent = Agent {
     id: "vscode",
     name: "VS Code",
-    is_installed: |place| place.has_program("code") || place.vscode_folder().is_dir(),
+    is_installed: |environment| environment.has_program("code") || environment.vscode_folder().is_dir(),
     start: None,
     targets,
     notes: |_| {
@@ -21,11 +21,14 @@ pub(crate) const AGENT: Agent = Agent {
     },
 };
 
-fn targets(place: &SetupEnvironment) -> Vec<Target> {
-    let path = place.in_scope(place.vscode_folder().join("mcp.json"), ".vscode/mcp.json");
+fn targets(environment: &SetupEnvironment) -> Vec<Target> {
+    let path = environment.in_scope(environment.vscode_folder().join("mcp.json"), ".vscode/mcp.json");
     let server = json!({
-        "type": "stdio", "command": place.program.binary_text(), "args": place.program.mcp_args(),
+        "type": "stdio", "command": environment.program.binary_text(), "args": environment.program.mcp_args(),
         "cwd": "${workspaceFolder}",
     });
-    vec![hooks_file(place), Target::json(path, vec![JsonEntry::Member(vec!["servers", "baton"], server)])]
+    vec![
+        hooks_file(environment),
+        Target::json(path, vec![JsonEntry::Member(vec!["servers", "baton"], server)]),
+    ]
 }

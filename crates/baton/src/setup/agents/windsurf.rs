@@ -11,7 +11,9 @@ use crate::setup::texts::RULES;
 pub(crate) const AGENT: Agent = Agent {
     id: "windsurf",
     name: "Windsurf",
-    is_installed: |place| place.has_program("windsurf") || place.has(".codeium/windsurf"),
+    is_installed: |environment| {
+        environment.has_program("windsurf") || environment.home_has(".codeium/windsurf")
+    },
     start: None,
     targets,
     notes: |_| {
@@ -29,15 +31,16 @@ const EVENTS: [(&str, &str); 6] = [
     ("post_cascade_response", "stop"),
 ];
 
-fn targets(place: &SetupEnvironment) -> Vec<Target> {
+fn targets(environment: &SetupEnvironment) -> Vec<Target> {
     let hook = |(name, event): &(&'static str, &str)| {
-        let value = json!({ "command": place.program.hook_line(event, AGENT.id), "show_output": false });
+        let value =
+            json!({ "command": environment.program.hook_line(event, AGENT.id), "show_output": false });
         JsonEntry::Element(vec!["hooks", name], value)
     };
     let hooks = EVENTS.iter().map(hook).collect();
-    let folder = place.in_scope(place.home.join(".codeium/windsurf"), ".windsurf");
-    let second = match place.scope {
-        Scope::User => Target::mcp_servers(folder.join("mcp_config.json"), place.program.mcp_server()),
+    let folder = environment.in_scope(environment.home.join(".codeium/windsurf"), ".windsurf");
+    let second = match environment.scope {
+        Scope::User => Target::mcp_servers(folder.join("mcp_config.json"), environment.program.mcp_server()),
         // Windsurf has no MCP configuration for a project.
         Scope::Project => {
             let rule = format!("---\ntrigger: always_on\n---\n\n{RULES}");
