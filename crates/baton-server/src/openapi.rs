@@ -56,8 +56,8 @@ fn describe(route: &Route) -> Value {
     let operation = route.operation;
     let schema = operation.params_schema();
     let first = routes().into_iter().find(|other| other.operation.name == operation.name);
-    let own_path = first.is_none_or(|first| first.path == route.path);
-    let id = if own_path { operation.name.to_owned() } else { format!("{}.alias", operation.name) };
+    let is_first_path = first.is_none_or(|first| first.path == route.path);
+    let id = if is_first_path { operation.name.to_owned() } else { format!("{}.alias", operation.name) };
     let mut description = json!({
         "operationId": id,
         "summary": operation.summary,

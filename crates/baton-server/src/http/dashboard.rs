@@ -41,7 +41,7 @@ const THEME_COOKIE: &str = "baton-theme";
 const MAX_FORM_BYTES: usize = 1024 * 1024;
 /// How often something is sent on an event stream without events.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// Nothing inline, nothing from elsewhere, no frames.
+/// Content security policy of every page: no inline scripts or styles, nothing from other origins, no frames.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
                       form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
@@ -186,12 +186,12 @@ async fn finish(
             started_at,
         });
     }
-    secure(&mut response, &correlation_id);
+    add_headers(&mut response, &correlation_id);
     response
 }
 
 /// Adds the headers of every page.
-fn secure(response: &mut Response<Body>, correlation_id: &CorrelationId) {
+fn add_headers(response: &mut Response<Body>, correlation_id: &CorrelationId) {
     let headers = response.headers_mut();
     if let Ok(id) = HeaderValue::from_str(correlation_id.as_str()) {
         headers.insert(HeaderName::from_static("x-correlation-id"), id);
@@ -224,7 +224,7 @@ pub(super) fn answer(parts: &Parts, reply: Reply) -> Response<Body> {
         }
         _ => problem_page(&Problem::of_body(code, &reply.body), theme(parts)),
     };
-    secure(&mut response, &reply.correlation_id);
+    add_headers(&mut response, &reply.correlation_id);
     response
 }
 
@@ -271,7 +271,7 @@ fn local_path(form: &Form, name: &str) -> String {
 async fn show(shared: Arc<Shared>, mut parts: Parts, page: &'static Page) -> Result<Response<Body>, Problem> {
     let theme = theme(&parts);
     let path = parts.uri.path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string);
-    let actor = match enter(&shared, &parts).await {
+    let actor = match authenticate_visitor(&shared, &parts).await {
         Ok(actor) => actor,
         Err(fault) if fault.code == ErrorCode::Unauthorized => {
             let had_cookie = cookie(&parts, &shared.dashboard.cookie_name).is_some();
@@ -292,7 +292,7 @@ async fn show(shared: Arc<Shared>, mut parts: Parts, page: &'static Page) -> Res
 }
 
 /// Authenticates the visitor of a page. A visitor without any credential is not a failed authentication.
-async fn enter(shared: &Shared, parts: &Parts) -> Result<Actor, Fault> {
+async fn authenticate_visitor(shared: &Shared, parts: &Parts) -> Result<Actor, Fault> {
     if presented(parts).is_none_or(str::is_empty)
         && shared.needs_credential()
         && shared.dashboard.cookie(parts).is_none()
@@ -347,7 +347,7 @@ async fn send_asset(_: Arc<Shared>, mut parts: Parts) -> Result<Response<Body>, 
 
 /// Answers with a stream that has a `change` event for each change of the store.
 async fn send_events(shared: Arc<Shared>, parts: Parts) -> Result<Response<Body>, Problem> {
-    enter(&shared, &parts).await.map_err(|fault| problem(&fault))?;
+    authenticate_visitor(&shared, &parts).await.map_err(|fault| problem(&fault))?;
     let changes = shared.dashboard.live.subscribe(&shared.app);
     let connection = parts.extensions.get::<Arc<Connection>>().cloned();
     let first = Some("retry: 1000\n\n");

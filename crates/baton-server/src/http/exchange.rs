@@ -139,7 +139,7 @@ impl Endpoint {
         })
     }
 
-    /// Checks what the headers tell, before the client is asked to send its body.
+    /// Checks the access level of the actor and the idempotency key, before the client is asked to send its body.
     fn check_headers(&self, actor: &Actor, headers: &HeaderMap) -> Result<Option<IdempotencyKey>, Fault> {
         let is_write = self.route.operation.effect.is_write();
         actor.require_access(if is_write { Access::Write } else { Access::Read })?;
@@ -331,8 +331,8 @@ impl Shared {
                     actor => actor?,
                 }
             }
-            Authentication::Owner(used) => {
-                used();
+            Authentication::Owner(on_request) => {
+                on_request();
                 Actor::local()
             }
         };

@@ -44,19 +44,19 @@ impl fmt::Debug for LocalServer {
 }
 
 impl LocalServer {
-    /// Creates a socket with access for its owner only and listens on it. `used` is called for every request.
+    /// Creates a socket with access for its owner only and listens on it. `on_request` is called for every request.
     pub fn bind(
         app: App,
         socket: &Path,
         version: &str,
-        used: impl Fn() + Send + Sync + 'static,
+        on_request: impl Fn() + Send + Sync + 'static,
     ) -> Result<Self, ServeError> {
         let failed = |source| ServeError::Listen { address: socket.display().to_string(), source };
         let listener = listen(socket).map_err(failed)?;
         let metrics = Arc::new(Metrics::default());
         let shared = Arc::new(Shared {
             app,
-            authentication: Authentication::Owner(Box::new(used)),
+            authentication: Authentication::Owner(Box::new(on_request)),
             limiter: Limiter::per_minute(None),
             failures: FailedAuthentications::new(None),
             budget: BodyBudget::new(BODY_MEMORY_BYTES, metrics.clone()),

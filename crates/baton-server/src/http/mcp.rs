@@ -97,7 +97,7 @@ impl McpEndpoint {
             response
         });
         calling.await.unwrap_or_else(|error| {
-            tracing::error!(%error, "a call failed");
+            tracing::error!(%error, "an MCP request panicked");
             let mut response = Response::new(Body::empty());
             *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
             response

@@ -14,6 +14,7 @@ use baton_core::{ActorKeyId, ErrorCode, Fault, Timestamp};
 use serde_json::json;
 
 use crate::api_page::api_page;
+use crate::future::BoxFuture;
 use crate::http::body::discard;
 use crate::http::exchange::{Admitted, Shared, peer};
 use crate::http::peer::Peer;
@@ -29,7 +30,7 @@ const COUNT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Adds the pages. `/metrics` requires a credential.
 pub(super) fn add(router: Router, shared: &Arc<Shared>) -> Router {
-    let page = |answer: fn(Arc<Shared>, Parts) -> Page| {
+    let page = |answer: fn(Arc<Shared>, Parts) -> Answering| {
         let (shared, unrouted) = (shared.clone(), shared.clone());
         let found = get(move |request: Request<Body>| {
             let shared = shared.clone();
@@ -63,7 +64,7 @@ pub(super) fn add(router: Router, shared: &Arc<Shared>) -> Router {
         .route("/metrics", page(|shared, parts| Box::pin(metrics(shared, parts))))
 }
 
-type Page = crate::future::BoxFuture<'static, Content>;
+type Answering = BoxFuture<'static, Content>;
 
 /// Data of a request for a page.
 struct Received {

@@ -188,17 +188,17 @@ fn answer(status: u16, correlation_id: Option<CorrelationId>) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    const OWN: &str = "HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\
+    const AUTOMATIC: &str = "HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\
                        date: Mon, 16 Nov 2026 00:00:00 GMT\r\n\r\n";
 
     #[test]
     fn automatic_answers_are_recognized() {
-        assert_eq!(automatic_answer(OWN.as_bytes()), Some((0, 431)));
+        assert_eq!(automatic_answer(AUTOMATIC.as_bytes()), Some((0, 431)));
         let before = "HTTP/1.1 200 OK\r\nx-correlation-id: c\r\ncontent-length: 2\r\n\r\n{}";
-        assert_eq!(automatic_answer(format!("{before}{OWN}").as_bytes()), Some((before.len(), 431)));
-        let named = OWN.replace("connection: close", "x-correlation-id: corr_1");
+        assert_eq!(automatic_answer(format!("{before}{AUTOMATIC}").as_bytes()), Some((before.len(), 431)));
+        let with_id = AUTOMATIC.replace("connection: close", "x-correlation-id: corr_1");
         for other in
-            [before, named.as_str(), "HTTP/1.1 204 No Content\r\ncontent-length: 0\r\n\r\n", "\r\n\r\n", ""]
+            [before, with_id.as_str(), "HTTP/1.1 204 No Content\r\ncontent-length: 0\r\n\r\n", "\r\n\r\n", ""]
         {
             assert_eq!(automatic_answer(other.as_bytes()), None, "{other:?}");
         }

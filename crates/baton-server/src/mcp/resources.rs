@@ -61,8 +61,8 @@ pub(super) fn find_resource(
     default_venture: &Venture,
 ) -> Result<(ResourceBinding, Map<String, Value>), Fault> {
     let (path, query) = uri.split_once('?').unwrap_or((uri, ""));
-    let fitting = resources().into_iter().find_map(|binding| Some((binding, binding.names_in(path)?)));
-    let Some((binding, names)) = fitting else {
+    let matching = resources().into_iter().find_map(|binding| Some((binding, binding.path_params(path)?)));
+    let Some((binding, path_params)) = matching else {
         return Err(Fault::new(ErrorCode::NotFound, "there is no resource at this address")
             .hint("list the addresses with resources/list and resources/templates/list"));
     };
@@ -71,8 +71,8 @@ pub(super) fn find_resource(
     if let Some(unknown) = params.keys().find(|name| !binding.query_names().any(|known| known == *name)) {
         return Err(Fault::invalid(unknown, format!("is not a part of {}", binding.uri)));
     }
-    let names = names.into_iter().map(|(name, value)| Ok((name.to_owned(), decode(value)?)));
-    add_path(&mut params, names.collect::<Result<Vec<_>, Fault>>()?, &literals)?;
+    let decoded = path_params.into_iter().map(|(name, value)| Ok((name.to_owned(), decode(value)?)));
+    add_path(&mut params, decoded.collect::<Result<Vec<_>, Fault>>()?, &literals)?;
     if binding.query_names().any(|name| name == "venture") {
         params.entry("venture").or_insert_with(|| default_venture.to_string().into());
     }
@@ -107,20 +107,20 @@ impl ResourceBinding {
     }
 
     /// Matches a path and returns its parameters; `None` if it does not match.
-    fn names_in<'a>(&self, path: &'a str) -> Option<Vec<(&'static str, &'a str)>> {
+    fn path_params<'a>(&self, path: &'a str) -> Option<Vec<(&'static str, &'a str)>> {
         let (known, given) = (self.path().split('/'), path.split('/'));
-        let mut names = Vec::new();
+        let mut params = Vec::new();
         if known.clone().count() != given.clone().count() {
             return None;
         }
         for (known, given) in known.zip(given) {
             match known.strip_prefix('{').and_then(|known| known.strip_suffix('}')) {
-                Some(name) if !given.is_empty() => names.push((name, given)),
+                Some(name) if !given.is_empty() => params.push((name, given)),
                 None if known == given => {}
                 _ => return None,
             }
         }
-        Some(names)
+        Some(params)
     }
 }
 
@@ -187,7 +187,7 @@ mod tests {
         for binding in resources() {
             assert_eq!(binding.operation.effect, Effect::Read, "{}", binding.uri);
             let schema = binding.operation.params_schema();
-            let in_path = binding.names_in(binding.path()).unwrap();
+            let in_path = binding.path_params(binding.path()).unwrap();
             for name in in_path.into_iter().map(|(name, _)| name).chain(binding.query_names()) {
                 assert!(schema["properties"].get(name).is_some(), "{}: {name}", binding.uri);
             }

@@ -104,7 +104,8 @@ where
         self.answering = Some(tokio::spawn(async move { write_line(&output, &error).await }));
     }
 
-    /// Waits until that response is written, so that a client that sends invalid lines must read the responses.
+    /// Waits until the response to an invalid line is written, so that a client that sends invalid lines must read the
+    /// responses.
     async fn answered(&mut self) -> io::Result<()> {
         if let Some(writing) = &mut self.answering {
             let written = writing.await;

@@ -282,12 +282,12 @@ pub(super) fn run(config: &Config, detached: bool) -> Result<Answer, Failure> {
     raise_open_file_limit();
     let app = open_app(config, Threads::Background)?;
     let worker = spawn_in_process(&app, config)?;
-    let used = worker.handle.clone();
+    let handle = worker.handle.clone();
     let clock = app.clone();
+    let on_request = move || handle.touch(clock.now());
     let served = runtime.block_on(async {
-        let server =
-            LocalServer::bind(app.clone(), worker_lock.socket(), VERSION, move || used.touch(clock.now()))
-                .map_err(|error| failed(error.to_string()))?;
+        let server = LocalServer::bind(app.clone(), worker_lock.socket(), VERSION, on_request)
+            .map_err(|error| failed(error.to_string()))?;
         if !detached {
             print_message(&format!(
                 "worker runs (PID: {}), socket {}",
