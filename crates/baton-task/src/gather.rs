@@ -11,7 +11,7 @@ use crate::environment::TaskEnvironment;
 use crate::named_file::read_text;
 use crate::rules::{
     Capture, Captured, Citation, Immutable, LargeText, Source, TaskContext, capture, cite, expand,
-    scope_patterns, stale_citations, wanted,
+    requested_sections, scope_patterns, stale_citations,
 };
 use crate::task_file::{self, ReadTask};
 
@@ -38,9 +38,9 @@ pub(crate) fn gather(
     let read = task_file::read(root, id)?;
     read.task.check_in_progress(id, &read.path)?;
     let config = TaskConfig::read(root)?;
-    let wanted = wanted(&read.task, &config.table.citations, &read.path)?;
-    let standards = texts(root, wanted.iter().map(|wanted| wanted.file.as_str()))?;
-    let (citations, missing) = cite(&wanted, &standards);
+    let requested = requested_sections(&read.task, &config.table.citations, &read.path)?;
+    let standards = texts(root, requested.iter().map(|section| section.file.as_str()))?;
+    let (citations, missing) = cite(&requested, &standards);
     let mut scope =
         scope_patterns(&read.task.scope_in, &config.macros).map_err(|fault| fault.in_file(&read.path))?;
     let files = if scope.patterns.iter().any(|pattern| crate::rules::Glob::is_pattern(pattern)) {
@@ -98,8 +98,8 @@ fn texts<'a>(root: &Path, files: impl Iterator<Item = &'a str>) -> Result<BTreeM
     Ok(found)
 }
 
-/// Lists citations whose section changed.
-pub(crate) fn stale(environment: &TaskEnvironment, immutable: &Immutable) -> Vec<String> {
+/// Lists citations whose section changed or is missing.
+pub(crate) fn stale_standards(environment: &TaskEnvironment, immutable: &Immutable) -> Vec<String> {
     let citations: &[Citation] = &immutable.standards_citations;
     match texts(environment.root(), citations.iter().map(|citation| citation.file.as_str())) {
         Ok(texts) => stale_citations(citations, &texts),

@@ -32,8 +32,8 @@ pub(crate) struct YamlError {
 }
 
 impl YamlError {
-    fn at(place: &Marker, problem: String) -> Self {
-        Self { line: place.line(), column: place.col() + 1, problem }
+    fn at(position: &Marker, problem: String) -> Self {
+        Self { line: position.line(), column: position.col() + 1, problem }
     }
 }
 
@@ -97,10 +97,10 @@ enum Content {
 }
 
 impl Reader {
-    fn read(&mut self, event: Event<'_>, place: &Marker) -> Result<(), YamlError> {
+    fn read(&mut self, event: Event<'_>, position: &Marker) -> Result<(), YamlError> {
         match event {
             Event::Scalar(text, style, anchor, tag) => {
-                self.add(scalar(text.into_owned(), style, tag.as_deref()), anchor, place);
+                self.add(scalar(text.into_owned(), style, tag.as_deref()), anchor, position);
             }
             Event::SequenceStart(_, anchor, _) => {
                 self.open.push(Open { content: Content::List(Vec::new()), anchor });
@@ -111,21 +111,24 @@ impl Reader {
             }
             Event::SequenceEnd | Event::MappingEnd => {
                 if let Some(Open { content, anchor }) = self.open.pop() {
-                    self.add(content.complete(), anchor, place);
+                    self.add(content.complete(), anchor, position);
                 }
             }
             Event::Alias(anchor) => {
                 let Some(node) = self.anchors.get(&anchor).cloned() else {
                     return Err(YamlError::at(
-                        place,
+                        position,
                         "an alias is inside the value that it copies".to_owned(),
                     ));
                 };
                 self.copies += count(&node);
                 if self.copies > MAX_COPIES {
-                    return Err(YamlError::at(place, format!("aliases copy more than {MAX_COPIES} values")));
+                    return Err(YamlError::at(
+                        position,
+                        format!("aliases copy more than {MAX_COPIES} values"),
+                    ));
                 }
-                self.add(node, 0, place);
+                self.add(node, 0, position);
             }
             _ => {}
         }
@@ -133,7 +136,7 @@ impl Reader {
     }
 
     /// Adds a complete value to the innermost open collection.
-    fn add(&mut self, node: Node, anchor: usize, place: &Marker) {
+    fn add(&mut self, node: Node, anchor: usize, position: &Marker) {
         if anchor != 0 {
             self.anchors.insert(anchor, node.clone());
         }
@@ -142,7 +145,7 @@ impl Reader {
             None => self.documents.push(node),
             Some(Content::List(items)) => items.push(node),
             Some(Content::Map { members, merged, key }) => match key.take() {
-                None => *key = Some((node.to_string(), place.line())),
+                None => *key = Some((node.to_string(), position.line())),
                 Some((key, line)) => match merged_members(&key, node) {
                     Ok(more) => merged.extend(more),
                     Err(node) => match members.iter_mut().find(|(known, _)| *known == key) {
@@ -159,7 +162,8 @@ impl Reader {
 }
 
 impl Content {
-    /// The mapping's own members take precedence over merged ones, and of these the first.
+    /// Returns the complete collection. Own members of a mapping take precedence over merged ones; of merged members with
+    /// the same key, the first is used.
     fn complete(self) -> Node {
         match self {
             Self::List(items) => Node::List(items),
@@ -175,7 +179,7 @@ impl Content {
     }
 }
 
-/// The members that `<<: *mapping` or `<<: [*mapping, *mapping]` adds; the value itself if it is an ordinary one.
+/// Returns the members that `<<: *mapping` or `<<: [*mapping, *mapping]` adds. Any other value is returned as the error.
 fn merged_members(key: &str, value: Node) -> Result<Vec<(String, Node)>, Node> {
     match value {
         Node::Map(members) if key == "<<" => Ok(members),
@@ -186,7 +190,7 @@ fn merged_members(key: &str, value: Node) -> Result<Vec<(String, Node)>, Node> {
     }
 }
 
-/// Numbers stay as they are written. Only `true` and `false` are booleans; `y`, `no` or `on` is text.
+/// Converts a scalar. Numbers stay as they are written. Only `true` and `false` are booleans; `y`, `no` or `on` is text.
 fn scalar(text: String, style: ScalarStyle, tag: Option<&Tag>) -> Node {
     let is_plain = style == ScalarStyle::Plain;
     match tag.and_then(Tag::core_suffix) {
@@ -204,7 +208,7 @@ fn is_number_or_boolean(text: &str) -> bool {
     is_number || text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("false")
 }
 
-/// Number of values in a tree.
+/// Returns the number of values in a tree.
 fn count(node: &Node) -> usize {
     match node {
         Node::Null | Node::Text(_) | Node::Other(_) => 1,

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::environment::TaskEnvironment;
 use crate::folder::{derived_problems, require_context};
-use crate::gather::{stale, task_file_is_unchanged};
+use crate::gather::{stale_standards, task_file_is_unchanged};
 use crate::named_file::read_in_checkout;
 use crate::operation::{Effect, OnCheckout, Operation, params_as_input};
 use crate::rules::{
@@ -200,7 +200,7 @@ fn warnings(environment: &TaskEnvironment, context: &TaskContext) -> Result<Vec<
             context.task_file, context.task_id
         ));
     }
-    warnings.extend(stale(environment, &context.immutable).into_iter().map(|text| {
+    warnings.extend(stale_standards(environment, &context.immutable).into_iter().map(|text| {
         format!(
             "a cited standard changed: {text}; apply the change with baton task rebuild-context {}",
             context.task_id

@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::archive;
 use crate::environment::TaskEnvironment;
 use crate::folder::{Draft, WriteOptions};
-use crate::gather::{stale, task_file_is_unchanged};
+use crate::gather::{stale_standards, task_file_is_unchanged};
 use crate::named_file::read_in_checkout;
 use crate::operation::{Effect, OnCheckout, Operation, params_as_input};
 use crate::rules::{Acquisition, RoleNote, RoleState, RoleStatus, TaskContext};
@@ -177,7 +177,7 @@ fn acquire(draft: &mut Draft<'_>, role: &Role) -> Result<AcquireOutcome, Fault> 
 
 /// Returns an error if a cited standard changed, because the role would work with outdated citations.
 fn require_current_standards(environment: &TaskEnvironment, context: &TaskContext) -> Result<(), Fault> {
-    let stale = stale(environment, &context.immutable);
+    let stale = stale_standards(environment, &context.immutable);
     if stale.is_empty() {
         return Ok(());
     }

@@ -157,18 +157,18 @@ fn bound(from: &Capture<'_>, field: &str, text: String, warnings: &mut Vec<Strin
         return text;
     }
     let line = line_of(from.task_text, field);
-    let place = format!("{}#L{line}", from.task_path);
+    let location = format!("{}#L{line}", from.task_path);
     let size = text.len();
     match from.large_text {
         LargeText::Keep => {
-            warnings.push(format!("{field} has {size} bytes, more than {LARGE_TEXT_BYTES}; see {place}"));
+            warnings.push(format!("{field} has {size} bytes, more than {LARGE_TEXT_BYTES}; see {location}"));
             text
         }
         LargeText::Truncate => {
             warnings.push(format!(
-                "{field} had {size} bytes and was truncated to {LARGE_TEXT_BYTES}; see {place}"
+                "{field} had {size} bytes and was truncated to {LARGE_TEXT_BYTES}; see {location}"
             ));
-            let pointer = format!("… see {place}\n");
+            let pointer = format!("… see {location}\n");
             let end = text.floor_char_boundary(LARGE_TEXT_BYTES.saturating_sub(pointer.len()));
             format!("{}{pointer}", text.get(..end).unwrap_or_default().trim_end())
         }
@@ -299,6 +299,7 @@ mod tests {
         let cut = run(&large, citation(), LargeText::Truncate).unwrap().immutable.task_snapshot.description;
         assert!(cut.len() <= LARGE_TEXT_BYTES && cut.ends_with("… see tasks/TASK-1.task.yaml#L2\n"), "{cut}");
     }
+
     #[test]
     fn large_text_is_truncated_to_the_reference_if_the_path_of_the_task_is_long() {
         let large = task(json!({ "description": "ä ".repeat(2_000) }));

@@ -33,9 +33,9 @@ impl CitationRule {
     }
 }
 
-/// A requested section.
+/// A section of a standard that applies to a task, before it is looked up.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
+pub struct RequestedSection {
     /// Path of the file.
     pub file: String,
     /// Heading or its slug.
@@ -43,7 +43,7 @@ pub struct Wanted {
     /// Requirement in the words of the task, if given.
     pub requirement: Option<String>,
     /// Source of the request, for messages.
-    pub asked_by: String,
+    pub requested_by: String,
 }
 
 /// Reference to a section of a standard that applies to a task.
@@ -66,25 +66,29 @@ pub struct Citation {
 /// # Errors
 ///
 /// `invalid_request` if a path is outside the repository.
-pub fn wanted(task: &TaskFile, rules: &[CitationRule], task_path: &str) -> Result<Vec<Wanted>, Fault> {
+pub fn requested_sections(
+    task: &TaskFile,
+    rules: &[CitationRule],
+    task_path: &str,
+) -> Result<Vec<RequestedSection>, Fault> {
     let mut list = Vec::new();
     for rule in rules.iter().filter(|rule| rule.applies(task)) {
         for section in &rule.sections {
-            list.push(Wanted {
+            list.push(RequestedSection {
                 file: check_repo_path("task.citations.file", &rule.file)
                     .map_err(|fault| fault.in_file(".baton.toml"))?,
                 section: section.clone(),
                 requirement: None,
-                asked_by: format!("the mapping for area {}", rule.area),
+                requested_by: format!("the mapping for area {}", rule.area),
             });
         }
     }
     for StandardRef { file, section, requirement } in &task.standards {
-        list.push(Wanted {
+        list.push(RequestedSection {
             file: check_repo_path("standards", file).map_err(|fault| fault.in_file(task_path))?,
             section: section.clone(),
             requirement: requirement.as_ref().map(|text| shorten(text.trim(), MAX_REQUIREMENT)),
-            asked_by: task_path.to_owned(),
+            requested_by: task_path.to_owned(),
         });
     }
     Ok(list)
@@ -93,21 +97,24 @@ pub fn wanted(task: &TaskFile, rules: &[CitationRule], task_path: &str) -> Resul
 /// Finds every requested section in the texts of the files. If a section is requested twice, the later
 /// request is used, which is the request of the task file. Sorted by file and section. Also returns a warning for every
 /// missing file and section.
-pub fn cite(wanted: &[Wanted], texts: &BTreeMap<String, String>) -> (Vec<Citation>, Vec<String>) {
+pub fn cite(
+    requested: &[RequestedSection],
+    texts: &BTreeMap<String, String>,
+) -> (Vec<Citation>, Vec<String>) {
     let parsed: BTreeMap<&str, Vec<Section>> =
         texts.iter().map(|(file, text)| (file.as_str(), sections(text))).collect();
     let mut found = BTreeMap::new();
     let mut missing = Vec::new();
-    for Wanted { file, section, requirement, asked_by } in wanted {
+    for RequestedSection { file, section, requirement, requested_by } in requested {
         let Some(list) = parsed.get(file.as_str()) else {
-            missing.push(format!("cannot cite {file}: it does not exist (requested by {asked_by})"));
+            missing.push(format!("cannot cite {file}: it does not exist (requested by {requested_by})"));
             continue;
         };
         let Some(hit) = list.iter().find(|candidate| candidate.has_name(section)) else {
             let known: Vec<&str> = list.iter().map(|section| section.slug.as_str()).take(12).collect();
             let known = if known.is_empty() { "none".into() } else { known.join(", ") };
             missing.push(format!(
-                "cannot cite {file}: it has no section {section:?} (requested by {asked_by}); it has {known}"
+                "cannot cite {file}: it has no section {section:?} (requested by {requested_by}); it has {known}"
             ));
             continue;
         };
@@ -195,7 +202,7 @@ mod tests {
         ];
         let own = json!(["standards/global.md#other",
             { "file": "standards/global.md", "section": "Evidence", "requirement": "Own words" }]);
-        let list = wanted(&task(own), &rules, "tasks/t").unwrap();
+        let list = requested_sections(&task(own), &rules, "tasks/t").unwrap();
         let (cited, _) = cite(&list, &texts());
         let short: Vec<(&str, &str)> =
             cited.iter().map(|c| (c.section.as_str(), c.requirement.as_str())).collect();
@@ -210,16 +217,16 @@ mod tests {
     #[test]
     fn all_missing_sections_are_listed() {
         let own = json!(["standards/none.md#a", "standards/global.md#nothing"]);
-        let (cited, missing) = cite(&wanted(&task(own), &[], "tasks/t").unwrap(), &texts());
+        let (cited, missing) = cite(&requested_sections(&task(own), &[], "tasks/t").unwrap(), &texts());
         assert!(cited.is_empty() && missing.len() == 2, "{missing:?}");
         assert!(missing[0].contains("it has g, evidence, other"), "{missing:?}");
         assert!(missing[1].contains("standards/none.md: it does not exist"), "{missing:?}");
-        assert!(wanted(&task(json!(["../x.md#a"])), &[], "t").is_err());
+        assert!(requested_sections(&task(json!(["../x.md#a"])), &[], "t").is_err());
     }
 
     #[test]
     fn changed_section_is_stale_and_a_moved_one_is_not() {
-        let list = wanted(&task(json!(["standards/global.md#evidence"])), &[], "t").unwrap();
+        let list = requested_sections(&task(json!(["standards/global.md#evidence"])), &[], "t").unwrap();
         let (cited, _) = cite(&list, &texts());
         let with = |text: &str| BTreeMap::from([("standards/global.md".to_owned(), text.to_owned())]);
         assert!(stale_citations(&cited, &with("# G\n\n\n## Evidence\nKeep it. Always.\n")).is_empty());

@@ -23,7 +23,7 @@ mod ttl;
 
 pub use baton_core::task::{ChangeStatus, DiffStat, Head, Submodule, TreeChange, TreeDiff, TreeState};
 pub use capture::{Capture, Captured, LargeText, QaDefaults, SummaryLine, capture, line_of, qa_commands};
-pub use citation::{Citation, CitationRule, Wanted, cite, stale_citations, wanted};
+pub use citation::{Citation, CitationRule, RequestedSection, cite, requested_sections, stale_citations};
 pub(crate) use context::unwritable;
 pub use context::{
     AcceptedSecret, Audit, CONTEXT_VERSION, Evidence, ForcedSecret, GitBase, Immutable, NoteKind,
