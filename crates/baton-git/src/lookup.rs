@@ -58,9 +58,10 @@ impl Repository {
     ///
     /// [`GitError::NotARepository`], or an error of git.
     pub fn name_at(git: &Git, root: &Path) -> Result<Option<Repo>, GitError> {
-        let place = GitFolder::of(root).ok_or_else(|| GitError::NotARepository { path: root.to_owned() })?;
+        let git_folder =
+            GitFolder::of(root).ok_or_else(|| GitError::NotARepository { path: root.to_owned() })?;
         let output = git.call(root, "config").arguments(["--list", "-z"]).output()?;
-        Ok(name_of(&place, &Configuration::read(&output), root))
+        Ok(name_of(&git_folder, &Configuration::read(&output), root))
     }
 
     /// Lists the local branches that are not merged into a main branch: `main`, `master` or the default branch of the
@@ -90,21 +91,21 @@ impl Repository {
     /// Reads name and head of a checkout without running git, for processes that must be fast. The name is `None` if
     /// only git can determine it.
     pub fn read_head_info(root: &Path) -> Option<HeadInfo> {
-        let place = GitFolder::of(root)?;
-        let text = fs::read_to_string(place.common_dir.join("config")).unwrap_or_default();
-        let name = Configuration::read_file(&text).and_then(|read| name_of(&place, &read, root));
-        let commit = match place.branch() {
-            Some(branch) => place.commit_of(&format!("refs/heads/{branch}")),
-            None => place.head.as_ref().and_then(|head| ObjectId::from_hex(head.as_bytes())),
+        let git_folder = GitFolder::of(root)?;
+        let text = fs::read_to_string(git_folder.common_dir.join("config")).unwrap_or_default();
+        let name = Configuration::read_file(&text).and_then(|read| name_of(&git_folder, &read, root));
+        let commit = match git_folder.branch() {
+            Some(branch) => git_folder.commit_of(&format!("refs/heads/{branch}")),
+            None => git_folder.head.as_ref().and_then(|head| ObjectId::from_hex(head.as_bytes())),
         };
-        let branch = place.branch().map(str::to_owned);
+        let branch = git_folder.branch().map(str::to_owned);
         Some(HeadInfo { name, branch, commit: commit.map(|id| id.to_string()) })
     }
 }
 
-fn name_of(place: &GitFolder, configuration: &Configuration, root: &Path) -> Option<Repo> {
-    let common_dir = place.common_dir.canonicalize().unwrap_or_else(|_| place.common_dir.clone());
-    repository_name(configuration, place.branch(), &common_dir, root)
+fn name_of(git_folder: &GitFolder, configuration: &Configuration, root: &Path) -> Option<Repo> {
+    let common_dir = git_folder.common_dir.canonicalize().unwrap_or_else(|_| git_folder.common_dir.clone());
+    repository_name(configuration, git_folder.branch(), &common_dir, root)
 }
 
 /// Name, branch and commit of a checkout, read without running git.

@@ -32,17 +32,17 @@ pub(crate) enum NestedState {
 
 /// Returns the commit that the repository in a folder has checked out.
 pub(crate) fn nested_state(git: &Git, folder: &Path, format: ObjectFormat) -> Result<NestedState, GitError> {
-    let Some(place) = GitFolder::of(folder) else { return Ok(NestedState::None) };
-    let Some(head) = &place.head else { return Ok(NestedState::None) };
+    let Some(git_folder) = GitFolder::of(folder) else { return Ok(NestedState::None) };
+    let Some(head) = &git_folder.head else { return Ok(NestedState::None) };
     let id = match head.strip_prefix("ref:") {
         None => ObjectId::from_hex(head.as_bytes()),
         // With the reftable format, HEAD is a stub and only git can resolve it.
-        Some(_) if place.common_dir.join("reftable").is_dir() => {
-            let call = git.call(folder, "rev-parse").variable("GIT_DIR", &place.git_dir);
+        Some(_) if git_folder.common_dir.join("reftable").is_dir() => {
+            let call = git.call(folder, "rev-parse").variable("GIT_DIR", &git_folder.git_dir);
             let (output, ended) = call.arguments(["--verify", "--quiet", "HEAD"]).attempt()?;
             ended.status.success().then(|| ObjectId::from_hex(output.trim_ascii_end())).flatten()
         }
-        Some(reference) => place.commit_of(reference.trim()),
+        Some(reference) => git_folder.commit_of(reference.trim()),
     };
     let id = id.filter(|id| id.format() == format);
     Ok(id.map_or(NestedState::Unborn, NestedState::Commit))
@@ -60,11 +60,11 @@ pub(crate) struct GitFolder {
 impl GitFolder {
     /// Finds the git folder of a checkout: `.git`, or the target of the file `.git`.
     pub(crate) fn of(root: &Path) -> Option<Self> {
-        let place = root.join(".git");
-        let git_dir = if fs::metadata(&place).ok()?.is_dir() {
-            place
+        let path = root.join(".git");
+        let git_dir = if fs::metadata(&path).ok()?.is_dir() {
+            path
         } else {
-            root.join(fs::read_to_string(&place).ok()?.strip_prefix("gitdir:")?.trim())
+            root.join(fs::read_to_string(&path).ok()?.strip_prefix("gitdir:")?.trim())
         };
         let head = fs::read_to_string(git_dir.join("HEAD")).ok().map(|head| head.trim_end().to_owned());
         let common_dir = match fs::read_to_string(git_dir.join("commondir")) {

@@ -129,7 +129,7 @@ fn timespec(duration: Duration) -> Timespec {
     }
 }
 
-/// Reads what is there; `None` if nothing is.
+/// Reads the available bytes; `None` if none are available yet.
 fn read(pipe: &mut impl io::Read, buffer: &mut [u8]) -> io::Result<Option<usize>> {
     match pipe.read(buffer) {
         Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {

@@ -47,7 +47,7 @@ impl Repository {
                 .describe(differing(object_store, expected, &current)?, current.withheld.as_ref())?;
             changes.extend(files);
         }
-        for (path, expected, actual) in pairs(nested(expected), nested(&current.snapshot)) {
+        for (path, expected, actual) in differing_values(nested(expected), nested(&current.snapshot)) {
             changes.entry(path).or_insert_with_key(|path| nested_change(path, expected, actual));
         }
         Ok(Verification { current, changes: changes.into_values().collect() })
@@ -66,7 +66,7 @@ fn differing(
         let side = |file: &TreeFile| StatusSide { mode: file.mode, id: file.id };
         let actual = current.files.iter().map(|file| (file.path.clone(), side(file))).collect();
         let file = |(path, before, after)| DiffFile { path, previous_path: None, before, after, lines: None };
-        pairs(object_store.listing(expected.tree)?, actual).map(file).collect()
+        differing_values(object_store.listing(expected.tree)?, actual).map(file).collect()
     };
     files.retain(|file| [file.before, file.after].iter().flatten().any(|side| side.mode != FileMode::Nested));
     Ok(files)
@@ -103,7 +103,7 @@ fn nested_change(
 }
 
 /// Returns the keys with different values in two maps.
-fn pairs<V: PartialEq>(
+fn differing_values<V: PartialEq>(
     expected: BTreeMap<RepoPath, V>,
     mut actual: BTreeMap<RepoPath, V>,
 ) -> impl Iterator<Item = (RepoPath, Option<V>, Option<V>)> {
