@@ -1,8 +1,8 @@
 //! Sign-in: one-time codes of links, the cookie, and the CSRF token of forms.
 //!
-//! The cookie holds an access token. A browser that signs in with a link or the relay key gets a token of its own, which ends when it
-//! signs out; the cookie then also has a signature of the relay key. All other state is in the store, so that any of
-//! several servers accepts the cookie, also after a restart.
+//! The cookie holds an access token. A browser that signs in with a link or the relay key gets a token of its own, which
+//! is revoked when it signs out; the cookie then also has a signature made with the relay key. All other state is in the
+//! store, so that any of several servers accepts the cookie, also after a restart.
 
 use std::collections::HashMap;
 use std::fmt;

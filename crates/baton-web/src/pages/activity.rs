@@ -16,7 +16,8 @@ const WEEKS: i64 = 53;
 
 pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Problem> {
     let days = visitor.ask::<SessionActivity>(query.params(&["venture"], json!({}))).await?.days;
-    let (sessions, turns) = days.iter().fold((0, 0), |(s, t), day| (s + day.sessions, t + day.turns));
+    let sessions: u64 = days.iter().map(|day| day.sessions).sum();
+    let turns: u64 = days.iter().map(|day| day.turns).sum();
     let body = html! {
         h1 { "Activity" }
         p.lead { (count(turns as usize, "turn")) " in " (count(sessions as usize, "session")) " on " (count(days.len(), "day")) " of the last year." }

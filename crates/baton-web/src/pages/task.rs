@@ -198,7 +198,7 @@ fn content(files: &TaskFiles, task: &TaskRecord, now: Timestamp) -> Result<Marku
         (checks(&context, now))
         @if !files.diffs.is_empty() {
             h2 { "Diffs" }
-            @for (place, diff) in files.diffs.iter().enumerate() { (diff_details(diff, place, task)) }
+            @for (index, diff) in files.diffs.iter().enumerate() { (diff_details(diff, index, task)) }
         }
         @if !context.notes.is_empty() {
             h2 { "Notes" }
@@ -371,7 +371,7 @@ fn failure_text(failure: &Failure) -> Markup {
     }
 }
 
-fn diff_details(diff: &TaskDiff, place: usize, task: &TaskRecord) -> Markup {
+fn diff_details(diff: &TaskDiff, index: usize, task: &TaskRecord) -> Markup {
     let is_drift = diff.kind == "drift";
     let command = if is_drift {
         format!("baton task get-diff {} --type drift --content", task.task_id)
@@ -379,7 +379,7 @@ fn diff_details(diff: &TaskDiff, place: usize, task: &TaskRecord) -> Markup {
         format!("baton task get-diff {} --agent {} --type incremental --content", task.task_id, diff.agent)
     };
     html! {
-        details.panel id=(format!("diff-{place}")) open[is_drift && task.open_drifts > 0] {
+        details.panel id=(format!("diff-{index}")) open[is_drift && task.open_drifts > 0] {
             summary {
                 @if is_drift { "Changes outside the roles" } @else { "Changes of " (diff.agent) }
                 " (" (diff.diff_stat) ")"

@@ -342,8 +342,8 @@ fn repository() -> Option<String> {
 /// Reads the context, up to the largest size that could be saved.
 fn read_context(file: Option<&Path>) -> Result<SavedContext, Failure> {
     let failed = |error: std::io::Error| {
-        let place = file.map_or_else(|| "standard input".into(), |path| path.display().to_string());
-        Failure::new(Exit::Failure, "unreadable_input", format!("cannot read {place}: {error}"))
+        let source = file.map_or_else(|| "standard input".into(), |path| path.display().to_string());
+        Failure::new(Exit::Failure, "unreadable_input", format!("cannot read {source}: {error}"))
             .hint("pass the context as JSON on standard input, or its file with --file")
     };
     let mut bytes = Vec::new();

@@ -213,7 +213,7 @@ impl Work {
     /// Returns the prompt for the new agent.
     fn prompt(&self, checkout: &Checkout, task: Option<&(&str, String)>) -> String {
         let from = self.from.as_deref().unwrap_or("another agent");
-        let place = match (&checkout.branch, &checkout.commit) {
+        let revision = match (&checkout.branch, &checkout.commit) {
             (Some(branch), Some(commit)) => {
                 format!(", branch {branch} at {}", commit.get(..12).unwrap_or(commit))
             }
@@ -222,7 +222,7 @@ impl Work {
         };
         let mut parts = vec![
             format!(
-                "Continue the work of {from} in {}{place}. You work in the same checkout, so its changes are already there.",
+                "Continue the work of {from} in {}{revision}. You work in the same checkout, so its changes are already there.",
                 checkout.repo
             ),
             self.context.clone(),

@@ -154,9 +154,9 @@ pub(super) fn quality(output: &RecordQaOutput) -> String {
 
 fn failure(failure: &QaFailure) -> String {
     let line = failure.line.map(|line| format!(":{line}")).unwrap_or_default();
-    let place = failure.file.as_ref().map(|file| format!(" in {file}{line}")).unwrap_or_default();
+    let location = failure.file.as_ref().map(|file| format!(" in {file}{line}")).unwrap_or_default();
     let message = failure.message.as_ref().map(|message| format!(": {message}")).unwrap_or_default();
-    format!("  {}{place}{message}", failure.name)
+    format!("  {}{location}{message}", failure.name)
 }
 
 pub(super) fn rebuilt(output: &RebuildContextOutput) -> String {
