@@ -14,7 +14,7 @@ use crate::program::Git;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NestedRepository {
     pub path: RepoPath,
-    /// Whether the outer repository tracks it (a submodule) or not (embedded).
+    /// True for a submodule, which the outer repository tracks; false for an embedded repository.
     pub tracked: bool,
     /// Checked-out commit; `None` if it has no commit yet, in which case the tree cannot contain it.
     pub commit: Option<ObjectId>,

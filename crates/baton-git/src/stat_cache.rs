@@ -33,7 +33,7 @@ pub(crate) struct FileStat {
 pub(crate) struct KnownContent {
     /// Id of the raw bytes.
     pub(crate) id: ObjectId,
-    /// Whether it is known to contain no carriage return.
+    /// True if the file is known to contain no carriage return.
     pub(crate) without_returns: bool,
 }
 

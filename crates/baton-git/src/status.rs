@@ -40,7 +40,7 @@ pub(crate) struct Unstaged {
     pub(crate) worktree: Option<FileMode>,
 }
 
-/// How a path differs on one side of the index.
+/// Kind of difference between the index and `HEAD`, or between the working tree and the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StatusCode {

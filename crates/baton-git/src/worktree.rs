@@ -50,12 +50,12 @@ pub(crate) struct FoundFile {
     pub(crate) mode: FileMode,
     /// Id of the raw bytes.
     pub(crate) id: ObjectId,
-    /// Whether it is known to contain no carriage return.
+    /// True if the file is known to contain no carriage return.
     pub(crate) without_returns: bool,
     pub(crate) stat: FileStat,
-    /// How the id was determined.
+    /// Where the id was found.
     pub(crate) source: Source,
-    /// Whether its stat information equals the stat information of its index entry.
+    /// True if the stat information of the file equals that of its index entry.
     pub(crate) same_stat: bool,
 }
 

@@ -21,7 +21,7 @@ fn is_shown() -> bool {
     !IS_HIDDEN.load(Ordering::Relaxed) && stderr().is_terminal()
 }
 
-/// What is counted.
+/// Unit of a progress line.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Amount {
     /// Bytes of a known total.

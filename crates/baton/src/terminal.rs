@@ -30,7 +30,7 @@ const DEFAULT_WIDTH: usize = 80;
 /// Age above which a date is printed instead of a number of days.
 const MAX_RELATIVE: Duration = Duration::from_secs(60 * 86_400);
 
-/// Where the text of a verb goes.
+/// Properties of standard output that decide how text is formatted.
 #[derive(Debug, Clone, Copy)]
 struct Terminal {
     /// Width in columns; `None` for a pipe or a file.

@@ -39,7 +39,7 @@ const EVENTS: &str = "/ui/events";
 const THEME_COOKIE: &str = "baton-theme";
 /// Maximum size of a form.
 const MAX_FORM_BYTES: usize = 1024 * 1024;
-/// How often something is sent on an event stream without events.
+/// Interval between the comments that keep an event stream without events open.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// Content security policy of every page: no inline scripts or styles, nothing from other origins, no frames.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \

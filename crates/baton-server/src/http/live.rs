@@ -11,7 +11,7 @@ use serde_json::json;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 
-/// How often the store is read.
+/// Interval between two reads of the store.
 const INTERVAL: Duration = Duration::from_millis(500);
 /// Pages are also loaded again once in this time, because they show relative times.
 const REFRESH_MILLIS: i64 = 60_000;

@@ -49,7 +49,7 @@ pub(crate) struct Entry {
     pub(crate) key: &'static str,
     /// The value with secrets masked, if there is one.
     pub(crate) value: Option<String>,
-    /// Where the value came from.
+    /// Layer that sets the value.
     pub(crate) origin: Origin,
     /// The environment variable that sets it.
     pub(crate) env: &'static str,

@@ -15,7 +15,7 @@ use crate::output::Failure;
 /// Maximum length of a line of a shown difference in characters.
 const MAX_LINE_CHARS: usize = 200;
 
-/// What happens to a file.
+/// Kind of a change of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Action {
     Create,

@@ -18,7 +18,7 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 /// State of the files of an agent.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Files {
-    /// Nothing of Baton is there.
+    /// The files contain nothing of Baton.
     NotSetUp,
     /// All files are as setup writes them.
     Current,

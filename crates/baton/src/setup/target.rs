@@ -1,4 +1,4 @@
-//! Files that an agent reads, and what Baton has in them.
+//! Files that an agent reads, and the content that setup writes to them.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ pub(crate) struct Target {
     pub(crate) content: Content,
 }
 
-/// What Baton has in a file.
+/// Content that setup writes to a file.
 #[derive(Debug, Clone)]
 pub(crate) enum Content {
     /// The whole file.

@@ -10,7 +10,7 @@ use crate::output::Failure;
 use crate::setup::{Agent, Files, Records, Scope, SetupEnvironment, all, files_of, mcp_tools, trust_problem};
 use crate::verbs::setup::setup_environment;
 
-/// What is checked.
+/// Extent of a check of connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Probe {
     /// Files only.
