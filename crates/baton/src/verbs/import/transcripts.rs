@@ -7,8 +7,8 @@
 use std::collections::HashSet;
 use std::io::ErrorKind;
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use baton_app::observation::{ImportTranscript, TranscriptProgress};
 use baton_core::Timestamp;
@@ -34,7 +34,7 @@ const MAX_BATCH_REPORTS: usize = 500;
 const MAX_BATCH_BYTES: u64 = 4 * 1024 * 1024;
 /// Maximum number of records that are searched for the facts of a chat.
 const MAX_HEAD_RECORDS: usize = 200;
-/// Maximum number of threads.
+/// Maximum number of threads that import chats.
 const MAX_THREADS: usize = 4;
 
 pub(super) fn import(
@@ -77,7 +77,6 @@ fn not_found(path: &Path, error: &std::io::Error) -> Failure {
     failure.hint("name a file of this client, or a folder that contains its chats; see baton import --help")
 }
 
-/// An import of transcripts.
 struct Import {
     format: TranscriptFormat,
     backend: Backend,
@@ -104,16 +103,23 @@ struct Totals {
 impl Import {
     /// Imports all chats on a few threads. Stops at the first failure of the store.
     fn run(&self, sources: &[Source]) -> Result<Totals, Failure> {
-        let (next, state) = (AtomicUsize::new(0), Mutex::new((Totals::default(), None::<Failure>)));
+        let (next, result) = (AtomicUsize::new(0), Mutex::new(Ok::<_, Failure>(Totals::default())));
         let work = || {
             while let Some(source) = sources.get(next.fetch_add(1, Ordering::Relaxed)) {
                 let outcome = self.source(source);
-                let Ok(mut state) = state.lock() else { return };
+                let Ok(mut result) = result.lock() else { return };
                 match outcome {
-                    Ok(outcome) => state.0.add(source.label(), outcome),
+                    Ok(outcome) => {
+                        if let Ok(totals) = result.as_mut() {
+                            totals.add(source.label(), outcome);
+                        }
+                    }
                     Err(failure) => {
-                        state.1.get_or_insert(failure);
                         next.store(sources.len(), Ordering::Relaxed);
+                        // The first failure is returned.
+                        if result.is_ok() {
+                            *result = Err(failure);
+                        }
                     }
                 }
             }
@@ -125,8 +131,7 @@ impl Import {
             }
             work();
         });
-        let (totals, failure) = state.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-        failure.map_or(Ok(totals), Err)
+        result.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Imports one chat. Fails only if the store fails.
