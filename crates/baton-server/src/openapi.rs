@@ -4,7 +4,7 @@ use baton_app::{AnyOperation, KeyUse, Route, routes};
 use baton_core::ErrorCode;
 use serde_json::{Map, Value, json};
 
-/// Generates the document.
+/// Generates the OpenAPI document.
 pub fn openapi() -> Value {
     let mut paths: Map<String, Value> = Map::new();
     for route in routes() {
@@ -258,7 +258,7 @@ fn service_pages() -> [(&'static str, Value); 5] {
     ]
 }
 
-/// Returns a valid example body.
+/// Returns a valid example body of an operation; `None` if there is no example.
 pub(crate) fn example(operation: &str) -> Option<Value> {
     let session_id = "sess_01HQXV3NK8J4M8Q2W6Z0T5R9YB";
     let (note_id, newer_note_id) = ("note_01HQXV3NK8J4M8Q2W6Z0T5R9YB", "note_01HQXV3NK8J4M8Q2W6Z0T5R9YC");

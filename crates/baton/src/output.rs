@@ -40,7 +40,6 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// Creates a failure.
     pub(crate) fn new(exit: Exit, code: &str, message: impl Into<String>) -> Self {
         Self { code: code.into(), message: message.into(), hint: None, details: None, exit }
     }
@@ -236,7 +235,6 @@ pub(crate) fn print_error(message: &str, hint: Option<&str>) {
     }
 }
 
-/// Prints a warning.
 pub(crate) fn warn(message: &str) {
     let _ = writeln!(anstream::stderr().lock(), "\x1b[1;33mwarning:\x1b[0m {}", visible(message));
 }

@@ -27,7 +27,7 @@ pub(crate) enum Amount {
     /// Bytes of a known total.
     BytesOf(u64),
     Bytes,
-    /// Things with this name.
+    /// Items with this plural name.
     Items(&'static str),
 }
 

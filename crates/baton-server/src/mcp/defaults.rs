@@ -19,7 +19,7 @@ pub(super) enum Locality {
     Remote,
 }
 
-/// Sources of the values.
+/// Sources of the values that calls may omit.
 #[derive(Clone, Default)]
 pub(super) struct Defaults {
     /// Finds the repository of the checkout in which the only client works.

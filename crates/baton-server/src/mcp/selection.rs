@@ -8,11 +8,11 @@ use baton_app::Area;
 /// size of the list and is not an access check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolSelection {
-    /// The small set for every chat.
+    /// True if the small set for every chat is listed.
     pub(super) default_set: bool,
     /// Areas that are listed completely, each tool under its own name.
     pub(super) areas: Vec<Area>,
-    /// All areas, and the grouped tools.
+    /// True if all areas and the grouped tools are listed.
     pub(super) all: bool,
 }
 

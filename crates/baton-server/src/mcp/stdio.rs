@@ -23,7 +23,7 @@ use crate::mcp::message::{MAX_MESSAGE_BYTES, read_message};
 use crate::mcp::selection::ToolSelection;
 use crate::mcp::server::McpServer;
 
-/// Capacity of a pipe.
+/// Size of the read buffer: the capacity of a pipe.
 const BUFFER_BYTES: usize = 64 * 1024;
 
 /// Why the MCP server failed.

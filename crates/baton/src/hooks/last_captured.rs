@@ -10,7 +10,7 @@ use baton_core::Timestamp;
 
 use crate::data_dir::DataDir;
 
-/// The times of a data folder.
+/// The times of the last captured events, in a data folder.
 pub(crate) struct LastCaptured {
     folder: PathBuf,
 }

@@ -153,7 +153,6 @@ fn uncommitted(root: &Path) -> Result<Vec<String>, Failure> {
     Ok(status.entries.iter().map(|entry| visible(&entry.path().to_string()).into_owned()).collect())
 }
 
-/// A relay to another agent.
 struct Relay<'a> {
     to: &'a Agent,
     checkout: &'a Checkout,

@@ -61,7 +61,7 @@ struct FilterArgs {
     since: Option<Since>,
 }
 
-/// One page of the log.
+/// Parameters of one page of the log.
 #[derive(Serialize)]
 struct Page<'a> {
     #[serde(flatten)]

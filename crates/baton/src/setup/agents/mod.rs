@@ -1,4 +1,5 @@
-//! One file per agent: the files that the agent reads, and the content that setup writes to them. The formats are described in `docs/agents.md`.
+//! One file per agent: the files that the agent reads, and the content that setup writes to them. The formats are
+//! described in `docs/agents.md`.
 
 pub(super) mod antigravity;
 pub(super) mod claude_code;

@@ -81,7 +81,6 @@ pub(super) fn import(args: &ClaudeMemArgs, config: &Config) -> Result<Answer, Fa
     Ok(report(&batch, &invalid))
 }
 
-/// The database of claude-mem.
 struct Database {
     path: String,
     database: ForeignDatabase,

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::describe::{attached, drift};
 
-/// Data of the text.
+/// The parts of a context that are printed.
 struct View<'a> {
     task_id: String,
     task: TaskSnapshot,
