@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use baton_app::checkpoint::{KEY_CACHE_TTL, ListWorkflows, ResealCheckpoints};
 use baton_core::CheckpointId;
-use baton_store::{BlobFolder, KeyId, SecretKey, Store, StoreError, Threads};
+use baton_store::{BlobFolder, KeyId, KeyRing, SecretKey, Store, StoreError, Threads};
 use clap::{Args, Subcommand};
 use serde_json::json;
 
@@ -97,7 +97,7 @@ fn rotate(args: &RotateArgs, config: &Config) -> Result<Answer, Failure> {
         let used: Vec<KeyId> = keys_in_use(config)?.iter().filter_map(|(id, _)| id.parse().ok()).collect();
         let left = keys.source().change(move |keys| keys.without_unneeded(|id| used.contains(&id)));
         let left = left.map_err(|error| source_failure(&error))?;
-        dropped = ring.ids().count() - left.ids().count();
+        dropped = removed_keys(&ring, &left);
     }
     let current = ring.current_id().to_string();
     let mut text = format!(
@@ -109,6 +109,11 @@ fn rotate(args: &RotateArgs, config: &Config) -> Result<Answer, Failure> {
     let data =
         json!({ "key_id": current, "resealed": resealed, "damaged": damaged, "dropped_keys": dropped });
     Ok(Answer::new(data, text))
+}
+
+/// Counts the keys that are missing from `after`. Another process may have added keys meanwhile.
+fn removed_keys(before: &KeyRing, after: &KeyRing) -> usize {
+    before.ids().filter(|id| !after.has(id)).count()
 }
 
 /// Replays checkpoints in the outbox, which may be encrypted with a key that is about to be deleted.
@@ -167,5 +172,19 @@ fn location(source: &KeySource) -> String {
     match source {
         KeySource::File(file) => file.path().display().to_string(),
         KeySource::Keychain(_) => "the keychain".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_that_another_process_added_are_not_subtracted_from_the_removed_ones() {
+        let [one, two, three] = [1, 2, 3].map(|byte| SecretKey::new(&[byte; 32]));
+        let before = KeyRing::from(one).rotated(two);
+        assert_eq!(removed_keys(&before, &before.clone().rotated(three.clone())), 0);
+        let after = before.clone().without_unneeded(|_| false).rotated(three);
+        assert_eq!(removed_keys(&before, &after), 1);
     }
 }
