@@ -11,7 +11,7 @@ use baton_app::checkpoint::{
 use baton_checkpoint::{ChangeKind, SavedContext};
 use baton_core::{ErrorCode, JsonErrorKind, counted, indent};
 use baton_store::MAX_FRAME_BYTES;
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -87,6 +87,7 @@ impl VentureArgs {
 
 // Selects a checkpoint by its id, or the latest one of a workflow.
 #[derive(Debug, Args, Serialize)]
+#[group(required = true, multiple = false)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct WantedArgs {
     /// Checkpoint id (ckpt_…)
@@ -160,7 +161,7 @@ pub(crate) struct LoadArgs {
     #[arg(long, value_name = "BYTES", allow_negative_numbers = true)]
     max_bytes: Option<i64>,
     /// Maximum model tokens of the context and the list of omissions
-    #[arg(long, value_name = "TOKENS", allow_negative_numbers = true)]
+    #[arg(long, value_name = "TOKENS", allow_negative_numbers = true, conflicts_with = "max_bytes")]
     max_tokens: Option<i64>,
     /// How far values are shortened before they are omitted [default: standard]
     #[arg(long, value_enum)]
@@ -212,9 +213,11 @@ pub(crate) struct MarkArgs {
 }
 
 #[derive(Debug, Args, Serialize)]
+#[command(group(ArgGroup::new("compared").args(["from", "session_id"]).required(true)))]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct DiffArgs {
     /// Id of the earlier checkpoint
+    #[arg(requires = "to")]
     from: Option<String>,
     /// Id of the later checkpoint
     to: Option<String>,

@@ -7,7 +7,7 @@ use baton_app::memory::{
 use baton_app::recall::MarkView;
 use baton_core::visible;
 use clap::builder::PossibleValuesParser;
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 use serde::Serialize;
 use serde_json::json;
 
@@ -91,8 +91,10 @@ pub(crate) struct ListArgs {
 }
 
 #[derive(Debug, Args, Serialize)]
+#[command(group(ArgGroup::new("forgotten").args(["id", "session", "repo", "before"]).required(true).multiple(true)))]
 pub(crate) struct ForgetArgs {
     /// Item id, for example turn_42
+    #[arg(conflicts_with_all = ["session", "repo", "before"])]
     id: Option<String>,
     /// Delete everything recorded in this session
     #[arg(long, value_name = "ID")]

@@ -86,14 +86,14 @@ fn invalid_input_fails_with_the_documented_codes() {
         assert_eq!(failure(&load), (7, "invalid_request".into()), "{id}");
     }
     let cases: [(&[&str], i32, &str); 10] = [
-        (&["load"], 7, "invalid_request"),
-        (&["load", "ckpt_1", "--session", "w"], 7, "invalid_request"),
+        (&["load"], 2, "usage"),
+        (&["load", "ckpt_1", "--session", "w"], 2, "usage"),
         (&["load", "ckpt_01HQXV3NK8ZZZZZZZZZZZZZZZZ"], 3, "checkpoint_not_found"),
         (&["load", "--session", "w"], 3, "session_not_found"),
         (&["load", "--session", "w", "--max-bytes", "-1"], 7, "invalid_request"),
         (&["list", "--session", "w", "--limit", "0"], 7, "invalid_request"),
         (&["delete", "ckpt_01HQXV3NK8ZZZZZZZZZZZZZZZZ"], 3, "checkpoint_not_found"),
-        (&["diff", "ckpt_1"], 7, "invalid_request"),
+        (&["diff", "ckpt_1"], 2, "usage"),
         (&["mark-critical", "--session", "w", "k"], 3, "session_not_found"),
         (&["list"], 2, "usage"),
     ];

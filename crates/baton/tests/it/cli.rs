@@ -245,6 +245,27 @@ fn usage_errors_exit_with_2_also_with_json_output() {
 }
 
 #[test]
+fn a_missing_selection_names_the_arguments_of_the_command_line() {
+    let home = home();
+    for (command, expected) in [
+        ("checkpoint load", "<CHECKPOINT_ID|--session <ID>>"),
+        ("checkpoint load ckpt_1 --session w", "'--session <ID>'"),
+        ("checkpoint load --session w --max-bytes 9 --max-tokens 9", "'--max-tokens <TOKENS>'"),
+        ("checkpoint explain", "<CHECKPOINT_ID|--session <ID>>"),
+        ("checkpoint diff", "<FROM|--session <ID>>"),
+        ("checkpoint diff ckpt_1", "<TO>"),
+        ("checkpoint diff ckpt_1 ckpt_2 --session w", "'--session <ID>'"),
+        ("memory forget", "<ID|--session <ID>|--repo <OWNER/NAME>|--before <TIME>>"),
+        ("memory forget --dry-run --venture local", "--before <TIME>>"),
+        ("memory forget turn_1 --repo o/r", "'--repo <OWNER/NAME>'"),
+    ] {
+        let failed = home.run(&command.split(' ').collect::<Vec<_>>());
+        assert_eq!(failed.code, 2, "{command}: {failed:?}");
+        assert!(failed.stderr.contains(expected), "{command}: {failed:?}");
+    }
+}
+
+#[test]
 fn exit_codes_match_the_error() {
     let home = home();
     let code = |arguments: &[&str]| home.run(arguments).code;

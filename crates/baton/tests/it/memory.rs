@@ -89,7 +89,7 @@ fn forgotten_items_are_deleted_once() {
         assert_eq!((&deleted["forgotten"]["notes"], &deleted["more"]), (&1.into(), &false.into()));
         assert!(found(&hooked, "walrus").is_empty());
         let (code, error) = failure(&hooked, &["memory", "forget"]);
-        assert_eq!((code, &error["code"]), (7, &"invalid_request".into()), "{error}");
+        assert_eq!((code, &error["code"]), (2, &"usage".into()), "{error}");
     }
 }
 

@@ -128,7 +128,8 @@ impl Interface for Cli {
         if finished.code == 0 {
             Ok(body["data"].clone())
         } else {
-            Err(body["error"]["code"].as_str().unwrap().into())
+            // The command line rejects some combinations of arguments itself.
+            Err(body["error"]["code"].as_str().unwrap().replace("usage", "invalid_request"))
         }
     }
 }
