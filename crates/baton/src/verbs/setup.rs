@@ -3,6 +3,7 @@
 use std::io::{BufRead, IsTerminal, Write};
 
 use clap::Args;
+use clap::builder::PossibleValuesParser;
 use serde_json::{Value, json};
 
 use crate::checkout::find_root;
@@ -15,8 +16,6 @@ use crate::setup::{
 };
 
 pub(crate) const EXAMPLES: &str = "\
-Agents: claude-code, codex, gemini, opencode, cursor, antigravity, vscode, copilot-cli, windsurf, cline
-
 Examples:
   $ baton setup claude-code codex
   $ baton setup --all --dry-run
@@ -29,7 +28,7 @@ const VARIABLES: [&str; 4] = ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOM
 #[derive(Debug, Args)]
 pub(crate) struct SetupArgs {
     /// Agents to set up [default: ask for each installed agent]
-    #[arg(value_name = "AGENT")]
+    #[arg(value_name = "AGENT", value_parser = PossibleValuesParser::new(all().iter().map(|agent| agent.id)))]
     agents: Vec<String>,
     /// Set up all installed agents
     #[arg(long, conflicts_with = "agents")]
@@ -105,7 +104,7 @@ fn choose(
     format: Format,
 ) -> Result<Vec<&'static Agent>, Failure> {
     if !args.agents.is_empty() {
-        return args.agents.iter().map(|id| find(id).ok_or_else(|| unknown(id))).collect();
+        return Ok(args.agents.iter().filter_map(|id| find(id)).collect());
     }
     let installed: Vec<&Agent> = all().iter().filter(|agent| (agent.is_installed)(environment)).collect();
     if installed.is_empty() {
@@ -125,13 +124,6 @@ fn choose(
     }
     let verb = if args.remove { "Remove Baton from" } else { "Set up" };
     Ok(installed.into_iter().filter(|agent| confirm(&format!("{verb} {}?", agent.name))).collect())
-}
-
-fn unknown(id: &str) -> Failure {
-    let ids: Vec<&str> = all().iter().map(|agent| agent.id).collect();
-    let near = ids.iter().min_by_key(|known| strsim::levenshtein(known, id)).copied().unwrap_or_default();
-    Failure::usage(format!("unknown agent `{id}`; known agents: {}", ids.join(", ")))
-        .hint(format!("run baton setup {near}"))
 }
 
 /// Asks a question on the terminal.

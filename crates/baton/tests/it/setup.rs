@@ -324,7 +324,11 @@ fn agents_are_detected_and_must_be_named_without_a_terminal() {
     assert!(all.contains("Codex (user scope)") && all.contains("Cursor") && !all.contains("Gemini"), "{all}");
     let unknown = setup(&home, &["codx"]);
     assert_eq!(unknown.code, 2);
-    assert!(unknown.stderr.contains("baton setup codex"), "{unknown:?}");
+    assert!(unknown.stderr.contains("similar value exists: 'codex'"), "{unknown:?}");
+    let unknown = setup(&home, &["nope"]);
+    assert_eq!(unknown.code, 2);
+    assert!(unknown.stderr.contains("possible values: claude-code, codex, gemini,"), "{unknown:?}");
+    assert!(!unknown.stderr.contains("similar value"), "{unknown:?}");
 }
 
 /// Returns the findings of `baton doctor` about agents.
