@@ -11,10 +11,10 @@ pub enum ArchiveError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The archive could not be written.
-    #[error("writing failed: {0}")]
+    #[error("cannot write the archive: {0}")]
     Write(#[source] io::Error),
     /// The archive could not be read.
-    #[error("reading failed: {0}")]
+    #[error("cannot read the archive: {0}")]
     Read(#[source] io::Error),
     /// The file is not an archive, or it is truncated or was changed.
     #[error("the archive is damaged: {problem}")]
@@ -66,5 +66,10 @@ pub enum ArchiveError {
 impl ArchiveError {
     pub(crate) fn damaged(problem: impl Into<String>) -> Self {
         Self::Damaged { problem: problem.into() }
+    }
+
+    /// Makes the error of a file in the folder of an archive.
+    pub(crate) fn unreadable(name: &str, error: &io::Error) -> Self {
+        Self::Read(io::Error::new(error.kind(), format!("{name}: {error}")))
     }
 }

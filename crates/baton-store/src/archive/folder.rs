@@ -164,7 +164,7 @@ impl FolderReader {
         File::open(&path).and_then(|file| file.take(MAX_MANIFEST_BYTES).read_to_end(&mut text)).map_err(
             |error| match error.kind() {
                 io::ErrorKind::NotFound => ArchiveError::damaged(format!("{} is missing", path.display())),
-                _ => ArchiveError::Read(error),
+                _ => ArchiveError::unreadable(MANIFEST, &error),
             },
         )?;
         let manifest: Manifest = serde_json::from_slice(&text)
@@ -184,7 +184,7 @@ impl FolderReader {
         let table = table.ok_or_else(|| ArchiveError::damaged(format!("there is no table {name}")))?;
         let file = File::open(TableFile::path(&self.folder, name)).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => ArchiveError::damaged(format!("{name}.jsonl is missing")),
-            _ => ArchiveError::Read(error),
+            _ => ArchiveError::unreadable(&format!("{name}.jsonl"), &error),
         })?;
         let file = BufReader::with_capacity(256 * 1024, file);
         self.totals.records.insert(name.clone(), 0);
@@ -217,7 +217,9 @@ impl ArchiveReader for FolderReader {
     fn next(&mut self) -> Result<Option<ArchivePart>, ArchiveError> {
         let Some(mut read) = self.open.take() else { return self.begin_table() };
         self.line.clear();
-        read.file.read_until(b'\n', &mut self.line).map_err(ArchiveError::Read)?;
+        read.file
+            .read_until(b'\n', &mut self.line)
+            .map_err(|error| ArchiveError::unreadable(&format!("{}.jsonl", read.table.name), &error))?;
         if self.line.is_empty() {
             self.end_table(read)?;
             return self.begin_table();

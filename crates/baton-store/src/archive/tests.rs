@@ -314,6 +314,21 @@ fn changed_folders_are_rejected() {
 }
 
 #[test]
+fn an_unreadable_file_is_named() {
+    let (_, expected) = small_archive(false);
+    for file in ["manifest.json", "sessions.jsonl"] {
+        let folder = tempfile::tempdir().unwrap();
+        Memory::of(&expected).write_to(&mut FolderWriter::new(folder.path()).unwrap());
+        std::fs::remove_file(folder.path().join(file)).unwrap();
+        // A folder can be opened but not read.
+        std::fs::create_dir(folder.path().join(file)).unwrap();
+        let read = FolderReader::new(folder.path()).and_then(|mut reader| Memory::read_from(&mut reader));
+        let text = read.err().unwrap().to_string();
+        assert!(text.starts_with(&format!("cannot read the archive: {file}: ")), "{text}");
+    }
+}
+
+#[test]
 fn newer_archives_are_rejected() {
     for (version, schema) in [(2, LATEST_VERSION), (1, LATEST_VERSION + 1)] {
         let header = Header { version, ..Header::new(schema, "sqlite", AT) };
