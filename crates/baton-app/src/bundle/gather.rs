@@ -270,7 +270,7 @@ fn add_tasks(tx: &mut dyn Tx, request: &BundleRequest<'_>, parts: &mut BundlePar
             drifts => format!("{}, see baton task verify-worktree", counted(drifts, "open drift")),
         };
         let text = format!("Task \"{}\" is {}{holder}; {drift}", task.title, task.status.as_str());
-        parts.lines.push(line(Section::Open, &task.task_id, text));
+        parts.lines.push(line(Section::Open, task.item_id(), text));
     }
     Ok(())
 }

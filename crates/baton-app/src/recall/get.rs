@@ -1,6 +1,7 @@
 //! `recall.get`: full items by id.
 
 use baton_core::recall::{ItemKind, Mark, MarkKind};
+use baton_core::task::TaskRecord;
 use baton_core::{
     CheckpointId, ErrorCode, HandoffId, NoteId, ObservationId, Repo, SessionId, Sha256Hash, Timestamp,
     Venture, estimate_tokens,
@@ -130,7 +131,7 @@ impl Operation<OnStore> for GetItems {
             return prepare_history(context, params);
         }
         let ids = params.ids.unwrap_or_default();
-        let ids: Vec<String> = ids.split([',', ' ']).filter(|id| !id.is_empty()).map(str::to_owned).collect();
+        let ids: Vec<String> = ids.split(',').flat_map(split_ids).map(str::to_owned).collect();
         if ids.is_empty() || ids.len() > MAX_IDS {
             let message = format!("ids must name 1 to {MAX_IDS} items, not {}", ids.len());
             return Err(Fault::new(ErrorCode::InvalidRequest, message)
@@ -184,6 +185,14 @@ impl Operation<OnStore> for GetItems {
             }
         }
         Ok(output)
+    }
+}
+
+/// Splits ids at spaces. The id of a task may contain spaces, in the path of its checkout.
+fn split_ids(ids: &str) -> Vec<&str> {
+    match TaskRecord::parse_item_id(ids.trim()) {
+        Some(_) => vec![ids.trim()],
+        None => ids.split_whitespace().collect(),
     }
 }
 

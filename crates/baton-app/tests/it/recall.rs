@@ -130,6 +130,26 @@ fn every_kind_of_item_is_found_and_read_in_full() {
 }
 
 #[test]
+fn tasks_are_read_by_the_id_that_search_and_the_context_bundle_show() {
+    for stage in Stage::each() {
+        let id = "v/TASK-7@build-3:/srv/web shop";
+        ok(&stage.call(
+            "task.record",
+            json!({ "task_id": "TASK-7", "host": "build-3", "checkout": "/srv/web shop", "venture": "v",
+                "repo": "o/r", "title": "Faster zebras", "status": "waiting" }),
+        ));
+        assert_eq!(search(&stage, json!({ "q": "zebras" }))[0]["id"], id);
+        let bundle = ok(&stage.call("context.read", json!({ "repo": "o/r", "venture": "v" })));
+        let bundle = bundle["context"].as_str().unwrap();
+        assert!(bundle.contains(&format!("[{id}]")), "{bundle}");
+        let session = session_id(&ok(&stage.call("session.start", who("codex-1"))));
+        let got = ok(&stage.call("recall.get", json!({ "ids": format!("{session} turn_9, {id}") })));
+        assert_eq!(got["items"][1]["title"], "TASK-7 Faster zebras", "{got}");
+        assert_eq!(got["missing"], json!(["turn_9"]));
+    }
+}
+
+#[test]
 fn filters_limit_the_results() {
     for stage in Stage::each() {
         work_day(&stage);
