@@ -43,7 +43,9 @@ pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
             warn(&failure.describe());
         }
     })?;
-    let venture = &config.venture;
+    // A server uses the venture of the token or its own default, unless one is configured here.
+    let venture =
+        if config.server.is_some() { config.chosen_venture(None) } else { Some(config.venture.to_string()) };
     let output = live_sessions(None, None, config, &backend)?;
     let store = match (&config.server, &config.database_url) {
         (Some(url), _) => format!("server {url}"),
@@ -55,7 +57,7 @@ pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
     let mut lines = vec![
         format!("baton {VERSION}"),
         format!("store    {store}"),
-        format!("venture  {venture}"),
+        format!("venture  {}", venture.as_deref().unwrap_or("default of the server")),
         format!("active   {count}{more} session{}", if count == 1 { "" } else { "s" }),
     ];
     lines.extend(output.sessions.iter().take(10).map(|session| {

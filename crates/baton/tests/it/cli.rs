@@ -433,6 +433,9 @@ fn token_of_one_venture_uses_that_venture_unless_another_is_chosen() {
         let done = run(words);
         assert_eq!(done.code, 0, "{words:?}: {done:?}");
     }
+    assert_eq!(run(&["status"]).json()["data"]["venture"], serde_json::Value::Null, "the server decides");
+    let shown = here.run(&["status", "--server", &url]).stdout;
+    assert!(shown.contains("venture  default of the server\n"), "{shown}");
     let noted = run(&["note", "Use WAL", "--repo", "o/r"]).json();
     assert_eq!(noted["data"]["note"]["venture"], "acme", "{noted}");
     let chosen = run(&["session", "list", "--venture", "local"]).json();
