@@ -62,7 +62,8 @@ pub(crate) fn run(command: TokenCommand, config: &Config) -> Result<Answer, Fail
     let backend = Backend::local(config, "managing tokens")?;
     match command {
         TokenCommand::Create(args) => backend.answer::<CreateToken>(&args, None, |output| {
-            print_message(&format!("store the token now, it is not shown again: {}", describe(&output.info)));
+            let token = describe(&output.info);
+            print_message(&format!("created token {token}; store its secret now, it is not shown again"));
             output.token.clone()
         }),
         TokenCommand::List => backend.answer::<ListTokens>(&ListTokens {}, None, |output| {

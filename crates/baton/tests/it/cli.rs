@@ -199,8 +199,12 @@ fn ids_that_match_nothing_are_not_found() {
 #[test]
 fn short_token_ids_are_accepted() {
     let home = home();
-    let created = home.run(&["token", "create", "--name", "ci", "--format", "json"]).json();
-    let id = created["data"]["info"]["id"].as_str().unwrap().to_owned();
+    let created = home.run(&["token", "create", "--name", "ci"]);
+    let id = created.stdout.trim().split('_').nth(1).unwrap();
+    let message = format!(
+        "created token {id}  ci  write in all ventures; store its secret now, it is not shown again\n"
+    );
+    assert_eq!(created.stderr, message);
     assert_eq!(home.run(&["token", "revoke", &id[..6]]).code, 0);
     assert!(home.run(&["token", "list"]).stdout.contains("revoked at"));
 }
