@@ -1,6 +1,7 @@
 //! `baton cleanup`: runs the cleanup that `baton serve`, `baton worker` and `baton mcp` run every minute.
 
 use baton_app::maintenance::{Cleanup, CleanupOutput};
+use baton_core::counted;
 use serde_json::json;
 
 use crate::backend::Backend;
@@ -34,14 +35,13 @@ pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
     }
     drop(progress);
     let text = format!(
-        "abandoned {} stale sessions; deleted {} request log records, {} expired idempotency keys, the raw output of \
-         {} observations, {} unused checkpoints and {} unreferenced files",
-        total.sessions_abandoned,
-        total.requests_deleted,
-        total.keys_deleted,
-        total.raw_outputs_dropped,
-        total.checkpoints_dropped,
-        total.blobs_removed
+        "abandoned {}; deleted {}, {}, the raw output of {}, {} and {}",
+        counted(total.sessions_abandoned, "stale session"),
+        counted(total.requests_deleted, "request log record"),
+        counted(total.keys_deleted, "expired idempotency key"),
+        counted(total.raw_outputs_dropped, "observation"),
+        counted(total.checkpoints_dropped, "unused checkpoint"),
+        counted(total.blobs_removed, "unreferenced file")
     );
     Ok(Answer::new(json!(total), text))
 }

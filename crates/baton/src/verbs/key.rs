@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use baton_app::checkpoint::{KEY_CACHE_TTL, ListWorkflows, ResealCheckpoints};
-use baton_core::CheckpointId;
+use baton_core::{CheckpointId, counted};
 use baton_store::{BlobFolder, KeyId, KeyRing, SecretKey, Store, StoreError, Threads};
 use clap::{Args, Subcommand};
 use serde_json::json;
@@ -101,7 +101,9 @@ fn rotate(args: &RotateArgs, config: &Config) -> Result<Answer, Failure> {
     }
     let current = ring.current_id().to_string();
     let mut text = format!(
-        "the current key is {current}; encrypted {resealed} checkpoints with it, deleted {dropped} old keys"
+        "the current key is {current}; encrypted {} with it, deleted {}",
+        counted(resealed, "checkpoint"),
+        counted(dropped as u64, "old key")
     );
     if !damaged.is_empty() {
         text += &format!("; {} are damaged and were not re-encrypted", damaged.len());

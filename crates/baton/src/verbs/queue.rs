@@ -2,7 +2,7 @@
 
 use baton_app::observation::{ListQueue, PurgeQueue, QueueItemView, ReadQueueStats, RetryQueue};
 use baton_core::observation::QueueStatus;
-use baton_core::visible;
+use baton_core::{counted, visible};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use serde::Serialize;
@@ -99,14 +99,15 @@ pub(crate) fn run(command: QueueCommand, backend: &Backend) -> Result<Answer, Fa
                 page_text(list_items(&found.items, &empty, describe, columns), "--before", found.next_before)
             })
         }
-        QueueCommand::Retry(args) => backend
-            .answer::<RetryQueue>(&args, None, |done| format!("{} items will be retried", done.retried)),
+        QueueCommand::Retry(args) => backend.answer::<RetryQueue>(&args, None, |done| {
+            format!("{} will be retried", counted(done.retried, "item"))
+        }),
         QueueCommand::Purge(args) => {
             let status = if args.errors { QueueStatus::Error } else { QueueStatus::Done };
             let params = PurgeQueue { status: Some(status), older_than_hours: args.older_than };
             backend.answer::<PurgeQueue>(&params, None, |done| {
                 let more = if done.more { "; more remain, run the command again" } else { "" };
-                format!("deleted {} items{more}", done.purged)
+                format!("deleted {}{more}", counted(done.purged, "item"))
             })
         }
     }

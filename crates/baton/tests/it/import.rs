@@ -108,7 +108,7 @@ fn observations_are_read_from_standard_input() {
     let hooked = Hooked::new();
     let line = json!({ "title": "A", "summary": "B" }).to_string();
     let done = hooked.home.run_with_input(&["import", "observations", "-", "--repo", "a/b"], line.as_bytes());
-    assert_eq!((done.code, done.stdout.trim()), (0, "imported 1 observations; 0 were already stored"));
+    assert_eq!((done.code, done.stdout.trim()), (0, "imported 1 observation; 0 were already stored"));
     assert_eq!(hooked.observations()[0]["repo"], "a/b");
 }
 

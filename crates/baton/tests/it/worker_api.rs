@@ -228,6 +228,17 @@ fn secrets_in_model_output_are_not_stored() {
 }
 
 #[test]
+fn a_single_run_counts_its_results() {
+    let fixture = WorkerFixture::sqlite();
+    fixture.capture(1);
+    let done = fixture.run(&["worker", "run", "--once"]).stdout;
+    assert_eq!(done, "1 observation, 0 summaries, 0 to retry, 0 failed\n");
+    fixture.hook("stop", json!({}));
+    let done = fixture.run(&["worker", "run", "--once"]).stdout;
+    assert_eq!(done, "0 observations, 1 summary, 0 to retry, 0 failed\n");
+}
+
+#[test]
 fn summaries_to_retry_are_counted() {
     let fixture = WorkerFixture::sqlite();
     fixture.capture(1);

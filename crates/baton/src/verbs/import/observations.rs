@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, stdin};
 use std::path::Path;
 
 use baton_app::observation::{ImportObservations, ImportedObservation, MAX_IMPORTED_OBSERVATIONS};
+use baton_core::counted;
 use clap::Args;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -153,8 +154,11 @@ impl Batch {
 
 pub(super) fn report(batch: &Batch, invalid: &InvalidLines) -> Answer {
     let Batch { added, unchanged, .. } = batch;
-    let text =
-        format!("imported {added} observations; {unchanged} were already stored{}", invalid.describe());
+    let text = format!(
+        "imported {}; {unchanged} were already stored{}",
+        counted(*added, "observation"),
+        invalid.describe()
+    );
     let data = json!({
         "added": added, "unchanged": unchanged, "invalid": invalid.count(), "invalid_lines": invalid.list(),
     });

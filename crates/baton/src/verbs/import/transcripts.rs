@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use baton_app::observation::{ImportTranscript, TranscriptProgress};
-use baton_core::Timestamp;
+use baton_core::{Timestamp, counted};
 use baton_observation::transcript::{Line, TranscriptFormat, TranscriptParser};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -392,10 +392,10 @@ impl Totals {
             warn(&format!("skipped {label}: {reason}"));
         }
         let text = format!(
-            "imported {} turns and {} observations of {} chats; {} of {} files were unchanged{}",
-            self.turns,
-            self.observations,
-            self.sessions,
+            "imported {} and {} of {}; {} of {} files were unchanged{}",
+            counted(self.turns, "turn"),
+            counted(self.observations, "observation"),
+            counted(self.sessions, "chat"),
             self.unchanged,
             self.files,
             self.invalid.describe()

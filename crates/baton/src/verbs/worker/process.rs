@@ -6,6 +6,7 @@ use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 use baton_app::App;
+use baton_core::counted;
 use baton_server::LocalServer;
 use baton_store::{QueueWatch, Threads};
 use baton_worker::{Worker, WorkerConfig, WorkerHandle};
@@ -232,14 +233,15 @@ pub(crate) fn run_once(config: &Config) -> Result<Answer, Failure> {
     replay_reports(&app, config);
     let drained = worker_on(&app, config).run_once()?;
     let mut text = format!(
-        "{} observations, {} summaries, {} to retry, {} failed",
-        drained.done,
+        "{}, {} {}, {} to retry, {} failed",
+        counted(drained.done, "observation"),
         drained.summaries,
+        if drained.summaries == 1 { "summary" } else { "summaries" },
         drained.released + drained.summaries_released,
         drained.failed
     );
     if drained.embedded > 0 {
-        text += &format!(", {} vectors", drained.embedded);
+        text += &format!(", {}", counted(drained.embedded, "vector"));
     }
     let settings = &app.settings().observations;
     let trouble = settings.troubles.current().or_else(|| settings.embedding_troubles.current());
