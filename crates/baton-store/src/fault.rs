@@ -49,7 +49,7 @@ impl From<StoreError> for Fault {
                 "use the version of baton that wrote it, or another database (BATON_DATA_DIR, BATON_DATABASE_URL)",
             ),
             StoreError::OlderSchema { .. } => Self::new(ErrorCode::StoreUnavailable, error.to_string())
-                .hint("run `baton worker start` or any other baton command; it upgrades the database"),
+                .hint("run baton worker start or any other baton command; it upgrades the database"),
             StoreError::ForeignDatabase { .. } => Self::new(ErrorCode::StoreUnavailable, error.to_string())
                 .hint("move the file away, or use another database (BATON_DATA_DIR, BATON_DATABASE_URL)"),
             StoreError::CommitUnknown { .. } => Self::new(

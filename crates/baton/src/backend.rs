@@ -125,7 +125,7 @@ pub(crate) fn store_failure(error: &StoreError) -> Failure {
             "use the version of baton that wrote it, or another database (BATON_DATA_DIR, BATON_DATABASE_URL)"
         }
         StoreError::OlderSchema { .. } => {
-            "run `baton worker start` or any other baton command; it upgrades the database"
+            "run baton worker start or any other baton command; it upgrades the database"
         }
         StoreError::ForeignDatabase { .. } => {
             "move the file away, or use another database (BATON_DATA_DIR, BATON_DATABASE_URL)"
@@ -138,7 +138,7 @@ pub(crate) fn store_failure(error: &StoreError) -> Failure {
         StoreError::Busy | StoreError::Overloaded => {
             "try again in a moment; another process holds the database"
         }
-        _ => "check BATON_DATABASE_URL and BATON_DATA_DIR with `baton config show`, then run `baton doctor`",
+        _ => "check BATON_DATABASE_URL and BATON_DATA_DIR with baton config show, then run baton doctor",
     };
     Failure::new(Exit::StoreUnavailable, ErrorCode::StoreUnavailable.as_str(), message).hint(hint)
 }
@@ -435,7 +435,7 @@ impl Remote {
             "server_unreachable",
             format!("cannot reach the server {}: {error}", self.url),
         )
-        .hint("check that `baton serve` runs there, or omit --server to use the local store")
+        .hint("check that baton serve runs there, or omit --server to use the local store")
     }
 }
 

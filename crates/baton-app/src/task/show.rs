@@ -78,7 +78,7 @@ impl Operation<OnStore> for ShowTask {
 /// A token that is limited to ventures could add an index entry with any path, so it does not get files.
 fn files(context: &Context<'_>, host: &str, checkout: &str, id: &TaskId) -> Result<TaskFiles, String> {
     let elsewhere =
-        || format!("The files are on {host}. Run `baton task get-context {id}` there, in {checkout}.");
+        || format!("The files are on {host}. Run baton task get-context {id} there, in {checkout}.");
     let machine = context.settings.machine.as_ref().filter(|machine| machine.host() == host);
     let machine = machine.ok_or_else(elsewhere)?;
     context

@@ -380,7 +380,7 @@ async fn sign_in_form(shared: Arc<Shared>, parts: Parts) -> Result<Response<Body
         return Ok(html(StatusCode::OK, baton_web::sign_in_page(&next, None, theme(&parts))));
     };
     if !shared.dashboard.sign_in.redeem(code, shared.app.now()) {
-        let problem = "This link was already used or has expired. Run `baton open` for a new one.";
+        let problem = "This link was already used or has expired. Run baton open for a new one.";
         let page = baton_web::sign_in_page(&next, Some(problem), theme(&parts));
         return Ok(html(StatusCode::UNAUTHORIZED, page));
     }

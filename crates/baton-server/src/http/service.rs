@@ -124,7 +124,7 @@ async fn ready(shared: Arc<Shared>) -> Content {
     let checked = tokio::time::timeout(READY_TIMEOUT, shared.app.ready()).await;
     let checked = checked.unwrap_or_else(|_| {
         let message = format!("the database did not answer within {} ms", READY_TIMEOUT.as_millis());
-        Err(Fault::new(ErrorCode::StoreUnavailable, message).hint("run `baton doctor` to find the cause"))
+        Err(Fault::new(ErrorCode::StoreUnavailable, message).hint("run baton doctor to find the cause"))
     });
     match checked {
         Ok(()) => Content::json(200, &json!({ "status": "ready" })),

@@ -180,7 +180,7 @@ fn content(files: &TaskFiles, task: &TaskRecord, now: Timestamp) -> Result<Marku
         serde_json::from_value(Value::Object(files.context.clone())).map_err(|_| Problem {
             code: ErrorCode::Internal,
             message: format!("cannot read the context of {}", task.task_id),
-            hint: Some("Run `baton task get-context` in the checkout.".to_owned()),
+            hint: Some("Run baton task get-context in the checkout.".to_owned()),
         })?;
     let described = &context.immutable.task_snapshot;
     Ok(html! {

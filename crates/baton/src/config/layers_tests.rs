@@ -198,11 +198,11 @@ fn unknown_keys_cause_a_warning_with_a_suggestion() {
     assert_eq!(
         fixture.warnings(),
         [
-            format!("unknown setting `fruit` in {path}; run `baton config show` for the list"),
+            format!("unknown setting `fruit` in {path}; run baton config show for the list"),
             format!(
                 "unknown setting `sesion.stale_minutes` in {path}; did you mean `session.stale_minutes`?"
             ),
-            format!("unknown setting `session. [2J` in {path}; run `baton config show` for the list"),
+            format!("unknown setting `session. [2J` in {path}; run baton config show for the list"),
             format!("unknown setting `session.agnet` in {path}; did you mean `session.agent`?"),
             format!("unknown setting `stale_minutes` in {path}; did you mean `session.stale_minutes`?"),
         ]
@@ -227,7 +227,7 @@ fn unknown_variables_cause_a_warning_with_a_suggestion() {
         fixture.warnings(),
         [
             "unknown environment variable BATON_DATADIR; did you mean `BATON_DATA_DIR`?",
-            "unknown environment variable BATON_FRUIT; run `baton config show` for the list",
+            "unknown environment variable BATON_FRUIT; run baton config show for the list",
             "unknown environment variable BATON_STALE_MINUTES; did you mean `BATON_SESSION_STALE_MINUTES`?",
         ]
     );

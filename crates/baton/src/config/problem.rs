@@ -111,7 +111,7 @@ impl ConfigError {
             Self::Unreadable { path, .. } => {
                 format!("make {} a file that you can read, or remove it", path.display())
             }
-            Self::Syntax { path, .. } => format!("correct {}, then run `baton config show`", path.display()),
+            Self::Syntax { path, .. } => format!("correct {}, then run baton config show", path.display()),
             Self::Invalid { origin, default, .. } => {
                 let place = match origin {
                     Origin::Default => "the default".into(),
@@ -162,7 +162,7 @@ impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let did_you_mean = |f: &mut fmt::Formatter<'_>, nearest: &Option<&str>| match nearest {
             Some(nearest) => write!(f, "; did you mean `{nearest}`?"),
-            None => f.write_str("; run `baton config show` for the list"),
+            None => f.write_str("; run baton config show for the list"),
         };
         match self {
             Self::UnknownKey { key, path, nearest } => {

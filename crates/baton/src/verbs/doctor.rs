@@ -184,7 +184,7 @@ fn agents(config: &Config) -> Vec<Finding> {
         Err(failure) => return vec![CHECK.warning(failure.message, "set HOME, then try again")],
     };
     if connections.is_empty() {
-        return vec![CHECK.ok("none is set up; run `baton setup` to connect one")];
+        return vec![CHECK.ok("none is set up; run baton setup to connect one")];
     }
     let finding = |message: String, problem: Option<String>, fix: Option<String>| match problem {
         None => CHECK.ok(message),

@@ -62,7 +62,7 @@ pub(crate) fn run(args: &SetupArgs, format: Format, config: &Config) -> Result<A
         }
     }
     if !args.remove && !args.dry_run {
-        texts.push("Run `baton doctor` to check the connections.".to_owned());
+        texts.push("Run baton doctor to check the connections.".to_owned());
     }
     let data = json!({ "scope": args.scope.as_str(), "dry_run": args.dry_run, "remove": args.remove, "agents": reports });
     Ok(Answer::new(data, texts.join("\n\n")))

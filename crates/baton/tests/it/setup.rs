@@ -346,7 +346,7 @@ fn doctor(home: &Home) -> Vec<String> {
 #[test]
 fn doctor_reports_the_state_of_each_connection() {
     let home = home();
-    assert_eq!(doctor(&home), ["ok none is set up; run `baton setup` to connect one | null"]);
+    assert_eq!(doctor(&home), ["ok none is set up; run baton setup to connect one | null"]);
     ok(&home, &["claude-code"]);
     let [claude, server] = doctor(&home).try_into().unwrap();
     assert!(

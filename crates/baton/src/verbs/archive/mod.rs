@@ -88,7 +88,7 @@ fn failure(what: &str, error: &ArchiveError) -> Failure {
         ArchiveError::NoDatabase { .. } => (
             Exit::NotFound,
             ErrorCode::NotFound.as_str(),
-            "check BATON_DATA_DIR and BATON_DATABASE_URL with `baton config show`",
+            "check BATON_DATA_DIR and BATON_DATABASE_URL with baton config show",
         ),
         ArchiveError::NotEmpty => (
             Exit::Conflict,
