@@ -10,13 +10,14 @@ usage() {
 Usage: install.sh [--from URL|FOLDER] [--prefix FOLDER]
 
 Installs baton for this machine (Linux, x86-64 or arm64) to PREFIX/bin, its manual pages to
-PREFIX/share/man and its completions to PREFIX/share. Nothing is installed unless the SHA-256
-of the archive is the one in SHA256SUMS.
+PREFIX/share/man, its documentation to PREFIX/share/doc/baton and its completions to
+PREFIX/share. Nothing is installed unless the SHA-256 of the archive is the one in SHA256SUMS.
 
   --from URL|FOLDER  Release: an https address, or a folder with the files of scripts/dist
   --prefix FOLDER    Where to install [default: ~/.local]
 
-Remove it with: rm PREFIX/bin/baton PREFIX/share/man/man1/baton*.1 and the completions.
+Remove it with: rm -r PREFIX/bin/baton PREFIX/share/doc/baton PREFIX/share/man/man1/baton*.1
+and the completions.
 HELP
 }
 
