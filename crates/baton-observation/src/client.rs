@@ -3,7 +3,7 @@
 
 use baton_core::Agent;
 
-use crate::Host;
+use crate::ClientKind;
 
 /// A client program that Baton knows.
 #[derive(Debug, Clone, Copy)]
@@ -11,7 +11,7 @@ pub struct Client {
     /// Baton's name of the client.
     pub name: &'static str,
     /// Form of the reports of its hooks.
-    pub host: Host,
+    pub kind: ClientKind,
     /// Texts that its reported names contain, in lower case.
     spellings: &'static [&'static str],
     /// Environment variables that it sets for the commands it runs.
@@ -30,8 +30,8 @@ pub enum ContextLimit {
 }
 
 impl Client {
-    const fn new(host: Host, spellings: &'static [&'static str]) -> Self {
-        Self { name: spellings[0], host, spellings, variables: &[], context_limit: None }
+    const fn new(kind: ClientKind, spellings: &'static [&'static str]) -> Self {
+        Self { name: spellings[0], kind, spellings, variables: &[], context_limit: None }
     }
 
     /// Finds a client by Baton's name.
@@ -45,21 +45,21 @@ pub const CLIENTS: [Client; 10] = [
     Client {
         variables: &["CLAUDECODE"],
         context_limit: Some(ContextLimit::Chars(10_000)),
-        ..Client::new(Host::ClaudeCode, &["claude-code", "claude code"])
+        ..Client::new(ClientKind::ClaudeCode, &["claude-code", "claude code"])
     },
     Client {
         variables: &["CODEX_SANDBOX", "CODEX_THREAD_ID"],
         context_limit: Some(ContextLimit::Tokens(2_500)),
-        ..Client::new(Host::Codex, &["codex"])
+        ..Client::new(ClientKind::Codex, &["codex"])
     },
-    Client::new(Host::Antigravity, &["antigravity"]),
-    Client { variables: &["GEMINI_CLI"], ..Client::new(Host::Gemini, &["gemini"]) },
-    Client { variables: &["OPENCODE"], ..Client::new(Host::OpenCode, &["opencode"]) },
-    Client { variables: &["CURSOR_AGENT"], ..Client::new(Host::Cursor, &["cursor"]) },
-    Client::new(Host::CopilotCli, &["copilot-cli"]),
-    Client::new(Host::VsCode, &["vscode", "visual studio code"]),
-    Client::new(Host::Windsurf, &["windsurf"]),
-    Client::new(Host::Cline, &["cline"]),
+    Client::new(ClientKind::Antigravity, &["antigravity"]),
+    Client { variables: &["GEMINI_CLI"], ..Client::new(ClientKind::Gemini, &["gemini"]) },
+    Client { variables: &["OPENCODE"], ..Client::new(ClientKind::OpenCode, &["opencode"]) },
+    Client { variables: &["CURSOR_AGENT"], ..Client::new(ClientKind::Cursor, &["cursor"]) },
+    Client::new(ClientKind::CopilotCli, &["copilot-cli"]),
+    Client::new(ClientKind::VsCode, &["vscode", "visual studio code"]),
+    Client::new(ClientKind::Windsurf, &["windsurf"]),
+    Client::new(ClientKind::Cline, &["cline"]),
 ];
 
 /// Returns Baton's name of a client, for example `codex` for `codex-mcp-client`. Other names are returned unchanged.

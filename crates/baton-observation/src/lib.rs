@@ -5,9 +5,10 @@
 
 mod agent_task;
 mod client;
+mod client_kind;
 mod excerpt;
 mod hook;
-mod host;
+
 mod large_report;
 mod lenient;
 mod outcome;
@@ -23,8 +24,9 @@ mod truncate;
 
 pub use agent_task::{TASK_CREATION, add_task_subject, updated_task};
 pub use client::{CLIENTS, Client, ContextLimit, agent_of_client, client_name};
+pub use client_kind::ClientKind;
 pub use hook::{HookEvent, files_of, relative};
-pub use host::Host;
+
 pub use large_report::{LargeReport, read_large};
 pub use lenient::{LenientError, ReadError, read_excerpt, read_lenient};
 pub use outcome::{

@@ -8,7 +8,7 @@ use super::agent_task::updated_task;
 /// Tools that send the whole list of to-dos with each update.
 const TODO_TOOLS: [&str; 4] = ["todowrite", "todo_write", "update_plan", "write_todos"];
 
-/// Tool name of the closing message of a sub-agent, which its host reports as an event and not as a tool use.
+/// Tool name of the closing message of a sub-agent, which its client reports as an event and not as a tool use.
 pub const SUBAGENT: &str = "Subagent";
 
 /// Returns true if the tool sends the whole list of to-dos.

@@ -15,7 +15,7 @@ use std::collections::{HashMap, HashSet};
 use baton_core::Timestamp;
 use serde_json::{Map, Value, json};
 
-use crate::host;
+use crate::client_kind;
 
 pub use cursor::folder_of_uri;
 
@@ -256,7 +256,7 @@ impl TranscriptParser {
     /// Records the result of a tool call. A result without a call is ignored.
     fn record_result(&mut self, id: &str, response: &Value, is_error: bool) {
         let Some(PendingCall { tool_name, tool_input }) = self.pending.remove(id) else { return };
-        let tool_name = host::tool_name(&tool_name);
+        let tool_name = client_kind::tool_name(&tool_name);
         let mut fields = json!({ "tool_name": tool_name, "tool_input": tool_input, "tool_use_id": id });
         if is_error {
             let text = response.as_str().map_or_else(|| response.to_string(), str::to_owned);

@@ -21,7 +21,7 @@ impl Program {
         args
     }
 
-    /// Returns the command line that reports an event, for hosts that use a shell.
+    /// Returns the command line that reports an event, for clients that use a shell.
     pub(crate) fn hook_line(&self, event: &str, client: &str) -> String {
         let words = std::iter::once(self.binary_text()).chain(self.hook_args(event, client));
         words.map(|word| shell_word(&word)).collect::<Vec<_>>().join(" ")

@@ -76,7 +76,7 @@ fn edit(
     Ok(format!("{mark}{root}"))
 }
 
-/// Rejects an object in which a name occurs twice, because hosts differ in which of the values they use.
+/// Rejects an object in which a name occurs twice, because clients differ in which of the values they use.
 fn require_unique_names(object: &CstObject) -> Result<(), String> {
     let mut seen = BTreeSet::new();
     for property in object.properties() {

@@ -1,4 +1,4 @@
-//! Instructions for agents, written once for all hosts: skills for hosts that have them, and rules for the others.
+//! Instructions for agents, written once for all clients: skills for clients that have them, and rules for the others.
 
 use serde_json::Value;
 
@@ -47,7 +47,7 @@ pub(crate) const SKILLS: [Skill; 3] = [
     },
 ];
 
-/// Rules for hosts without skills, in Markdown.
+/// Rules for clients without skills, in Markdown.
 pub(crate) const RULES: &str = "\
 # Baton
 

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use baton_app::observation::{Intake, Report};
 use baton_app::{Clock, SystemClock};
 use baton_core::{Agent, Label};
-use baton_observation::{HookEvent, Host};
+use baton_observation::{ClientKind, HookEvent};
 use baton_store::{BlobFolder, LockTimeout, ReplayLimits, ReplayResult, SpooledTo, Target};
 use clap::Args;
 use serde_json::{Map, Value, json};
@@ -195,13 +195,13 @@ fn store_report(args: &HookArgs, config: &Config) {
         Err(failure) => run.log.record(&run.args.event, &failure.message),
         Ok(_) => {
             let client =
-                run.origin.get().and_then(|origin| origin.host.client()).or(run.args.client.as_deref());
+                run.origin.get().and_then(|origin| origin.client.name()).or(run.args.client.as_deref());
             if let Some(client) = client {
                 LastCaptured::of(&config.data_dir).record(client);
             }
         }
     }
-    if let Some(answer) = run.with_capture_warning(answer).and_then(|answer| run.in_host_format(&answer)) {
+    if let Some(answer) = run.with_capture_warning(answer).and_then(|answer| run.in_client_format(&answer)) {
         crate::output::print(&answer.to_string());
     }
     start_if_absent(config);
@@ -235,7 +235,7 @@ fn start_time_limit(run: Arc<HookRun>) {
 /// Origin of a report.
 #[derive(Debug, Clone, Copy)]
 struct Origin {
-    host: Host,
+    client: ClientKind,
     /// The event; `None` if it is not known.
     event: Option<HookEvent>,
 }
@@ -251,7 +251,7 @@ struct HookRun {
     /// Time of the last read from the agent, in milliseconds since the start.
     last_read_ms: AtomicU64,
     intake: Intake,
-    /// Host and event, once the report was parsed.
+    /// Client and event, once the report was parsed.
     origin: OnceLock<Origin>,
     /// The report, once it was read completely.
     report: OnceLock<Report>,
@@ -281,10 +281,10 @@ impl HookRun {
     fn time_left(&self) -> Option<Duration> {
         let last_read = Duration::from_millis(self.last_read_ms.load(Ordering::Relaxed));
         let limit = match self.origin.get() {
-            Some(Origin { event: Some(HookEvent::SessionEnd), host: Host::ClaudeCode }) => {
+            Some(Origin { event: Some(HookEvent::SessionEnd), client: ClientKind::ClaudeCode }) => {
                 CLAUDE_CODE_END_LIMIT
             }
-            Some(Origin { event: Some(HookEvent::SessionEnd), host: Host::Codex }) => CODEX_END_LIMIT,
+            Some(Origin { event: Some(HookEvent::SessionEnd), client: ClientKind::Codex }) => CODEX_END_LIMIT,
             _ => TIME_LIMIT,
         };
         (last_read + limit).checked_sub(self.started_at.elapsed()).filter(|left| !left.is_zero())
@@ -357,11 +357,11 @@ impl HookRun {
         Some(json!({ "hookSpecificOutput": { "hookEventName": event, "additionalContext": context } }))
     }
 
-    /// Converts the response to the format of the host; `None` if the host accepts no context.
-    fn in_host_format(&self, answer: &Value) -> Option<Value> {
+    /// Converts the response to the format of the client; `None` if the client accepts no context.
+    fn in_client_format(&self, answer: &Value) -> Option<Value> {
         let output = &answer["hookSpecificOutput"];
         let context = output["additionalContext"].as_str()?;
-        self.origin.get()?.host.response(output["hookEventName"].as_str()?, context)
+        self.origin.get()?.client.response(output["hookEventName"].as_str()?, context)
     }
 
     /// Writes invalid names of the command line to `logs/hook.log`. They are not added to the report.
@@ -388,10 +388,10 @@ impl HookRun {
         let HookArgs { event, client, agent } = &self.args;
         // A null field counts as absent, so that `describe_place` can fill it in.
         report.retain(|_, value| !value.is_null());
-        let host = Host::of(report, client.as_deref(), |name| std::env::var_os(name).is_some());
-        host.normalize(report);
+        let kind = ClientKind::of(report, client.as_deref(), |name| std::env::var_os(name).is_some());
+        kind.normalize(report);
         let known = HookEvent::from_name(event);
-        let _ = self.origin.set(Origin { host, event: known });
+        let _ = self.origin.set(Origin { client: kind, event: known });
         if let Some(known) = known {
             report.insert("event".into(), known.as_str().into());
             let protocol_name = match event.as_str() {
@@ -401,7 +401,7 @@ impl HookRun {
             };
             report.entry("hook_event_name").or_insert_with(|| protocol_name.into());
         }
-        let client = host.client().or(client.as_deref()).filter(|client| client.parse::<Label>().is_ok());
+        let client = kind.name().or(client.as_deref()).filter(|client| client.parse::<Label>().is_ok());
         let agent = agent.as_deref().filter(|agent| agent.parse::<Agent>().is_ok());
         for (field, given) in [("client", client), ("agent", agent)] {
             if let Some(given) = given {

@@ -1,7 +1,8 @@
-//! Hosts of hooks: the programs that run agents. Each has its own names for fields and tools, and its own form of
+//! Kinds of clients, the programs that run agents. Each has its own names for fields and tools, and its own form of
 //! response.
 //!
-//! Owns how a host is recognized, how its report becomes a report with Baton's names, and how context is returned to it.
+//! Owns how a client is recognized, how its report becomes a report with Baton's names, and how context is returned to
+//! it.
 
 use baton_core::estimate_tokens;
 use serde_json::{Map, Value, json};
@@ -11,7 +12,7 @@ use crate::client::{CLIENTS, Client, ContextLimit};
 
 /// A program that runs hooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Host {
+pub enum ClientKind {
     ClaudeCode,
     Codex,
     Cursor,
@@ -31,11 +32,11 @@ pub enum Host {
 }
 
 /// Last line of context that was shortened.
-const SHORTENED: &str = "(Shortened to the limit of this host. The Baton tools have the rest.)";
+const SHORTENED: &str = "(Shortened to the limit of this client. The Baton tools have the rest.)";
 
-impl Host {
-    /// Recognizes the host of a report. The form of the report decides before the name that the configuration
-    /// gives, because some hosts also run the hooks of other hosts: VS Code and Cursor run the hooks of
+impl ClientKind {
+    /// Recognizes the client of a report. The form of the report decides before the name that the configuration
+    /// gives, because some clients also run the hooks of other clients: VS Code and Cursor run the hooks of
     /// Claude Code. `has_variable` returns true if an environment variable is set.
     pub fn of(
         report: &Map<String, Value>,
@@ -43,7 +44,7 @@ impl Host {
         has_variable: impl Fn(&str) -> bool,
     ) -> Self {
         let has = |name: &str| report.contains_key(name);
-        let named = client.and_then(Client::named).map(|client| client.host);
+        let named = client.and_then(Client::named).map(|client| client.kind);
         let is_from_vscode = || {
             has("timestamp")
                 && has("hook_event_name")
@@ -72,7 +73,7 @@ impl Host {
         }
     }
 
-    /// Guesses the host from the folder of its transcript.
+    /// Guesses the client from the folder of its transcript.
     fn by_transcript(report: &Map<String, Value>) -> Self {
         match report.get("transcript_path").and_then(Value::as_str).unwrap_or_default() {
             path if path.contains("/.codex/") => Self::Codex,
@@ -83,13 +84,13 @@ impl Host {
         }
     }
 
-    /// Returns the name of the client; `None` for an unknown host.
-    pub fn client(self) -> Option<&'static str> {
-        self.known().map(|client| client.name)
+    /// Returns the name of the client; `None` for an unknown client.
+    pub fn name(self) -> Option<&'static str> {
+        self.client().map(|client| client.name)
     }
 
-    fn known(self) -> Option<&'static Client> {
-        CLIENTS.iter().find(|client| client.host == self)
+    fn client(self) -> Option<&'static Client> {
+        CLIENTS.iter().find(|client| client.kind == self)
     }
 
     /// Renames the fields and tools of a report to those of Baton. Fields that the report already has are kept.
@@ -139,8 +140,8 @@ impl Host {
         }
     }
 
-    /// Returns the response that adds context at an event, in the form of the host. Returns `None` if the host accepts
-    /// no context at this event.
+    /// Returns the response that adds context at an event, in the form of the client. Returns `None` if the client
+    /// accepts no context at this event.
     pub fn response(self, event_name: &str, context: &str) -> Option<Value> {
         let is_prompt = event_name == HookEvent::UserPromptSubmit.wire_name();
         let event_name = if is_prompt && self == Self::Gemini { "BeforeAgent" } else { event_name };
@@ -161,9 +162,9 @@ impl Host {
         }
     }
 
-    /// Removes the last lines of a context that is above the limit of the host.
+    /// Removes the last lines of a context that is above the limit of the client.
     fn shorten(self, context: &str) -> String {
-        let fits = |text: &str| match self.known().and_then(|client| client.context_limit) {
+        let fits = |text: &str| match self.client().and_then(|client| client.context_limit) {
             Some(ContextLimit::Tokens(most)) => estimate_tokens(text) <= most,
             Some(ContextLimit::Chars(most)) => text.chars().count() <= most,
             None => true,
@@ -182,7 +183,7 @@ impl Host {
     }
 }
 
-/// Names of fields in other hosts, and Baton's name.
+/// Names of fields in other clients, and Baton's name.
 const RENAMED: [(&str, &str); 19] = [
     ("conversation_id", "session_id"),
     ("conversationId", "session_id"),
@@ -328,5 +329,5 @@ fn normalize_cline(report: &mut Map<String, Value>) {
 }
 
 #[cfg(test)]
-#[path = "host_tests.rs"]
+#[path = "client_kind_tests.rs"]
 mod tests;
