@@ -21,8 +21,8 @@ use crate::stat_cache::{KnownContent, StatCache};
 use crate::stat_time::StatTime;
 use crate::status::{Status, StatusCode, StatusEntry, StatusSide, Unstaged};
 use crate::tree::build;
-use crate::view::View;
 use crate::worktree::{Found, FoundFile, Item, ScanResult, Source, TreeScan, content};
+use crate::worktree_files::WorktreeFiles;
 
 /// Maximum number of attempts if the checkout changes while it is read.
 const MAX_ATTEMPTS: usize = 5;
@@ -140,18 +140,19 @@ fn attempt(
     } else if unchanged_index.is_some() {
         status.add_unstaged(unstaged(&tracked_items, &tracked));
     }
-    let view = View::new(&status, merged(&tracked_items, &tracked, &untracked_items, &untracked));
+    let worktree =
+        WorktreeFiles::new(&status, merged(&tracked_items, &tracked, &untracked_items, &untracked));
     let (recorded, files) = std::thread::scope(|scope| {
         if keep == Keep::Objects {
             // The changes since `HEAD` will ask for these. If this fails, they report the reason.
-            scope.spawn(|| object_store.digests(&view.replaced()));
+            scope.spawn(|| object_store.digests(&worktree.replaced()));
         }
-        let files = scope.spawn(|| view.files());
-        (record(repository, object_store, keep, inspector, (&status, &view), conversion), files.join())
+        let files = scope.spawn(|| worktree.files());
+        (record(repository, object_store, keep, inspector, (&status, &worktree), conversion), files.join())
     });
     let (snapshot, withheld) = recorded?;
     if withheld.is_none() {
-        update_stat_cache(object_store, &cache, now, &view, conversion);
+        update_stat_cache(object_store, &cache, now, &worktree, conversion);
     }
     let files = files.map_err(|_| GitError::unexpected("status", "the thread panicked"))?;
     Ok(Capture { snapshot, status, files, withheld })
@@ -163,14 +164,14 @@ fn record(
     object_store: &ObjectStore,
     keep: Keep,
     inspector: &mut dyn Inspector,
-    (status, view): (&Status, &View<'_>),
+    (status, worktree): (&Status, &WorktreeFiles<'_>),
     conversion: Conversion,
 ) -> Result<(Snapshot, Option<Withheld>), GitError> {
     let (raw, (wanted, withheld)) = std::thread::scope(|scope| {
-        let building = scope.spawn(|| build(object_store.object_format(), view.inputs(&HashMap::new())));
+        let building = scope.spawn(|| build(object_store.object_format(), worktree.inputs(&HashMap::new())));
         // Whether files must be inspected does not depend on the tree if they are stored in any case.
         let inspected = match keep {
-            Keep::Objects => Some(inspect(repository, object_store, view, inspector)),
+            Keep::Objects => Some(inspect(repository, object_store, worktree, inspector)),
             Keep::ObjectsUnless(_) | Keep::Nothing => None,
         };
         let raw = building.join().map_err(|_| GitError::unexpected("status", "the thread panicked"))?;
@@ -181,7 +182,7 @@ fn record(
         };
         let withheld = match inspected {
             Some(withheld) => withheld?,
-            None if wanted => inspect(repository, object_store, view, inspector)?,
+            None if wanted => inspect(repository, object_store, worktree, inspector)?,
             None => None,
         };
         Ok::<_, GitError>((raw, (wanted, withheld)))
@@ -193,48 +194,54 @@ fn record(
     let patch_ids = match conversion {
         Conversion::None => HashMap::new(),
         Conversion::LineEndings | Conversion::Any => {
-            patch_ids(repository, stored.then_some(object_store), view, conversion)?
+            patch_ids(repository, stored.then_some(object_store), worktree, conversion)?
         }
     };
-    let patch = (!patch_ids.is_empty()).then(|| build(object_store.object_format(), view.inputs(&patch_ids)));
-    let not_checked_out = view.not_checked_out(object_store);
+    let patch =
+        (!patch_ids.is_empty()).then(|| build(object_store.object_format(), worktree.inputs(&patch_ids)));
+    let not_checked_out = worktree.not_checked_out(object_store);
     let patch_tree = patch.as_ref().map_or(raw.id, |patch| patch.id);
     let snapshot = Snapshot {
         head: status.head.clone(),
         tree: raw.id,
         patch_tree,
-        clean: view.staged.is_empty() && !patch.as_ref().unwrap_or(&raw).differs,
+        clean: worktree.staged.is_empty() && !patch.as_ref().unwrap_or(&raw).differs,
         staged: staged_changes(status),
-        nested: view.nested(),
+        nested: worktree.nested(),
         not_checked_out: not_checked_out.as_ref().map(|(id, _)| *id),
         stash: status.stash.clone(),
-        large: large_files(repository, view),
+        large: large_files(repository, worktree),
     };
     if stored {
         let trees = raw.objects.into_iter().chain(patch.into_iter().flat_map(|patch| patch.objects));
-        store(repository, object_store, view, trees.collect(), not_checked_out)?;
+        store(repository, object_store, worktree, trees.collect(), not_checked_out)?;
     }
     Ok((snapshot, withheld))
 }
 
 /// Returns the files that are too large for a patch.
-fn large_files(repository: &Repository, view: &View<'_>) -> Vec<RepoPath> {
+fn large_files(repository: &Repository, worktree: &WorktreeFiles<'_>) -> Vec<RepoPath> {
     let least = repository.git().limits().large_file_bytes;
     let is_large = |found: &Found| matches!(found, Found::File(file) if file.stat.size >= least);
-    view.found.iter().filter(|(_, found)| is_large(found)).map(|(item, _)| RepoPath::new(item.path)).collect()
+    worktree
+        .found
+        .iter()
+        .filter(|(_, found)| is_large(found))
+        .map(|(item, _)| RepoPath::new(item.path))
+        .collect()
 }
 
 /// Shows the inspector every file that `HEAD` does not have. Returns these files if they may not be stored.
 fn inspect(
     repository: &Repository,
     object_store: &ObjectStore,
-    view: &View<'_>,
+    worktree: &WorktreeFiles<'_>,
     inspector: &mut dyn Inspector,
 ) -> Result<Option<Withheld>, GitError> {
     let mut seen = Withheld::new();
-    for (item, found) in &view.found {
+    for (item, found) in &worktree.found {
         match found {
-            Found::File(file) if !view.in_head(item, file.mode, file.id) => {
+            Found::File(file) if !worktree.in_head(item, file.mode, file.id) => {
                 let path = RepoPath::new(item.path);
                 let name = path.to_string();
                 let mut id = ObjectHasher::new(object_store.object_format(), "blob", file.stat.size);
@@ -393,7 +400,7 @@ fn update_stat_cache(
     object_store: &ObjectStore,
     cache: &StatCache,
     now: StatTime,
-    view: &View<'_>,
+    worktree: &WorktreeFiles<'_>,
     conversion: Conversion,
 ) {
     // Where files are converted, it is not cheap to find out whether the index refers to raw bytes, so the result is
@@ -404,7 +411,7 @@ fn update_stat_cache(
     let is_cacheable =
         |file: &FoundFile| !is_known_from_index(file) && file.stat.changed_at.is_settled_before(now);
     let files = || {
-        view.found.iter().filter_map(|(item, found)| match found {
+        worktree.found.iter().filter_map(|(item, found)| match found {
             Found::File(file) if is_cacheable(file) => Some((item.path, file)),
             _ => None,
         })
@@ -423,23 +430,23 @@ fn update_stat_cache(
 fn patch_ids<'a>(
     repository: &Repository,
     object_store: Option<&ObjectStore>,
-    view: &View<'a>,
+    worktree: &WorktreeFiles<'a>,
     conversion: Conversion,
 ) -> Result<HashMap<&'a [u8], ObjectId>, GitError> {
     let mut ids = HashMap::new();
     let mut asked = Vec::new();
     // Git cannot compare a file whose filter must not run, so for such files the stat information decides.
     let filters = !repository.configuration().subsections("filter").is_empty();
-    for (item, found) in &view.found {
+    for (item, found) in &worktree.found {
         let Found::File(file) = found else { continue };
-        if !file.mode.is_file() || view.in_head(item, file.mode, file.id) {
+        if !file.mode.is_file() || worktree.in_head(item, file.mode, file.id) {
             continue;
         }
         match item.entry {
             Some(entry) if entry.id == file.id => {}
             Some(entry)
-                if (filters && file.same_stat || view.is_unchanged_to_git(item))
-                    && view.in_head(item, file.mode, entry.id) =>
+                if (filters && file.same_stat || worktree.is_unchanged_to_git(item))
+                    && worktree.in_head(item, file.mode, entry.id) =>
             {
                 ids.insert(item.path, entry.id);
             }
@@ -508,14 +515,14 @@ fn read_ids(output: &[u8], count: usize) -> Result<Vec<ObjectId>, GitError> {
 fn store(
     repository: &Repository,
     object_store: &ObjectStore,
-    view: &View<'_>,
+    worktree: &WorktreeFiles<'_>,
     trees: Vec<(ObjectId, Vec<u8>)>,
     not_checked_out: Option<(ObjectId, Vec<u8>)>,
 ) -> Result<(), GitError> {
     let mut objects = Vec::new();
-    for (item, found) in &view.found {
+    for (item, found) in &worktree.found {
         let Found::File(file) = found else { continue };
-        if view.in_head(item, file.mode, file.id) {
+        if worktree.in_head(item, file.mode, file.id) {
             continue;
         }
         let (path, stat) = (item.path, file.stat);

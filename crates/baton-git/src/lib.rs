@@ -59,8 +59,8 @@ mod sweep;
 mod tree;
 mod uncommitted;
 mod verification;
-mod view;
 mod worktree;
+mod worktree_files;
 
 pub use capture::Capture;
 pub use error::GitError;

@@ -4,7 +4,7 @@ use baton_core::{ErrorCode, visible};
 use maud::{DOCTYPE, Markup, html};
 
 use crate::assets::url;
-use crate::pages::{View, pages};
+use crate::pages::{PageContent, pages};
 use crate::visitor::Problem;
 
 /// Colour theme chosen by the visitor.
@@ -49,8 +49,8 @@ impl Theme {
 const HTMX_CONFIG: &str = r#"{"allowEval":false,"includeIndicatorStyles":false,"allowScriptTags":false,"selfRequestsOnly":true,"historyCacheSize":0,"refreshOnHistoryMiss":true}"#;
 
 /// Renders a page.
-pub fn page(view: &View, path: &str, theme: Theme) -> String {
-    let content = html! {
+pub fn page(content: &PageContent, path: &str, theme: Theme) -> String {
+    let body = html! {
         header.bar {
             a.brand href="/" { img src=(url("icon.svg")) alt="" width="22" height="22"; span { "Baton" } }
             nav aria-label="Pages" {
@@ -74,25 +74,25 @@ pub fn page(view: &View, path: &str, theme: Theme) -> String {
                 }
             }
         }
-        main id="main" tabindex="-1" hx-ext=[view.is_live.then_some("sse")] sse-connect=[view.is_live.then_some("/ui/events")] {
-            (view.body)
+        main id="main" tabindex="-1" hx-ext=[content.is_live.then_some("sse")] sse-connect=[content.is_live.then_some("/ui/events")] {
+            (content.body)
         }
         footer {
-            a href=(view.json) { "This page as JSON" }
-            @for (name, json) in &view.other_json { a href=(json) { (name) " as JSON" } }
+            a href=(content.json) { "This page as JSON" }
+            @for (name, json) in &content.other_json { a href=(json) { (name) " as JSON" } }
             a href="/docs" { "API" }
             button.quiet id="show-keys" type="button" { "Keyboard " kbd { "?" } }
         }
         (keyboard_help())
     };
     let libraries = [
-        (view.has_plot, "uplot.js"),
-        (view.is_live || view.has_swaps, "htmx.js"),
-        (view.is_live, "htmx-sse.js"),
+        (content.has_plot, "uplot.js"),
+        (content.is_live || content.has_swaps, "htmx.js"),
+        (content.is_live, "htmx-sse.js"),
     ];
     let libraries: Vec<&str> =
         libraries.into_iter().filter(|(is_used, _)| *is_used).map(|(_, name)| name).collect();
-    frame(&view.title, theme, &libraries, &content)
+    frame(&content.title, theme, &libraries, &body)
 }
 
 /// Returns true if a page, or a page below it, is shown.

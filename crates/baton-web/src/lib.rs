@@ -13,6 +13,6 @@ mod widgets;
 
 pub use assets::{Asset, asset};
 pub use layout::{Theme, error_page, page, sign_in_page, signed_in_page};
-pub use pages::{ACTIONS, Page, View, pages};
+pub use pages::{ACTIONS, Page, PageContent, pages};
 pub use sign_in::{SIGN_IN_DAYS, SignIn, SignInCookie};
 pub use visitor::{Problem, Query, Visitor};

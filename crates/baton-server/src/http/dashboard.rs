@@ -284,8 +284,8 @@ async fn show(shared: Arc<Shared>, mut parts: Parts, page: &'static Page) -> Res
     let query = query(&mut parts).await?;
     let csrf = shared.dashboard.csrf(&parts);
     let visitor = visitor(&shared, &parts, actor, csrf)?;
-    let view = (page.render)(&visitor, &query).await?;
-    let mut response = html(StatusCode::OK, baton_web::page(&view, &path, theme));
+    let content = (page.render)(&visitor, &query).await?;
+    let mut response = html(StatusCode::OK, baton_web::page(&content, &path, theme));
     // For the request log.
     response.extensions_mut().insert(visitor.actor.key_id);
     Ok(response)

@@ -7,14 +7,14 @@ use baton_core::Timestamp;
 use maud::{Markup, html};
 use serde_json::json;
 
-use super::View;
+use super::PageContent;
 use crate::visitor::{Problem, Query, Visitor};
 use crate::widgets::{count, empty};
 
 const DAY_MILLIS: i64 = 86_400_000;
 const WEEKS: i64 = 53;
 
-pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Problem> {
+pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<PageContent, Problem> {
     let days = visitor.ask::<SessionActivity>(query.params(&["venture"], json!({}))).await?.days;
     let sessions: u64 = days.iter().map(|day| day.sessions).sum();
     let turns: u64 = days.iter().map(|day| day.turns).sum();
@@ -28,7 +28,7 @@ pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Pro
             (table(&days))
         }
     };
-    Ok(View::new("Activity", query.url("/api/activity", &["venture"]), body))
+    Ok(PageContent::new("Activity", query.url("/api/activity", &["venture"]), body))
 }
 
 /// One column per week, from Monday to Sunday.

@@ -8,14 +8,14 @@ use baton_core::{ErrorCode, SessionStatus, Timestamp};
 use maud::{Markup, html};
 use serde_json::json;
 
-use super::View;
+use super::PageContent;
 use crate::visitor::{Problem, Query, Visitor, url};
 use crate::widgets::{count, empty, time};
 
 /// Number of latest sessions that are read.
 const SESSIONS: i64 = 200;
 
-pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Problem> {
+pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<PageContent, Problem> {
     let probe = query.get("probe") == Some("true");
     let connected = match visitor.ask::<ListAgents>(json!({ "probe": probe })).await {
         Ok(connected) => Some(connected),
@@ -40,7 +40,7 @@ pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Pro
     };
     let json =
         if connected.is_some() { query.url("/api/agents", &["probe"]) } else { "/sessions?limit=200".into() };
-    Ok(View::new("Agents", json, body))
+    Ok(PageContent::new("Agents", json, body))
 }
 
 fn connections(connected: &ListAgentsOutput, probe: bool, now: Timestamp) -> Markup {

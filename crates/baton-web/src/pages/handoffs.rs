@@ -8,14 +8,14 @@ use baton_core::{HandoffAuthor, HandoffFields, Timestamp};
 use maud::{Markup, html};
 use serde_json::json;
 
-use super::View;
+use super::PageContent;
 use crate::visitor::{Problem, Query, Visitor, url};
 use crate::widgets::{default_venture, empty, form_fields, id_link, line, list, prose, time};
 
 const LIMIT: i64 = 50;
 const FILTERS: [&str; 3] = ["repo", "from_agent", "to_agent"];
 
-pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Problem> {
+pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<PageContent, Problem> {
     let venture = default_venture(visitor, query);
     let page = json!({ "venture": venture, "limit": LIMIT });
     let params = query.params(&["repo", "from_agent", "to_agent", "cursor"], page);
@@ -41,7 +41,7 @@ pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Pro
         }
         @if visitor.can_write() { (write_form(visitor, &venture, query.get("repo")).await?) }
     };
-    Ok(View::new("Handoffs", url("/handoffs", filters.iter().copied()), body))
+    Ok(PageContent::new("Handoffs", url("/handoffs", filters.iter().copied()), body))
 }
 
 fn row(handoff: &HandoffView, now: Timestamp) -> Markup {
@@ -104,7 +104,7 @@ async fn write_form(visitor: &Visitor, venture: &str, repo: Option<&str>) -> Res
 }
 
 /// Renders one handoff.
-pub(super) async fn render_one(visitor: &Visitor, query: &Query) -> Result<View, Problem> {
+pub(super) async fn render_one(visitor: &Visitor, query: &Query) -> Result<PageContent, Problem> {
     let id = query.get("handoff_id").unwrap_or_default();
     let handoff = visitor.ask::<ShowHandoff>(json!({ "handoff_id": id })).await?.handoff;
     let page = format!("/ui/handoffs/{id}");
@@ -129,7 +129,7 @@ pub(super) async fn render_one(visitor: &Visitor, query: &Query) -> Result<View,
         (facts(&handoff))
         (ack_form(visitor, &handoff, &page))
     };
-    Ok(View::new(format!("Handoff of {}", handoff.from_agent), format!("/handoffs/{id}"), body))
+    Ok(PageContent::new(format!("Handoff of {}", handoff.from_agent), format!("/handoffs/{id}"), body))
 }
 
 fn facts(handoff: &HandoffView) -> Markup {

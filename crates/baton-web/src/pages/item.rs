@@ -7,7 +7,7 @@ use baton_core::recall::{ItemKind, MarkKind};
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
-use super::View;
+use super::PageContent;
 use super::memory::item_page;
 use crate::visitor::{Problem, Query, Visitor, url};
 use crate::widgets::{form_fields, id_link, line, prose, time};
@@ -17,7 +17,7 @@ const MAX_RAW_CHARS: usize = 60_000;
 /// Number of items before and after the item.
 const AROUND: i64 = 8;
 
-pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Problem> {
+pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<PageContent, Problem> {
     let id = query.get("id").unwrap_or_default();
     let found = visitor.ask::<GetItems>(json!({ "ids": id })).await?.items.into_iter().next();
     let item = found.ok_or_else(|| Problem::not_found("there is no such item"))?;
@@ -43,7 +43,7 @@ pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Pro
             ol.rows { @for entry in &around { (entry_row(entry, &item.id, visitor.now)) } }
         }
     };
-    Ok(View::new(item.title.clone(), url("/api/items", [("ids", id)]), body))
+    Ok(PageContent::new(item.title.clone(), url("/api/items", [("ids", id)]), body))
 }
 
 fn facts(item: &ItemView, now: Timestamp) -> Markup {

@@ -7,14 +7,14 @@ use baton_core::recall::ItemKind;
 use maud::{Markup, html};
 use serde_json::json;
 
-use super::View;
+use super::PageContent;
 use crate::visitor::{Problem, Query, Visitor, encode};
 use crate::widgets::{count, empty, line, time};
 
 const PARAMS: [&str; 6] = ["q", "repo", "kind", "agent", "file", "since"];
 const LIMIT: i64 = 30;
 
-pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Problem> {
+pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<PageContent, Problem> {
     let results = match query.get("q") {
         Some(_) => {
             let found = visitor.ask::<Search>(query.params(&PARAMS, json!({ "limit": LIMIT }))).await?;
@@ -37,7 +37,7 @@ pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Pro
     };
     let json =
         if query.get("q").is_some() { query.url("/api/search", &PARAMS) } else { "/api/notes".to_owned() };
-    Ok(View { has_swaps: true, ..View::new("Memory", json, body) })
+    Ok(PageContent { has_swaps: true, ..PageContent::new("Memory", json, body) })
 }
 
 fn form(query: &Query) -> Markup {

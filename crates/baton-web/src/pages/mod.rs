@@ -24,7 +24,7 @@ use crate::visitor::{Problem, Query, Visitor};
 
 /// Content of a page.
 #[derive(Debug)]
-pub struct View {
+pub struct PageContent {
     pub title: String,
     /// Content of `<main>`.
     pub body: Markup,
@@ -40,7 +40,7 @@ pub struct View {
     pub has_plot: bool,
 }
 
-impl View {
+impl PageContent {
     /// Creates a page that does not update itself.
     pub(crate) fn new(title: impl Into<String>, json: impl Into<String>, body: Markup) -> Self {
         Self {
@@ -60,7 +60,7 @@ impl View {
     }
 }
 
-type Rendering<'a> = Pin<Box<dyn Future<Output = Result<View, Problem>> + Send + 'a>>;
+type Rendering<'a> = Pin<Box<dyn Future<Output = Result<PageContent, Problem>> + Send + 'a>>;
 
 #[derive(Clone, Copy)]
 pub struct Page {

@@ -7,7 +7,7 @@ use baton_app::session::{SessionHistory, SessionView};
 use maud::{Markup, html};
 use serde_json::json;
 
-use super::View;
+use super::PageContent;
 use crate::visitor::{Problem, Query, Visitor};
 use crate::widgets::{count, empty};
 
@@ -15,7 +15,7 @@ use crate::widgets::{count, empty};
 const CLIENTS: [&str; 6] = ["claude-code", "codex", "cursor", "gemini-cli", "opencode", "vscode"];
 const PARAMS: [&str; 6] = ["repo", "venture", "branch", "prompt", "client", "agent"];
 
-pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Problem> {
+pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<PageContent, Problem> {
     let known = visitor.ask::<SessionHistory>(json!({ "limit": 200 })).await?.sessions;
     let mut query = query.clone();
     fill_defaults(&mut query, &known);
@@ -40,7 +40,10 @@ pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Pro
             }
         }
     };
-    Ok(View { has_swaps: true, ..View::new("Next chat", query.url("/api/context", &PARAMS), body) })
+    Ok(PageContent {
+        has_swaps: true,
+        ..PageContent::new("Next chat", query.url("/api/context", &PARAMS), body)
+    })
 }
 
 /// Chooses the repository of the newest session, and the venture of the repository.

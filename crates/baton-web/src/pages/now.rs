@@ -10,7 +10,7 @@ use baton_core::observation::TurnStatus;
 use maud::{Markup, html};
 use serde_json::json;
 
-use super::View;
+use super::PageContent;
 use crate::visitor::{Problem, Query, Visitor};
 use crate::widgets::{count, empty, line, page_of, repo_name, time};
 
@@ -18,7 +18,7 @@ const MAX_PROMPT_CHARS: usize = 160;
 const MAX_CLOSING_CHARS: usize = 280;
 const MAX_FILES: usize = 4;
 
-pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Problem> {
+pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<PageContent, Problem> {
     let overview = visitor.ask::<SessionOverview>(query.params(&["venture"], json!({}))).await?;
     let body = html! {
         div id="live" hx-get=(query.url("/", &["venture"])) hx-trigger="sse:change" hx-select="#live" hx-swap="outerHTML" {
@@ -44,7 +44,7 @@ pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Pro
             }
         }
     };
-    Ok(View::new("Now", query.url("/api/overview", &["venture"]), body).live())
+    Ok(PageContent::new("Now", query.url("/api/overview", &["venture"]), body).live())
 }
 
 fn summary(overview: &SessionOverviewOutput) -> String {

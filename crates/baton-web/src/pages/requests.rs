@@ -5,14 +5,14 @@ use baton_core::{RequestRecord, Timestamp};
 use maud::{Markup, html};
 use serde_json::json;
 
-use super::View;
+use super::PageContent;
 use crate::visitor::{Problem, Query, Visitor, url};
 use crate::widgets::{empty, line, time};
 
 const LIMIT: i64 = 100;
 const FILTERS: [&str; 3] = ["status", "endpoint", "since"];
 
-pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Problem> {
+pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<PageContent, Problem> {
     let before = query.get("before").and_then(|before| before.parse::<i64>().ok());
     let page = json!({ "limit": LIMIT, "before": before });
     let found = visitor.ask::<ListRequests>(query.params(&FILTERS, page)).await?;
@@ -45,8 +45,8 @@ pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Pro
             p.pager { a.button href=(earlier_url(query, before)) { "Earlier requests" } }
         }
     };
-    let view = View::new("Requests", query.url("/api/requests", &FILTERS), body);
-    Ok(View { has_plot: requests.len() > 1, ..view })
+    let content = PageContent::new("Requests", query.url("/api/requests", &FILTERS), body);
+    Ok(PageContent { has_plot: requests.len() > 1, ..content })
 }
 
 /// Returns the URL of the next page, with the filters of this one.

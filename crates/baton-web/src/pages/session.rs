@@ -10,7 +10,7 @@ use baton_observation::is_failure;
 use maud::{Markup, html};
 use serde_json::json;
 
-use super::View;
+use super::PageContent;
 use super::sessions::state;
 use crate::visitor::{Problem, Query, Visitor, url};
 use crate::widgets::{count, duration, empty, line, list, prose, repo_name, time};
@@ -20,7 +20,7 @@ const TURNS: i64 = 15;
 /// Maximum number of tool uses of a turn that are listed.
 const MAX_ACTIONS: usize = 200;
 
-pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Problem> {
+pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<PageContent, Problem> {
     let id = query.get("session_id").unwrap_or_default();
     let shown = visitor.ask::<ShowSession>(json!({ "session_id": id })).await?;
     let listed = visitor
@@ -48,7 +48,7 @@ pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Pro
         }
     };
     let title = format!("{} in {}", session.agent, session.repo);
-    Ok(View::new(title, format!("/sessions/{id}"), body).live())
+    Ok(PageContent::new(title, format!("/sessions/{id}"), body).live())
 }
 
 fn heading(session: &SessionView, now: Timestamp) -> Markup {

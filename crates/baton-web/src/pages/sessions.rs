@@ -5,14 +5,14 @@ use baton_core::{SessionStatus, Timestamp};
 use maud::{Markup, html};
 use serde_json::json;
 
-use super::View;
+use super::PageContent;
 use crate::visitor::{Problem, Query, Visitor, url};
 use crate::widgets::{duration, empty, time};
 
 const FILTERS: [&str; 4] = ["repo", "agent", "status", "venture"];
 const LIMIT: i64 = 50;
 
-pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Problem> {
+pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<PageContent, Problem> {
     let params = query.params(&["repo", "agent", "status", "venture", "cursor"], json!({ "limit": LIMIT }));
     let found = visitor.ask::<SessionHistory>(params).await?;
     let is_filtered = FILTERS.iter().any(|name| query.get(name).is_some());
@@ -29,7 +29,7 @@ pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Pro
             p.pager { a.button rel="next" href=(url("/ui/sessions", pairs.chain([("cursor", cursor.as_str())]))) { "Earlier sessions" } }
         }
     };
-    Ok(View::new("Sessions", query.url("/sessions", &FILTERS), body))
+    Ok(PageContent::new("Sessions", query.url("/sessions", &FILTERS), body))
 }
 
 fn filters(query: &Query) -> Markup {

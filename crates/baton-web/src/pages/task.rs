@@ -12,7 +12,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::View;
+use super::PageContent;
 use super::tasks::{drift_label, status_label};
 use crate::visitor::{Problem, Query, Visitor, url};
 use crate::widgets::{count, empty, id_link, line, list, prose, time};
@@ -147,7 +147,7 @@ struct Note {
     written_by: String,
 }
 
-pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Problem> {
+pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<PageContent, Problem> {
     let id = query.get("id").unwrap_or_default();
     let ShowTaskOutput { task, files, problem } = visitor.ask::<ShowTask>(json!({ "id": id })).await?;
     let body = html! {
@@ -157,7 +157,7 @@ pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Pro
         }
         @if let Some(files) = &files { (content(files, &task, visitor.now)?) }
     };
-    Ok(View::new(format!("Task {}", task.task_id), url("/api/tasks/show", [("id", id)]), body))
+    Ok(PageContent::new(format!("Task {}", task.task_id), url("/api/tasks/show", [("id", id)]), body))
 }
 
 fn heading(task: &TaskRecord, now: Timestamp) -> Markup {

@@ -6,11 +6,11 @@ use baton_core::task::{TaskRecord, TaskStatus};
 use maud::{Markup, html};
 use serde_json::json;
 
-use super::View;
+use super::PageContent;
 use crate::visitor::{Problem, Query, Visitor};
 use crate::widgets::{count, default_venture, empty, line, page_of, time};
 
-pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Problem> {
+pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<PageContent, Problem> {
     let page = json!({ "venture": default_venture(visitor, query), "limit": 100 });
     let tasks = visitor.ask::<ListTasks>(query.params(&["repo", "status"], page)).await?.tasks;
     let body = html! {
@@ -36,7 +36,7 @@ pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Pro
         }
         ul.rows { @for task in &tasks { (row(task, visitor.now)) } }
     };
-    Ok(View::new("Tasks", query.url("/api/tasks", &["repo", "status", "venture"]), body))
+    Ok(PageContent::new("Tasks", query.url("/api/tasks", &["repo", "status", "venture"]), body))
 }
 
 fn name(status: TaskStatus) -> String {

@@ -5,11 +5,11 @@ use baton_core::Timestamp;
 use maud::{Markup, html};
 use serde_json::json;
 
-use super::View;
+use super::PageContent;
 use crate::visitor::{Problem, Query, Visitor};
 use crate::widgets::{bytes, empty, form_fields, id_link, line, time};
 
-pub(super) async fn render(visitor: &Visitor, _: &Query) -> Result<View, Problem> {
+pub(super) async fn render(visitor: &Visitor, _: &Query) -> Result<PageContent, Problem> {
     let health = visitor.ask::<WorkerHealth>(json!({})).await?;
     let stats = visitor.ask::<ReadQueueStats>(json!({})).await?;
     let failed = visitor.ask::<ListQueue>(json!({ "status": "error", "limit": 50 })).await?.items;
@@ -42,7 +42,7 @@ pub(super) async fn render(visitor: &Visitor, _: &Query) -> Result<View, Problem
     };
     let other_json =
         vec![("Queue", "/api/queue".to_owned()), ("Size of the queue", "/api/queue/stats".to_owned())];
-    Ok(View { other_json, has_plot: true, ..View::new("Worker", "/api/health", body).live() })
+    Ok(PageContent { other_json, has_plot: true, ..PageContent::new("Worker", "/api/health", body).live() })
 }
 
 /// Observations created in each of the last 24 hours.

@@ -9,7 +9,7 @@ use baton_core::{CheckpointId, Timestamp};
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
-use super::View;
+use super::PageContent;
 use crate::visitor::{Problem, Query, Visitor, encode, url};
 use crate::widgets::{bytes, count, default_venture, empty, id_link, line, time};
 
@@ -18,7 +18,7 @@ const CHECKPOINTS: i64 = 100;
 const MAX_VALUE_CHARS: usize = 300;
 const MAX_KEYS: usize = 100;
 
-pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Problem> {
+pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<PageContent, Problem> {
     let page = json!({ "venture": default_venture(visitor, query), "limit": 100 });
     let found = visitor.ask::<ListWorkflows>(query.params(&["repo"], page)).await?.workflows;
     let body = html! {
@@ -32,7 +32,7 @@ pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<View, Pro
         }
         ul.rows { @for workflow in &found { (row(workflow, visitor.now)) } }
     };
-    Ok(View::new("Workflows", query.url("/api/workflows", &["repo", "venture"]), body))
+    Ok(PageContent::new("Workflows", query.url("/api/workflows", &["repo", "venture"]), body))
 }
 
 fn row(workflow: &WorkflowView, now: Timestamp) -> Markup {
@@ -53,7 +53,7 @@ fn row(workflow: &WorkflowView, now: Timestamp) -> Markup {
 }
 
 /// Renders one workflow.
-pub(super) async fn render_one(visitor: &Visitor, query: &Query) -> Result<View, Problem> {
+pub(super) async fn render_one(visitor: &Visitor, query: &Query) -> Result<PageContent, Problem> {
     let id = query.get("workflow_id").unwrap_or_default();
     let venture = default_venture(visitor, query);
     let of_workflow = json!({ "sessionId": id, "venture": venture });
@@ -103,8 +103,8 @@ pub(super) async fn render_one(visitor: &Visitor, query: &Query) -> Result<View,
             ),
         ));
     }
-    let view = View::new(format!("Workflow {id}"), json, body);
-    Ok(View { has_plot: can_compare, other_json, ..view })
+    let content = PageContent::new(format!("Workflow {id}"), json, body);
+    Ok(PageContent { has_plot: can_compare, other_json, ..content })
 }
 
 fn checkpoint_row(

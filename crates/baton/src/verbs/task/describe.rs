@@ -9,7 +9,7 @@ use baton_task::{
     ResolveDriftOutput, SnapshotWorktreeOutput, SweepContextsOutput, TaskLine, UpdateAgentOutput,
 };
 
-use super::view;
+use super::context_format;
 use crate::terminal::{at, when, wrap};
 
 /// Maximum number of list items that are printed.
@@ -40,8 +40,8 @@ pub(super) fn then(text: String, next: &str) -> String {
 
 pub(super) fn context(output: &GetContextOutput) -> String {
     match (&output.context, &output.role) {
-        (Some(context), _) => view::whole(context),
-        (None, Some(role)) => view::of_role(role),
+        (Some(context), _) => context_format::whole(context),
+        (None, Some(role)) => context_format::of_role(role),
         (None, None) => output.task_id.to_string(),
     }
 }
@@ -103,7 +103,7 @@ pub(super) fn updated(output: &UpdateAgentOutput) -> String {
         .unwrap_or_default();
     let mut lines =
         vec![format!("{} of {} is {}{verified}", output.agent, output.task_id, output.state.status)];
-    lines.extend(output.notes.iter().map(view::note));
+    lines.extend(output.notes.iter().map(context_format::note));
     lines.join("\n")
 }
 
@@ -126,9 +126,9 @@ pub(super) fn snapshot(output: &SnapshotWorktreeOutput) -> String {
 pub(super) fn quality(output: &RecordQaOutput) -> String {
     let reason = output.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
     let mut lines = vec![format!("{}{reason}", output.status)];
-    lines.extend(output.commands.iter().map(view::command));
+    lines.extend(output.commands.iter().map(context_format::command));
     for run in &output.runs {
-        lines.push(view::run(run));
+        lines.push(context_format::run(run));
         if !run.is_clean() {
             lines.extend(run.failures.iter().take(MAX_LISTED).map(failure));
             let rest = run.failures.len().saturating_sub(MAX_LISTED);

@@ -3,12 +3,12 @@
 
 mod args;
 mod checkout;
+mod context_format;
 mod describe;
 mod files;
 mod git_tree;
 mod index;
 mod tools;
-mod view;
 
 use std::io::Read;
 

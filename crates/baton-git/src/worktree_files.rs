@@ -12,7 +12,7 @@ use crate::tree::TreeInput;
 use crate::worktree::{Found, Item};
 
 /// A working tree and its git status.
-pub(crate) struct View<'a> {
+pub(crate) struct WorktreeFiles<'a> {
     pub(crate) found: Vec<(Item<'a>, Found)>,
     /// Version in `HEAD` by path, where it differs from the index.
     pub(crate) staged: HashMap<&'a [u8], Option<StatusSide>>,
@@ -22,7 +22,7 @@ pub(crate) struct View<'a> {
     unstaged: HashSet<&'a [u8]>,
 }
 
-impl<'a> View<'a> {
+impl<'a> WorktreeFiles<'a> {
     pub(crate) fn new(status: &'a Status, found: Vec<(Item<'a>, Found)>) -> Self {
         let (mut staged, mut unlisted, mut unstaged) = (HashMap::new(), Vec::new(), HashSet::new());
         for entry in &status.entries {

@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::describe::{attached, drift};
 
 /// The parts of a context that are printed.
-struct View<'a> {
+struct ContextParts<'a> {
     task_id: String,
     task: TaskSnapshot,
     citations: Vec<Citation>,
@@ -33,7 +33,7 @@ struct View<'a> {
 
 pub(super) fn whole(context: &TaskContext) -> String {
     let state = context.coordination.iter();
-    View {
+    ContextParts {
         task_id: context.task_id.to_string(),
         task: context.immutable.task_snapshot.clone(),
         citations: context.immutable.standards_citations.clone(),
@@ -57,7 +57,7 @@ pub(super) fn of_role(role: &RoleContext) -> String {
     let Ok(task) = serde_json::from_value(part["task_snapshot"].clone()) else {
         return serde_json::to_string_pretty(&role.export).unwrap_or_default();
     };
-    View {
+    ContextParts {
         task_id: format!("{} as {}", text_of(&role.export["task_id"]), role.role),
         task,
         citations: list_at(&part["standards_citations"]),
@@ -83,7 +83,7 @@ fn list_at<T: DeserializeOwned>(value: &Value) -> Vec<T> {
     serde_json::from_value(value.clone()).unwrap_or_default()
 }
 
-impl View<'_> {
+impl ContextParts<'_> {
     fn text(&self) -> String {
         let task = &self.task;
         let trimmed =
