@@ -1,19 +1,19 @@
 //! Coverage of the context bundle: which of the files that a session edits does the bundle for its first request name?
 //!
-//! Reads recorded sessions from the folder that `BATON_BENCH_TRANSCRIPTS` names, or `../shared/eval/transcripts` next to
-//! the repository. Sessions are imported one after the other with `baton import`; before each, `baton context` is asked
-//! with its first request. Files that no earlier session touched cannot be known and do not count.
-#![expect(clippy::expect_used, clippy::print_stdout, reason = "a bench prints its table and fails loudly")]
+//! Reads recorded sessions from the folder that `BATON_BENCH_TRANSCRIPTS` names; without it nothing is measured. Sessions
+//! are imported one after the other with `baton import`; before each, `baton context` is asked with its first request.
+//! Files that no earlier session touched cannot be known and do not count.
+#![expect(clippy::expect_used, reason = "a bench prints its table and fails loudly")]
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use baton_benches::{machine, release_binary, table};
+use baton_benches::{file_of, machine, release_binary, table, transcripts};
 use baton_testkit::binary::Home;
 use serde_json::Value;
 
-const REPO: &str = "bench/cli";
+const REPO: &str = "bench/repository";
 const EDITS: [&str; 4] = ["Edit", "Write", "MultiEdit", "NotebookEdit"];
 /// Starts of prompts that are not requests of the user.
 const NO_REQUEST: [&str; 4] = ["<", "/", "Caveat", "[Request"];
@@ -29,13 +29,9 @@ struct Recorded {
 }
 
 fn main() {
-    let given = std::env::var_os("BATON_BENCH_TRANSCRIPTS").map(PathBuf::from);
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/eval/transcripts");
-    let sessions = read(&given.unwrap_or(beside));
-    if sessions.is_empty() {
-        println!("No recorded sessions: set BATON_BENCH_TRANSCRIPTS to a folder of transcripts.");
-        return;
-    }
+    let Some(folder) = transcripts() else { return };
+    let sessions = read(&folder);
+    assert!(!sessions.is_empty(), "{} contains no recorded sessions", folder.display());
     machine();
     let binary = release_binary("baton");
     let home = Home::new(binary.to_str().expect("a path"));
@@ -106,20 +102,4 @@ fn read_session(path: &Path) -> Option<Recorded> {
         edited: tools().filter(is_edit).filter_map(file_of).collect(),
         touched: tools().filter_map(file_of).collect(),
     })
-}
-
-/// Returns the file of a tool use relative to its checkout: the part after `cli/`, in any checkout or worktree.
-fn file_of(event: &Value) -> Option<String> {
-    let input = &event["tool_input"];
-    let path = input["file_path"].as_str().or_else(|| input["notebook_path"].as_str())?;
-    let (before, inside) = path.split_once("/cli/")?;
-    if !before.starts_with("/home/dev/") {
-        return None;
-    }
-    // The worktrees of the recordings are in `.worktrees/NAME` and `.worktrees/soph/NAME`.
-    let inside = match inside.strip_prefix(".worktrees/") {
-        Some(rest) => rest.strip_prefix("soph/").unwrap_or(rest).split_once('/')?.1,
-        None => inside,
-    };
-    Some(inside.to_owned())
 }

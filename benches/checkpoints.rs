@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use baton_benches::{Timings, machine, release_binary, table};
+use baton_benches::{Timings, machine, release_binary, table, transcripts};
 use baton_checkpoint::SavedContext;
 use baton_checkpoint::classify::{Classifier, Layer};
 use baton_core::Sha256Hash;
@@ -187,7 +187,7 @@ fn series(binary: &str) {
 
 /// Returns contexts of real sessions, if available: prompts and tool uses, truncated to the size of a context.
 fn real_contexts() -> Vec<Map<String, Value>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/eval/transcripts");
+    let Some(folder) = transcripts() else { return Vec::new() };
     let files = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut contexts = Vec::new();
     for file in files {

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
+use serde_json::Value;
+
 /// Sorted timings of one measurement.
 #[derive(Debug)]
 pub struct Timings(Vec<Duration>);
@@ -40,6 +42,38 @@ pub fn machine() {
     let model =
         info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": ")).map_or("", |m| m.1);
     println!("Machine: {cores} cores, {model}");
+}
+
+/// Returns the folder of recorded sessions that `BATON_BENCH_TRANSCRIPTS` names.
+///
+/// # Panics
+///
+/// If the folder does not exist.
+pub fn transcripts() -> Option<PathBuf> {
+    data("BATON_BENCH_TRANSCRIPTS", "a folder of recorded sessions (.jsonl, one hook event per line)")
+}
+
+/// Returns the path of data that an environment variable names. If it is not set, prints how to set it: `scripts/bench`
+/// also runs the benches whose data is missing.
+///
+/// # Panics
+///
+/// If nothing exists at the path.
+pub fn data(variable: &str, what: &str) -> Option<PathBuf> {
+    let Some(path) = std::env::var_os(variable).map(PathBuf::from) else {
+        println!("\nskipped: set {variable} to the absolute path of {what}");
+        return None;
+    };
+    assert!(path.exists(), "{variable} names {}, which does not exist", path.display());
+    Some(path)
+}
+
+/// Returns the file of a recorded tool use, relative to the working folder.
+pub fn file_of(event: &Value) -> Option<String> {
+    let input = &event["tool_input"];
+    let path = input["file_path"].as_str().or_else(|| input["notebook_path"].as_str())?;
+    let inside = path.strip_prefix(event["cwd"].as_str()?)?.trim_start_matches('/');
+    Some(inside.to_owned())
 }
 
 /// Returns the path of a release binary of the workspace, which `scripts/bench` builds first.

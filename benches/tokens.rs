@@ -1,6 +1,6 @@
 //! Token budgets of `checkpoint.load` compared with real tokenizers: real tokens per token of the budget.
 //!
-//! Reads real hook events from `../shared/eval/transcripts` next to the repository; without them it prints a message.
+//! Reads real hook events from the folder that `BATON_BENCH_TRANSCRIPTS` names; without it nothing is measured.
 //! `o200k_base` and `cl100k_base` are built in. A third tokenizer is read from the JSON file that
 //! `BATON_BENCH_TOKENIZER` names (`pat_str`, `bpe_ranks`, as in the npm package `@anthropic-ai/tokenizer`).
 #![expect(clippy::expect_used, clippy::print_stdout, reason = "a bench prints its table and fails loudly")]
@@ -10,7 +10,7 @@ use std::path::Path;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use baton_benches::{machine, table};
+use baton_benches::{machine, table, transcripts};
 use baton_checkpoint::classify::Classifier;
 use baton_checkpoint::{Budget, Level, SavedContext, View, ViewOptions};
 use serde_json::{Map, Value, json};
@@ -22,11 +22,9 @@ const BUDGETS: [usize; 6] = [500, 1_000, 2_000, 4_000, 8_000, 16_000];
 const EVENTS_PER_CONTEXT: usize = 12;
 
 fn main() {
-    let contexts = contexts();
-    if contexts.is_empty() {
-        println!("No hook events in ../shared/eval/transcripts: nothing to measure.");
-        return;
-    }
+    let Some(folder) = transcripts() else { return };
+    let contexts = contexts(&folder);
+    assert!(!contexts.is_empty(), "{} contains no hook events", folder.display());
     machine();
     println!("\n{} contexts of real sessions", contexts.len());
     let mut tokenizers = vec![
@@ -83,8 +81,7 @@ fn answers(contexts: &[SavedContext], budget: usize) -> Vec<String> {
 }
 
 /// Returns typical contexts of agents: a goal, and the messages and results of some steps.
-fn contexts() -> Vec<SavedContext> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/eval/transcripts");
+fn contexts(folder: &Path) -> Vec<SavedContext> {
     let mut files: Vec<_> =
         std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
     files.sort();

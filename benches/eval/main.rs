@@ -1,8 +1,7 @@
-//! Quality of the offline compressor on real tool uses: `cargo bench -p baton-benches --bench eval -- FOLDER`.
+//! Quality of the offline compressor on real tool uses: `cargo bench -p baton-benches --bench eval`.
 //!
-//! FOLDER contains `.jsonl` files, one session each, one hook event per line. The default is
-//! `../shared/eval/transcripts` next to the repository; if it does not exist, only the latency of generated outputs is
-//! measured. `--show TOOL` prints the observations of one tool instead; `--lost TOOL` prints the facts that its large
+//! `BATON_BENCH_TRANSCRIPTS` names a folder of `.jsonl` files, one session each, one hook event per line; without it, only
+//! the latency of generated outputs is measured. `--show TOOL` prints the observations of one tool instead; `--lost TOOL` prints the facts that its large
 //! outputs lost; `--false` prints the false statements, `--written` what each written text kept, and
 //! `--sample NUMBER --seed NUMBER` random observations next to their raw input, `--redacted` the lines that were redacted. `--accuracy` prints only the tables of
 //! the statements, the written text and the sizes, without timings.
@@ -35,9 +34,7 @@ mod measure;
 mod session;
 mod written;
 
-use std::path::PathBuf;
-
-use baton_benches::{machine, table};
+use baton_benches::{machine, table, transcripts};
 
 use crate::measure::{Measured, Totals};
 
@@ -50,10 +47,7 @@ fn main() {
         let at = arguments.iter().position(|argument| argument == name)?;
         arguments.get(at + 1)
     };
-    let folder = arguments
-        .first()
-        .filter(|argument| !argument.starts_with("--"))
-        .map_or_else(default_folder, PathBuf::from);
+    let folder = transcripts().unwrap_or_default();
     let sessions = session::read_folder(&folder);
     if let Some(tool) = flag("--show") {
         sessions.iter().for_each(|session| measure::show(session, tool));
@@ -88,7 +82,7 @@ fn main() {
     }
     machine();
     if sessions.is_empty() {
-        println!("\nNo hook events in {}: only made-up outputs are measured.", folder.display());
+        println!("\nNo hook events: only made-up outputs are measured.");
     } else {
         let skipped: usize = sessions.iter().map(|session| session.skipped).sum();
         println!("\n{} sessions in {}, {skipped} lines could not be read", sessions.len(), folder.display());
@@ -96,12 +90,6 @@ fn main() {
         report(&sessions.iter().flat_map(measure::measure).collect::<Vec<_>>());
     }
     latency::report();
-}
-
-fn default_folder() -> PathBuf {
-    let benches = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    let root = benches.parent().expect("the repository").to_path_buf();
-    root.parent().expect("the folder of the repository").join("shared/eval/transcripts")
 }
 
 /// Prints the lost facts of each tool use, highest weight first.

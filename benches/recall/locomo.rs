@@ -11,10 +11,7 @@ use super::{percent, search};
 
 /// Imports each conversation into its own store and asks its questions.
 pub(super) fn measure(data: &Path) {
-    let Ok(text) = std::fs::read_to_string(data) else {
-        println!("skipped: {} does not exist", data.display());
-        return;
-    };
+    let text = std::fs::read_to_string(data).expect("a file of conversations");
     let conversations: Value = serde_json::from_str(&text).expect("conversations as JSON");
     let (mut rows, mut all_hits, mut all) = (Vec::new(), 0, 0);
     for conversation in conversations.as_array().expect("a list of conversations") {

@@ -10,17 +10,15 @@
 //! - `latency`: searches, contexts and pages with 100,000 observations (another number as the next argument) in a tenth
 //!   as many sessions, on both databases.
 //!
-//! `BATON_RECALL_EVAL` names the folder with `locomo-dev.json` and `transcripts/`; the default is `../shared/eval` next
-//! to the repository. Parts without data are skipped.
+//! `BATON_BENCH_LOCOMO` names the file of the conversations, `BATON_BENCH_TRANSCRIPTS` the folder of the recorded sessions.
+//! Parts without data are skipped.
 #![expect(clippy::expect_used, clippy::print_stdout, reason = "a bench prints its table and fails loudly")]
 
 mod latency;
 mod locomo;
 mod transcripts;
 
-use std::path::PathBuf;
-
-use baton_benches::machine;
+use baton_benches::{data, machine};
 use baton_testkit::binary::ServerProcess;
 use serde_json::Value;
 
@@ -28,21 +26,20 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
     let wants = |part: &str| arguments.is_empty() || arguments.iter().any(|argument| argument == part);
     machine();
-    if wants("locomo") {
-        locomo::measure(&eval_folder().join("locomo-dev.json"));
+    if wants("locomo")
+        && let Some(file) = data("BATON_BENCH_LOCOMO", "a file of conversations (.json)")
+    {
+        locomo::measure(&file);
     }
-    if wants("transcripts") {
-        transcripts::measure(&eval_folder().join("transcripts"));
+    if wants("transcripts")
+        && let Some(folder) = baton_benches::transcripts()
+    {
+        transcripts::measure(&folder);
     }
     if wants("latency") {
         let size = arguments.iter().find_map(|argument| argument.parse().ok());
         latency::measure(size.unwrap_or(100_000));
     }
-}
-
-fn eval_folder() -> PathBuf {
-    std::env::var_os("BATON_RECALL_EVAL")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared/eval"), PathBuf::from)
 }
 
 /// Searches and returns the first ten results.

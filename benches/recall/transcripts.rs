@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
 
-use baton_benches::{release_binary, table};
+use baton_benches::{file_of, release_binary, table};
 use baton_testkit::binary::{Home, ServerProcess};
 use serde_json::Value;
 
@@ -36,7 +36,7 @@ pub(super) fn measure(folder: &Path) {
     let (mut scored, mut hits, mut recall) = (0, 0, 0.0);
     for session in &sessions {
         let edited: BTreeSet<String> =
-            session.events.iter().filter(|event| is_edit(event)).filter_map(file).collect();
+            session.events.iter().filter(|event| is_edit(event)).filter_map(file_of).collect();
         let gold: BTreeSet<&String> = edited.intersection(&seen).collect();
         if !gold.is_empty() {
             let found = search(&server, &session.prompt);
@@ -46,7 +46,7 @@ pub(super) fn measure(folder: &Path) {
             hits += usize::from(matched > 0);
             recall += matched as f64 / gold.len() as f64;
         }
-        seen.extend(session.events.iter().filter_map(file));
+        seen.extend(session.events.iter().filter_map(file_of));
         import(&home, &server, session);
     }
     let queries = std::fs::read_to_string(folder.join("queries.jsonl")).unwrap_or_default();
@@ -92,14 +92,6 @@ fn read(folder: &Path) -> Vec<Session> {
 
 fn is_edit(event: &Value) -> bool {
     event["tool_name"].as_str().is_some_and(|tool| EDITS.contains(&tool))
-}
-
-/// Returns the file of a tool use, relative to the working folder.
-fn file(event: &Value) -> Option<String> {
-    let input = &event["tool_input"];
-    let path = input["file_path"].as_str().or_else(|| input["notebook_path"].as_str())?;
-    let inside = path.strip_prefix(event["cwd"].as_str()?)?.trim_start_matches('/');
-    Some(inside.to_owned())
 }
 
 fn strings(value: &Value) -> impl Iterator<Item = &str> {
