@@ -269,12 +269,19 @@ fn all_problems(
         }
     }
     let violations = violations(schema, &sent);
-    // Unknown fields are already known, because deserialization reports them. A missing field is added only if
-    // deserialization never succeeded: the schema does not know aliases, under which the field may have been sent.
+    // The schema does not know aliases. A field that was sent under one is a duplicate if it is added under its name.
+    let mut has_alias = |field: &str| {
+        sent.as_object().into_iter().flatten().any(|(name, value)| {
+            let both = [(name.clone(), value.clone()), (field.to_owned(), value.clone())];
+            read(both.into_iter().collect()).is_err_and(|problem| problem.text.starts_with("duplicate field"))
+        })
+    };
+    // Unknown fields are already known, because deserialization reports them. No field is missing if deserialization
+    // succeeded.
     let of_kind = |kind| violations.iter().filter(move |violation| violation.kind == kind);
     for missing in of_kind(ViolationKind::Missing) {
         let is_known = known.iter().any(|problem| problem.field == missing.field);
-        if !is_complete && !is_known && !omitted.contains(&missing.field) {
+        if !is_complete && !is_known && !omitted.contains(&missing.field) && !has_alias(&missing.field) {
             known.push(Problem::new(missing));
         }
     }
@@ -347,6 +354,17 @@ mod tests {
     }
 
     #[derive(Debug, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    struct Aliased {
+        #[serde(rename = "sessionId", alias = "workflowId")]
+        _workflow: String,
+        #[serde(rename = "keys")]
+        _keys: Vec<String>,
+        #[serde(rename = "name", alias = "title")]
+        _name: String,
+    }
+
+    #[derive(Debug, Deserialize, JsonSchema)]
     struct Nested {
         count: u64,
         #[schemars(length(min = 1, max = 3))]
@@ -398,6 +416,13 @@ mod tests {
     #[test]
     fn a_field_that_was_sent_with_its_other_name_is_not_missing() {
         assert_eq!(fields(json!({ "title": "n", "limit": "x" })), ["limit"]);
+        let missing = |params| read_params::<Aliased>(params, None, Ok(())).unwrap_err().message;
+        assert_eq!(missing(json!({ "workflowId": "w" })), "keys: is missing; name: is missing");
+        assert_eq!(missing(json!({ "workflowId": "w", "title": "n" })), "keys: is missing");
+        assert_eq!(
+            missing(json!({ "title": "n", "keys": 1 })),
+            "keys: must be an array; sessionId: is missing"
+        );
     }
 
     #[test]
