@@ -100,7 +100,12 @@ impl CheckedCall {
             add_session(&mut record, &self.effects);
             tx.log_request(&record)?;
         }
-        stored.is_logged = !matches!(self.log, Log::AfterResponse);
+        stored.is_logged = match self.log {
+            Log::AfterResponse => false,
+            Log::InTransaction(_) => true,
+            // An error that is stored for replays is a failure too.
+            Log::OnFailure => stored.error.is_none(),
+        };
         Ok(stored)
     }
 }

@@ -4,12 +4,13 @@ use std::pin::Pin;
 use std::sync::mpsc::channel;
 use std::task::{Context, Poll, Waker};
 
-use baton_app::{App, Face, PageRequest, RefusedCall, RequestLog};
+use baton_app::{App, Call, Face, PageRequest, RefusedCall, RequestLog};
 use baton_core::{Access, Actor, ActorKeyId, ErrorCode, Fault, RequestRecord, VentureScope};
 use baton_store::{Durability, StoreError};
 use baton_testkit::contract::read;
 use serde_json::{Value, json};
 
+use crate::observing::{holder, report};
 use crate::stage::{MINUTE, NOW, Stage, ok, operation, session_id, who};
 
 fn outcomes(records: &[RequestRecord]) -> Vec<(&str, u16, bool)> {
@@ -111,6 +112,20 @@ fn call_whose_client_disconnected_is_completed_and_logged() {
     assert_eq!(listed["sessions"].as_array().unwrap().len(), 1, "the running call is completed");
     let records = stage.logged();
     assert_eq!(outcomes(&records), [("session.start", 499, false), ("session.list", 200, false)]);
+}
+
+#[test]
+fn failed_reports_are_logged_with_and_without_a_key() {
+    for stage in Stage::each() {
+        for key in [None, Some("k"), Some("k")] {
+            let call = Call { actor: holder(Access::Write, &["w"]), ..stage.envelope(key) };
+            let reply = stage.app.call_blocking(operation("hook.report"), call, report("stop", json!({})));
+            assert_eq!(reply.status, 403, "{}", reply.body);
+        }
+        stage.keyed("other", "hook.report", report("stop", json!({})));
+        let logged = ("hook.report", 403, false);
+        assert_eq!(outcomes(&stage.logged()), [logged, logged, ("hook.report", 403, true)]);
+    }
 }
 
 /// Returns an application whose log is written by a thread.
