@@ -71,7 +71,10 @@ impl Operation<OnStore> for ShowTurn {
                 .hint("list turns with turn.list (GET /api/turns, baton turn list)")
         };
         let turn = tx.turn(params.turn_id)?.ok_or_else(missing)?;
-        context.session(tx, turn.session_id).map_err(|_| missing())?;
+        context.session(tx, turn.session_id).map_err(|fault| match fault.code {
+            ErrorCode::SessionNotFound => missing(),
+            _ => fault,
+        })?;
         let until = tx.next_turn(&turn)?.map(|next| next.started_at);
         let observations = tx.observations_between(turn.session_id, turn.started_at, until, MAX_ACTIONS)?;
         let (files_changed, files_read) = files(&observations);

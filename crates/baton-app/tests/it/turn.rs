@@ -46,6 +46,17 @@ fn turn_has_the_request_the_closing_message_and_what_was_done() {
 }
 
 #[test]
+fn turn_of_a_corrupt_session_is_not_reported_as_missing() {
+    for stage in Stage::each() {
+        stage.hooked("user-prompt-submit", json!({ "prompt": "Make it fast" }));
+        let turn = turns(&stage, stage.only_session().id).remove(0);
+        let sql = "UPDATE sessions SET agent = 'not a name'";
+        stage.store.place().execute(sql, sql);
+        refused(&stage.call("turn.show", json!({ "turn_id": turn["id"] })), "internal");
+    }
+}
+
+#[test]
 fn closing_messages_of_all_agents_are_stored_without_private_parts() {
     for stage in Stage::each() {
         let key = format!("AKIA{}", "A1B2C3D4E5F6G7H8");
