@@ -36,7 +36,7 @@ pub struct WorkerHealthOutput {
     /// Number of observations of tool uses captured today (UTC).
     #[schemars(with = "i64")]
     pub observations_today: u64,
-    /// Observations created in each of the last 24 hours, oldest hour first. Hours without any are omitted.
+    /// Observations of tool uses captured in each of the last 24 hours, oldest hour first. Hours without any are omitted.
     pub observations_by_hour: Vec<HourCount>,
     /// Number of tool uses whose processing failed.
     #[schemars(with = "i64")]
@@ -69,7 +69,7 @@ pub struct WorkerHealthOutput {
 pub struct HourCount {
     /// Start of the hour.
     pub hour: Timestamp,
-    /// Number of observations created in it.
+    /// Number of observations of tool uses captured in it.
     #[schemars(with = "i64")]
     pub observations: u64,
 }

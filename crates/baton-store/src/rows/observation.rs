@@ -253,11 +253,11 @@ impl dyn Tx + '_ {
         self.number("SELECT count(*) FROM observations WHERE id >= $1", &[first_id(since).into()])
     }
 
-    /// Counts observations captured at or after a time by the hour in which they were created. Hours are counted from
-    /// 1970; those without observations are missing.
+    /// Counts observations captured at or after a time by hour. Hours are counted from 1970; those without observations
+    /// are missing.
     pub fn observations_by_hour(&mut self, since: Timestamp) -> Result<Vec<(i64, u64)>, StoreError> {
         self.query(
-            "SELECT compressed_at / 3600000, count(*) FROM observations WHERE id >= $1 GROUP BY 1 ORDER BY 1",
+            "SELECT captured_at / 3600000, count(*) FROM observations WHERE id >= $1 GROUP BY 1 ORDER BY 1",
             &[first_id(since).into()],
         )
     }

@@ -286,7 +286,7 @@ fn may_sort(sql: &str) -> bool {
     let of_agent = sql.contains("AND agent = $");
     let of_few_sessions = of_agent || sql.contains("ORDER BY last_heartbeat_at");
     let of_open_items = sql.contains("FROM pending_queue") && sql.contains("ORDER BY id + 0");
-    let by_hour = sql.starts_with("SELECT compressed_at / 3600000");
+    let by_hour = sql.starts_with("SELECT captured_at / 3600000");
     sql.contains("FROM sessions") && of_few_sessions || of_open_items || by_hour
 }
 

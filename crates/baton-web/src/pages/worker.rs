@@ -45,20 +45,20 @@ pub(super) async fn render(visitor: &Visitor, _: &Query) -> Result<PageContent, 
     Ok(PageContent { other_json, has_plot: true, ..PageContent::new("Worker", "/api/health", body).live() })
 }
 
-/// Observations created in each of the last 24 hours.
+/// Observations of tool uses captured in each of the last 24 hours.
 fn throughput(health: &WorkerHealthOutput, now: Timestamp) -> Markup {
     const HOUR: i64 = 3_600;
     let this_hour = now.as_millis() / 1_000 / HOUR * HOUR;
     let hours: Vec<i64> = (0..24).rev().map(|ago| this_hour - ago * HOUR).collect();
-    let created = |hour: &i64| {
+    let captured = |hour: &i64| {
         let found = health.observations_by_hour.iter().find(|one| one.hour.as_millis() == hour * 1_000);
         found.map_or(0, |found| found.observations)
     };
-    let values: Vec<u64> = hours.iter().map(created).collect();
+    let values: Vec<u64> = hours.iter().map(captured).collect();
     let plot = json!({ "x": hours, "series": [{ "label": "Observations", "values": values }] });
     html! {
         h2 { "Observations per hour" }
-        figure.plot data-plot=(plot) aria-label="Observations created in each of the last 24 hours" {}
+        figure.plot data-plot=(plot) aria-label="Observations of tool uses captured in each of the last 24 hours" {}
     }
 }
 
