@@ -11,7 +11,7 @@ use serde_path_to_error::Segment;
 use crate::error::{ErrorCode, Fault};
 use crate::plain::clip;
 use crate::schema::params_schema;
-use crate::violation::{Violation, ViolationKind, join, violations};
+use crate::violation::{Violation, ViolationKind, join, must_be_one_of, violations};
 
 /// Largest integer up to which all integers are exact as floats.
 const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
@@ -201,10 +201,14 @@ impl Problem {
         {
             path.push(name);
         }
-        let text = match text.strip_prefix("invalid type: ").and_then(|rest| rest.rsplit_once(", expected "))
-        {
-            Some((_, expected)) => format!("must be {}", wire_type(expected)),
-            None => clip(&text, MAX_PROBLEM_CHARS),
+        let expected = |start: &str, end: &str| Some(text.strip_prefix(start)?.rsplit_once(end)?.1);
+        let text = if let Some(expected) = expected("invalid type: ", ", expected ") {
+            format!("must be {}", wire_type(expected))
+        } else if let Some(names) = expected("unknown variant `", "`, expected ") {
+            // Each name is in backquotes.
+            must_be_one_of(names.split('`').skip(1).step_by(2))
+        } else {
+            clip(&text, MAX_PROBLEM_CHARS)
         };
         Self { path, field, text, is_missing: false }
     }
@@ -440,6 +444,43 @@ mod tests {
         );
         assert_eq!(fields(json!({ "count": 0, "numbers": [1, "x"] })), ["numbers[1]", "name", "count"]);
         assert_eq!(fields(json!({ "nested": null, "limit": -1 })), ["limit", "name"]);
+    }
+
+    #[test]
+    fn values_of_enums_are_listed() {
+        #[derive(Debug, Deserialize, JsonSchema)]
+        #[serde(rename_all = "snake_case")]
+        enum Status {
+            Raw,
+            Done,
+            Error,
+        }
+        #[derive(Debug, Deserialize, JsonSchema)]
+        #[serde(rename_all = "snake_case")]
+        enum Order {
+            OldestFirst,
+            NewestFirst,
+        }
+        #[derive(Debug, Deserialize, JsonSchema)]
+        enum Only {
+            #[serde(rename = "1.0")]
+            One,
+        }
+        #[derive(Debug, Deserialize, JsonSchema)]
+        struct Filter {
+            #[serde(rename = "status", default)]
+            _status: Option<Status>,
+            #[serde(rename = "orders", default)]
+            _orders: Vec<Order>,
+            #[serde(rename = "version")]
+            _version: Only,
+        }
+        let params = json!({ "status": "`, expected `x`", "orders": ["newest_first", ""], "version": "2" });
+        assert_eq!(
+            read_params::<Filter>(params, None, Ok(())).unwrap_err().message,
+            "orders[1]: must be one of oldest_first, newest_first; status: must be one of raw, done, error; \
+             version: must be 1.0"
+        );
     }
 
     #[test]

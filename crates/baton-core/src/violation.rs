@@ -222,12 +222,12 @@ fn problem(keyword: &str, limit: &Value, value: &Value) -> Option<String> {
 }
 
 fn one_of<'a>(allowed: impl Iterator<Item = &'a Value>) -> String {
-    let names: Vec<String> = allowed
-        .map(|value| match value {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        })
-        .collect();
+    must_be_one_of(allowed.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned)))
+}
+
+/// Describes a value that is not one of the allowed names.
+pub(crate) fn must_be_one_of(names: impl Iterator<Item = impl Into<String>>) -> String {
+    let names: Vec<String> = names.map(Into::into).collect();
     match names.as_slice() {
         [only] => format!("must be {only}"),
         several => format!("must be one of {}", several.join(", ")),
