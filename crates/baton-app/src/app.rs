@@ -217,6 +217,8 @@ impl App {
             answer = execution.enqueue(retry.attempt).await;
         }
         self.remove_unused_blobs(open, is_stored(&answer)).await;
+        let is_unavailable = |fault: &Fault| fault.code.status() == 503 && store_error(fault).is_some();
+        self.shared.log.set_store_available(!answer.as_ref().is_err_and(is_unavailable));
         answer.or_else(|fault| or_without_store(execution, fault))
     }
 

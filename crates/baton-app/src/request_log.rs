@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -34,6 +34,8 @@ const MAX_COUNTED_KINDS: usize = 1_000;
 /// Writes the request log.
 pub struct RequestLog {
     kind: Kind,
+    /// False if the last call failed because the store was unavailable or busy.
+    is_store_available: AtomicBool,
     dropped: AtomicU64,
     counted: Arc<Mutex<CountedCalls>>,
 }
@@ -74,7 +76,13 @@ impl RequestLog {
     }
 
     fn new(kind: Kind, counted: Arc<Mutex<CountedCalls>>) -> Self {
-        Self { kind, dropped: AtomicU64::new(0), counted }
+        Self { kind, is_store_available: AtomicBool::new(true), dropped: AtomicU64::new(0), counted }
+    }
+
+    /// Sets whether the store could be used by the last call. If not, a log that is written at the end is discarded: a
+    /// command must not wait for the same store a second time.
+    pub(crate) fn set_store_available(&self, is_available: bool) {
+        self.is_store_available.store(is_available, Ordering::Relaxed);
     }
 
     /// Returns the number of records that were dropped because the queue was full.
@@ -126,7 +134,8 @@ impl RequestLog {
         match &self.kind {
             Kind::AtEnd(records) => {
                 let records = std::mem::take(&mut *lock(records));
-                if let Some((store, _)) = records.first() {
+                let is_available = self.is_store_available.load(Ordering::Relaxed);
+                if let Some((store, _)) = records.first().filter(|_| is_available) {
                     let store = store.clone();
                     let counted = lock(&self.counted).take_all();
                     let records = records.into_iter().map(|(_, record)| record).chain(counted).collect();
