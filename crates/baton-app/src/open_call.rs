@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use baton_core::{Fault, RequestRecord, Timestamp, clip};
+use baton_core::{ErrorCode, Fault, RequestRecord, Timestamp, clip};
 use serde_json::Value;
 
 use crate::any_operation::AnyOperation;
@@ -77,8 +77,10 @@ impl OpenCall {
             }
             Err(fault) => {
                 self.shared.store_errors.count(&fault);
-                // A failed replay is repeated; the call that was saved to the outbox logged the cause.
-                if fault.code.status() >= 500 && !self.call.is_replay() {
+                // A command prints its failure, and the cause of an internal error is only in the log. A failed replay is
+                // repeated; the call that was saved to the outbox logged the cause.
+                let is_printed = self.call.face == Face::Cli && fault.code != ErrorCode::Internal;
+                if fault.code.status() >= 500 && !is_printed && !self.call.is_replay() {
                     let source = fault.source.as_ref().map(|source| format!("{source:?}"));
                     tracing::error!(%correlation_id, code = %fault.code, message = %fault.message, source, "a call failed");
                 }

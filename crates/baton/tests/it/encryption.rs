@@ -139,6 +139,7 @@ fn a_missing_key_is_an_error_and_never_replaced() {
     std::fs::rename(&key_file, &away).unwrap();
     let loaded = encrypted.run(&["checkpoint", "load", "--session", "s"]);
     assert_eq!((loaded.code, loaded.json()["error"]["code"].as_str()), (9, Some("store_unavailable")));
+    assert_eq!(loaded.stderr, "", "a failure must be reported once");
     assert!(
         loaded.json()["error"]["hint"].as_str().unwrap().contains("BATON_ENCRYPTION_KEY_FILE"),
         "{loaded:?}"
