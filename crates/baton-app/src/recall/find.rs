@@ -170,6 +170,8 @@ fn add_related(
 fn matches(filter: &RecallFilter, candidate: &Candidate) -> bool {
     let document = &candidate.document;
     filter.kind.is_none_or(|kind| document.kind == kind)
+        && (filter.agent.is_none() || document.agent == filter.agent)
+        && (filter.branch.is_none() || document.branch == filter.branch)
         && filter.since.is_none_or(|since| document.created_at >= since)
         && filter.until.is_none_or(|until| document.created_at < until)
         && filter.file.is_none()

@@ -178,6 +178,34 @@ fn filters_limit_the_results() {
 }
 
 #[test]
+fn other_items_of_a_matching_turn_are_filtered_by_agent_and_branch() {
+    for stage in Stage::each() {
+        stage.hooked("user-prompt-submit", json!({ "prompt": "Why does the lease expire twice?" }));
+        let session = stage.only_session();
+        let branch = |name: &str| {
+            let update = json!({ "session_id": session.id, "branch": name });
+            ok(&stage.keyed(name, "session.update", update))
+        };
+        let found = |params: Value| {
+            let found = search(&stage, params);
+            let titles = titles(&found).join("\n");
+            ["lease", "clock", "timer"].map(|word| titles.contains(word))
+        };
+        branch("main");
+        assert_eq!(found(json!({ "q": "lease" })), [true, false, false]);
+        let note = json!({ "session_id": session.id, "text": "the clock is late", "agent": "codex-1" });
+        ok(&stage.call("note.create", note));
+        assert_eq!(found(json!({ "q": "lease", "branch": "main" })), [true, true, false]);
+        branch("fix");
+        ok(&stage.call("note.create", json!({ "session_id": session.id, "text": "the timer is late" })));
+        assert_eq!(found(json!({ "q": "lease" })), [true, true, true]);
+        assert_eq!(found(json!({ "q": "lease", "branch": "main" })), [true, true, false]);
+        let agent = session.tuple.agent.as_str();
+        assert_eq!(found(json!({ "q": "lease", "agent": agent })), [true, false, true]);
+    }
+}
+
+#[test]
 fn token_sees_nothing_of_other_ventures() {
     for stage in Stage::each() {
         work_day(&stage);
