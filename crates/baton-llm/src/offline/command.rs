@@ -131,15 +131,15 @@ impl Step {
     }
 
     /// Returns the number of lines that `head` or `tail` prints: `-20`, `-n 20` or `-n20`. `None` if its limit is not a
-    /// number of lines.
+    /// number of lines: `tail -n +20` skips lines.
     pub(super) fn line_limit(&self) -> Option<usize> {
-        let mut flags = self.words.iter().skip(1).filter(|word| word.starts_with('-'));
+        let mut flags = self.words.iter().skip(1).filter(|word| word.starts_with(['-', '+']));
         let Some(flag) = flags.next() else { return Some(10) };
         let number = match flag.trim_start_matches('-').trim_start_matches('n') {
             "" => self.flag(&["-n"])?,
             number => number,
         };
-        number.parse().ok()
+        number.parse().ok().filter(|_| !number.starts_with('+'))
     }
 
     /// Returns the pattern of `grep`, `rg` or `ag` and the places that are searched, without the values of flags.
@@ -552,6 +552,24 @@ mod tests {
             ("cargo test\n", false),
         ] {
             assert_eq!(CommandLine::read(command).hides_status(), hides, "{command}");
+        }
+    }
+
+    #[test]
+    fn output_is_complete_only_if_it_is_shorter_than_the_limit() {
+        for (filter, shown) in [
+            ("tail -n 20", Shown::All),
+            ("tail -20", Shown::All),
+            ("tail -n 2", Shown::End),
+            ("tail -n +100", Shown::End),
+            ("tail -n+100", Shown::End),
+            ("tail +100", Shown::End),
+            ("tail -c 100", Shown::End),
+            ("head", Shown::All),
+            ("head -n -5", Shown::Selected),
+        ] {
+            let line = CommandLine::read(&format!("cargo test | {filter}"));
+            assert_eq!(line.shown_output("one\ntwo\n"), shown, "{filter}");
         }
     }
 
