@@ -245,7 +245,9 @@ impl Step {
         match self.program() {
             "cat" | "bat" | "less" | "nl" => format!("Show file {}", first_arguments(&arguments)),
             "head" | "tail" | "wc" | "stat" | "file" => {
-                format!("Show {} of {}", self.program(), one_line(last, 60))
+                let value = self.flag(&["-n", "-c"]);
+                let files: Vec<&str> = arguments.into_iter().filter(|word| Some(*word) != value).collect();
+                format!("Show {} of {}", self.program(), first_arguments(&files))
             }
             "sed" if self.purpose() == Purpose::Inspect => format!("Show part of {}", one_line(last, 60)),
             "sed" => format!("Replace text in {}", first_arguments(arguments.get(1..).unwrap_or_default())),
@@ -523,6 +525,8 @@ mod tests {
         );
         assert_eq!(phrases("mise run fmt && mise run lint 2>&1"), ["Run mise run fmt", "Run mise run lint"]);
         assert_eq!(phrases("echo hi; cat a.txt b.txt"), ["Show file a.txt and b.txt"]);
+        assert_eq!(phrases("head -n 5 a.txt b.txt"), ["Show head of a.txt and b.txt"]);
+        assert_eq!(phrases("wc -l a.txt"), ["Show wc of a.txt"]);
         assert_eq!(phrases("rg -n 'foo bar' src | head"), ["Search for 'foo bar' in src"]);
         assert_eq!(phrases("grep -rnA 3 --include '*.go' foo src"), ["Search for 'foo' in src"]);
         assert_eq!(phrases("rg -e foo -g '*.rs' src"), ["Search for 'foo' in src"]);

@@ -111,7 +111,10 @@ fn describe_inspection(call: &Call<'_>, run: &Run, line: &CommandLine) -> Option
     }
     let (start, is_part, path) = match (step.program(), arguments.as_slice()) {
         ("cat" | "bat" | "less", [path]) => (1, false, path),
-        ("head", [path] | [_, path]) => (1, lines >= step.line_limit()?, path),
+        // The other argument may be the value of `-n`, but not a second file.
+        ("head", [value @ .., path]) if value.iter().copied().eq(step.flag(&["-n"])) => {
+            (1, lines >= step.line_limit()?, path)
+        }
         ("sed", [range, path]) if step.purpose() == Purpose::Inspect => {
             let (start, end) = range.strip_suffix('p')?.split_once(',')?;
             let is_end = end == "$" || end.parse::<usize>().is_ok();

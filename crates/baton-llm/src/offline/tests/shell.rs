@@ -327,6 +327,9 @@ fn printed_part_of_a_file_is_not_called_the_whole_file() {
     let ten = "x = 1\n".repeat(10);
     assert_eq!(bash("head -10 src/a.py", &ten).summary, "Read lines 1-10 of src/a.py.");
     assert_eq!(bash("head -20 src/a.py", &ten).summary, "Read all 10 lines of src/a.py.");
+    assert_eq!(bash("head -n 20 src/a.py", &ten).summary, "Read all 10 lines of src/a.py.");
+    let two = bash("head src/a.py src/b.py", "==> src/a.py <==\nx = 1\n\n==> src/b.py <==\nx = 2\n");
+    assert_eq!(two.title, "Show head of src/a.py and src/b.py: 5 lines");
     assert!(!bash("cat src/a.py | head -10", &ten).summary.contains("all"));
     assert_eq!(bash("cd lib && cat a.py", &ten).summary, "Read all 10 lines of lib/a.py.");
 }
