@@ -234,14 +234,15 @@ fn log_lines(output: &str) -> Vec<String> {
         .collect()
 }
 
-/// Returns true for a trailer of a commit message: `Signed-off-by: …`, `Generated with …`.
+/// Returns true for a line that a tool added to a commit message: `Signed-off-by: …`, `Generated with [Claude Code](…)`.
+/// Other `Token: value` lines are text of the author. Messages of squashed commits have such lines in the middle.
 fn is_trailer(line: &str) -> bool {
     let is_name = |name: &str| {
-        name.contains('-')
-            && !name.contains(' ')
-            && name.starts_with(|letter: char| letter.is_ascii_uppercase())
+        let name = name.to_ascii_lowercase();
+        !name.contains(' ') && (name.ends_with("-by") || name == "change-id")
     };
-    line.split_once(": ").is_some_and(|(name, _)| is_name(name)) || line.contains("Generated with")
+    let words = line.trim_start_matches(|letter: char| !letter.is_alphanumeric());
+    line.split_once(": ").is_some_and(|(name, _)| is_name(name)) || words.starts_with("Generated with [")
 }
 
 /// Returns a commit message without its subject and its trailers.

@@ -120,6 +120,23 @@ fn commit_messages_keep_subject_and_body() {
 }
 
 #[test]
+fn trailers_of_commit_messages_are_omitted_and_similar_lines_are_kept() {
+    let message = "Renew leases\n\nFollow-up: drop the cache\nTables Generated with protoc stay.\n\n\
+        \u{1f916} Generated with [Claude Code](https://claude.com/claude-code)\n\n\
+        Co-authored-by: A <a@example.com>\nSigned-off-by: B <b@example.com>\nChange-Id: I1f2e3d\n";
+    let made = "[main 1a2b3c4] Renew leases\n";
+    let seen = bash(&format!("git commit -m '{message}'"), made);
+    assert_eq!(detail(&seen), "Follow-up: drop the cache Tables Generated with protoc stay.");
+    let indented = message.lines().map(|line| format!("    {line}\n")).collect::<String>();
+    let hash = "1a2b3c4".repeat(5);
+    let log = bash("git log -1", &format!("commit {hash}\nAuthor: A <a@b.c>\nDate:   Mon\n\n{indented}"));
+    assert_eq!(
+        detail(&log),
+        "1a2b3c41a Renew leases\nFollow-up: drop the cache\nTables Generated with protoc stay."
+    );
+}
+
+#[test]
 fn commits_that_were_not_made_are_not_stated() {
     let nothing = observe(
         "Bash",
