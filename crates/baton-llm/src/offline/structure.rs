@@ -165,7 +165,7 @@ fn fill_text(prefix: &str, text: &str, detail: &mut Detail) {
         detail.paragraph(prefix.trim());
         prose::fill(&text, None, detail);
     } else {
-        detail.paragraph(&shorten(&line, detail.left().saturating_sub(8).max(16) / 2 * 2));
+        detail.paragraph(&shorten(&line, detail.left().saturating_sub(8).max(16)));
     }
 }
 
