@@ -242,7 +242,7 @@ fn counts(raw: &Raw, observation: &CompressedObservation, statements: &mut Vec<S
         if stated.is_empty() {
             continue;
         }
-        let numbers: Vec<u64> = if number.is_empty() { Vec::new() } else { find(number, &raw.text) }
+        let numbers: Vec<u64> = if number.is_empty() { Vec::new() } else { find_all(number, &raw.text) }
             .iter()
             .filter_map(|found| found.parse().ok())
             .collect();
@@ -390,11 +390,15 @@ fn is_match(pattern: &str, text: &str) -> bool {
     self::pattern(pattern).is_match(text)
 }
 
-/// Returns the text of the first participating group of each match, sorted and without duplicates.
-fn find(pattern: &str, text: &str) -> Vec<String> {
-    let found: BTreeSet<String> = self::pattern(pattern)
+/// Returns the text of the first participating group of each match.
+fn find_all(pattern: &str, text: &str) -> Vec<String> {
+    self::pattern(pattern)
         .captures_iter(text)
         .filter_map(|groups| groups.iter().skip(1).flatten().next().map(|group| group.as_str().to_owned()))
-        .collect();
-    found.into_iter().collect()
+        .collect()
+}
+
+/// Returns the same as [`find_all`], sorted and without duplicates.
+fn find(pattern: &str, text: &str) -> Vec<String> {
+    find_all(pattern, text).into_iter().collect::<BTreeSet<_>>().into_iter().collect()
 }
