@@ -142,7 +142,7 @@ impl Context<'_> {
         let accessible = found.filter(|session| self.actor.may_access(&session.tuple.venture));
         let session = accessible.ok_or_else(|| {
             Fault::new(ErrorCode::SessionNotFound, format!("there is no session {id}"))
-                .hint("start one with session.start (POST /sod, baton session start)")
+                .hint("start one with session_start (POST /sod, baton session start)")
         })?;
         self.log_session(&session);
         Ok(session)
@@ -153,7 +153,7 @@ impl Context<'_> {
         let found = tx.handoff(id)?;
         let handoff = found.filter(|handoff| self.actor.may_access(&handoff.venture)).ok_or_else(|| {
             Fault::new(ErrorCode::HandoffNotFound, format!("there is no handoff {id}"))
-                .hint("list handoffs with handoff.list (GET /handoffs, baton handoff list)")
+                .hint("list handoffs with handoff_list (GET /handoffs, baton handoff list)")
         })?;
         self.effects.set_session(handoff.session_id, &handoff.venture);
         Ok(handoff)
@@ -164,7 +164,7 @@ impl Context<'_> {
         let found = tx.note(id)?.filter(|note| self.actor.may_access(&note.venture));
         found.ok_or_else(|| {
             Fault::new(ErrorCode::NotFound, format!("there is no note {id}"))
-                .hint("list notes with note.list (GET /api/notes, baton note list)")
+                .hint("list notes with note_list (GET /api/notes, baton note list)")
         })
     }
 

@@ -163,7 +163,7 @@ impl Session {
         }
         let (status, id) = (self.status.as_str(), self.id);
         Err(Fault::new(ErrorCode::SessionEnded, format!("session {id} is {status}"))
-            .hint("start a new session with session.start (POST /sod, baton session start)")
+            .hint("start a new session with session_start (POST /sod, baton session start)")
             .details(json!({
                 "session_id": id, "status": status, "ended_at": self.ended_at, "end_reason": self.end_reason,
             })))

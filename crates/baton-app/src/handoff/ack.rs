@@ -50,7 +50,7 @@ impl Operation<OnStore> for AckHandoff {
                 let who = by.as_ref().map_or("another agent", Agent::as_str);
                 let message = format!("handoff {} was already acknowledged by {who}", handoff.id);
                 Err(Fault::new(ErrorCode::HandoffConflict, message)
-                    .hint("list other handoffs with handoff.list (GET /handoffs, baton handoff list)")
+                    .hint("list other handoffs with handoff_list (GET /handoffs, baton handoff list)")
                     .details(
                         json!({ "handoff_id": handoff.id, "acknowledged_by": by, "acknowledged_at": at }),
                     ))

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Summary of a handoff. `handoff.show` returns the full handoff.
+/// Summary of a handoff. `handoff_show` returns the full handoff.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HandoffSummary {
     /// Handoff id (`ho_…`).

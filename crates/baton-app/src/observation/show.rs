@@ -43,7 +43,7 @@ impl Operation<OnStore> for ShowObservation {
         let observation =
             found.filter(|found| context.actor.may_access(&found.venture)).ok_or_else(|| {
                 Fault::new(ErrorCode::NotFound, format!("there is no observation {id}")).hint(
-                    "list observations with observation.list (GET /api/observations, baton observation list)",
+                    "list observations with observation_list (GET /api/observations, baton observation list)",
                 )
             })?;
         let queue_id = observation.queue_id;

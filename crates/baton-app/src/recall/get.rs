@@ -135,7 +135,7 @@ impl Operation<OnStore> for GetItems {
         if ids.is_empty() || ids.len() > MAX_IDS {
             let message = format!("ids must name 1 to {MAX_IDS} items, not {}", ids.len());
             return Err(Fault::new(ErrorCode::InvalidRequest, message)
-                .hint("search for items with recall.search (GET /api/search, baton search)"));
+                .hint("find items with search (GET /api/search, baton search)"));
         }
         Ok(GetItemsInput::Items(ids))
     }
@@ -234,7 +234,7 @@ fn history(
 /// Fault for an item that does not exist or that the caller may not read.
 pub(crate) fn no_item(id: &str) -> Fault {
     Fault::new(ErrorCode::NotFound, format!("there is no item {id}"))
-        .hint("search for items with recall.search (GET /api/search, baton search)")
+        .hint("find items with search (GET /api/search, baton search)")
 }
 
 /// Returns the kind of item that an id names. The id of a session names its summary, if it has one.

@@ -139,7 +139,7 @@ fn indexed(tx: &mut dyn Tx, id: &str, allowed: &[Venture]) -> Result<Candidate, 
     let mark = tx.marks_of(&[id])?.pop().filter(|mark| allowed.contains(&mark.venture));
     Err(match mark {
         Some(mark) => Fault::new(ErrorCode::NotFound, format!("item {id} is {}", mark.kind.as_str()))
-            .hint("read it with recall.get (GET /api/items, baton get)"),
+            .hint("read it with get (GET /api/items, baton get)"),
         None => no_item(id),
     })
 }

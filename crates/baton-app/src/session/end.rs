@@ -166,7 +166,7 @@ fn repeat_response(
         format!("session {session_id} already ended with another handoff ({handoff_id})"),
     )
     .hint(
-        "withdraw the stored handoff first (handoff.withdraw, baton handoff withdraw), then send the new one",
+        "withdraw the stored handoff first (handoff_withdraw, baton handoff withdraw), then send the new one",
     )
     .details(json!({ "session_id": session_id, "handoff_id": handoff_id, "status": session.status })))
 }

@@ -38,7 +38,7 @@ pub struct SessionHistoryOutput {
 impl Operation<OnStore> for SessionHistory {
     const NAME: &'static str = "session.history";
     const SUMMARY: &'static str = "List active and ended sessions, newest first. Call it to find an earlier session; \
-        turn.list shows what happened in it.";
+        turn_list shows what happened in it.";
     const EFFECT: Effect = Effect::Read;
     type Output = SessionHistoryOutput;
     params_and!(RequestedPage, |params| {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[schemars(inline)]
 pub struct TaskFiles {
-    /// Context of the task, as `task.get_context` returns it: roles, drifts, QA results, notes and snapshots.
+    /// Context of the task, as `baton task get-context` returns it: roles, drifts, QA results, notes and snapshots.
     pub context: Map<String, Value>,
     /// Problems to resolve first: a moved HEAD, changed files or an open drift.
     pub warnings: Vec<String>,

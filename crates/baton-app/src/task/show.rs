@@ -63,7 +63,7 @@ impl Operation<OnStore> for ShowTask {
         let task = tx.task(venture, host, checkout, task_id)?.ok_or_else(|| {
             let message = format!("there is no task {task_id} of {checkout} on {host} in venture {venture}");
             Fault::new(ErrorCode::NotFound, message)
-                .hint("list tasks with task.list (GET /api/tasks, baton task list --everywhere)")
+                .hint("list tasks with tasks_everywhere (GET /api/tasks, baton task list --everywhere)")
         })?;
         Ok(ShowTaskOutput {
             task,

@@ -51,7 +51,7 @@ pub struct ToolCount {
 /// One tool use of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TurnAction {
-    /// Observation id. Read it with observation.show.
+    /// Observation id. Read it with observation_show.
     pub observation_id: ObservationId,
     /// Title: what was done and the result, for example "Run cargo test: 14 passed".
     pub title: String,
@@ -68,7 +68,7 @@ impl Operation<OnStore> for ShowTurn {
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
         let missing = || {
             Fault::new(ErrorCode::NotFound, format!("there is no turn {}", params.turn_id))
-                .hint("list turns with turn.list (GET /api/turns, baton turn list)")
+                .hint("list turns with turn_list (GET /api/turns, baton turn list)")
         };
         let turn = tx.turn(params.turn_id)?.ok_or_else(missing)?;
         context.session(tx, turn.session_id).map_err(|fault| match fault.code {
