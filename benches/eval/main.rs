@@ -1,10 +1,11 @@
 //! Quality of the offline compressor on real tool uses: `cargo bench -p baton-benches --bench eval`.
 //!
 //! `BATON_BENCH_TRANSCRIPTS` names a folder of `.jsonl` files, one session each, one hook event per line; without it, only
-//! the latency of generated outputs is measured. `--show TOOL` prints the observations of one tool instead; `--lost TOOL` prints the facts that its large
-//! outputs lost; `--false` prints the false statements, `--written` what each written text kept, and
-//! `--sample NUMBER --seed NUMBER` random observations next to their raw input, `--redacted` the lines that were redacted. `--accuracy` prints only the tables of
-//! the statements, the written text and the sizes, without timings.
+//! the latency of generated outputs is measured. `--show TOOL` prints the observations of one tool instead; `--lost
+//! TOOL` prints the facts that its large outputs lost; `--false` prints the false statements, `--written` what each
+//! written text kept, and `--sample NUMBER --seed NUMBER` random observations next to their raw input, `--redacted` the
+//! lines that were redacted. `--accuracy` prints only the tables of the statements, the written text and the sizes,
+//! without timings.
 //!
 //! Measurements, for every `PostToolUse` event:
 //!

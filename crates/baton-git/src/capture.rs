@@ -52,8 +52,8 @@ pub(crate) enum Keep {
 }
 
 impl Repository {
-    /// Reads the working tree and stores in the object store, durably, everything that `HEAD` does not have. The inspector sees
-    /// it first.
+    /// Reads the working tree and stores in the object store, durably, everything that `HEAD` does not have. The
+    /// inspector sees it first.
     ///
     /// # Errors
     ///

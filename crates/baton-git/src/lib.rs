@@ -5,8 +5,8 @@
 //!
 //! A [`Repository`] is a discovered checkout. [`Repository::capture`] reads its working tree into a [`Capture`]. Its
 //! [`Snapshot`] is small and serializable and refers to a tree; the objects of the tree are stored in a [`ObjectStore`], a
-//! folder of the caller. The object store computes the changes between two snapshots, and [`Repository::verify`] lists how a
-//! working tree differs from a snapshot.
+//! folder of the caller. The object store computes the changes between two snapshots, and [`Repository::verify`] lists
+//! how a working tree differs from a snapshot.
 //!
 //! An [`Inspector`](baton_core::task::Inspector) sees every file that `HEAD` does not have before anything is stored, and
 //! can reject it.

@@ -41,8 +41,8 @@ pub struct ObjectStore {
 pub(crate) type Digests = HashMap<ObjectId, (u64, Sha256Hash)>;
 
 impl ObjectStore {
-    /// Opens or creates an object store. `excluded` lists top-level paths of the checkout that are never part of a snapshot,
-    /// whether tracked, ignored or not.
+    /// Opens or creates an object store. `excluded` lists top-level paths of the checkout that are never part of a
+    /// snapshot, whether tracked, ignored or not.
     ///
     /// # Errors
     ///

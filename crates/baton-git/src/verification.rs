@@ -18,8 +18,8 @@ use crate::status::StatusSide;
 /// Result of a verification.
 #[derive(Debug)]
 pub struct Verification {
-    /// Current state of the working tree. Its objects are in the object store if the tree differs and the inspector permitted
-    /// it.
+    /// Current state of the working tree. Its objects are in the object store if the tree differs and the inspector
+    /// permitted it.
     pub current: Capture,
     /// Files that differ in content, mode, type or name, and nested repositories with another commit, sorted by path.
     pub changes: Vec<TreeChange>,

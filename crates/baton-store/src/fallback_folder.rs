@@ -1,8 +1,8 @@
 //! A private folder below the system's temporary folder, for writes of the outbox that cannot be saved to the
 //! data folder.
 //!
-//! The temporary folder is shared with other users, so everything below it is used only if it is a real folder that belongs to
-//! this user alone.
+//! The temporary folder is shared with other users, so everything below it is used only if it is a real folder that
+//! belongs to this user alone.
 
 use std::fs::{DirBuilder, Metadata};
 use std::io;

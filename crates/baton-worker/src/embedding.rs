@@ -8,8 +8,8 @@ use crate::breaker::Permission;
 use crate::item::{WorkContext, clip};
 
 impl WorkContext {
-    /// Embeds all items without a vector, newest first, until the endpoint fails or `should_continue` returns false before a
-    /// batch. Returns the number of embedded items.
+    /// Embeds all items without a vector, newest first, until the endpoint fails or `should_continue` returns false
+    /// before a batch. Returns the number of embedded items.
     pub(crate) fn embed_missing(&self, should_continue: impl Fn() -> bool) -> Result<u64, Fault> {
         let app = self.queue.app();
         let settings = &app.settings().observations;

@@ -83,8 +83,8 @@ impl Section {
         }
     }
 
-    /// Returns the lines of the section that are placed in a round. Each round places lines of every section, so that a long
-    /// section leaves room for the others.
+    /// Returns the lines of the section that are placed in a round. Each round places lines of every section, so that a
+    /// long section leaves room for the others.
     const fn lines_of_round(self, round: usize) -> Range<usize> {
         let (first, second) = match self {
             // Blockers are placed before the first round.

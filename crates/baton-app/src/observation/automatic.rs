@@ -1,8 +1,8 @@
 //! Automatic content of a handoff: what Baton captured in the session.
 //!
-//! The handoff of a chat that ends without a handoff consists of it. A handoff that the agent wrote keeps its own fields, and
-//! the captured content is stored beside them. Both are updated when pending tool uses have been processed and when a summary
-//! was made.
+//! The handoff of a chat that ends without a handoff consists of it. A handoff that the agent wrote keeps its own
+//! fields, and the captured content is stored beside them. Both are updated when pending tool uses have been processed
+//! and when a summary was made.
 
 use baton_core::observation::SessionSummary;
 use baton_core::{

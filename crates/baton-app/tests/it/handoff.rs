@@ -1,4 +1,5 @@
-//! Handoffs of hooked sessions: precedence of the agent's own, automatic content, linked checkpoints, corrected repositories.
+//! Handoffs of hooked sessions: precedence of the agent's own, automatic content, linked checkpoints, corrected
+//! repositories.
 
 use baton_core::SessionStatus;
 use serde_json::{Value, json};

@@ -74,8 +74,8 @@ impl SessionMaterial {
         self.notes.iter().filter(move |note| note.kind == kind)
     }
 
-    /// Returns the requests of the user without quoted lines, oldest first. A command without arguments that left no closing
-    /// message and was followed by another request, for example `/ide`, is not one.
+    /// Returns the requests of the user without quoted lines, oldest first. A command without arguments that left no
+    /// closing message and was followed by another request, for example `/ide`, is not one.
     pub fn requests(&self) -> impl DoubleEndedIterator<Item = String> {
         let mut requests: Vec<String> = Vec::new();
         let mut is_last_ignorable = false;

@@ -104,7 +104,8 @@ const RECENT_BONUS: f64 = 0.2;
 const RECENT_HALF_LIFE_DAYS: f64 = 14.0;
 /// Factor for turns: they have longer texts and more neighbours than tool uses, which would otherwise rarely be seen.
 const TURN_FACTOR: f64 = 0.75;
-/// Factor for tool uses without files: listing commits or running tests repeats the words of the work but is not the work itself.
+/// Factor for tool uses without files: listing commits or running tests repeats the words of the work but is not the
+/// work itself.
 const NO_FILES_FACTOR: f64 = 0.4;
 /// Factor for turns without files, which only discuss the work.
 const TURN_NO_FILES_FACTOR: f64 = 0.8;

@@ -163,8 +163,8 @@ fn last_question(words: &str) -> Option<&str> {
     (question.ends_with('?') && question.chars().count() <= MAX_QUESTION_CHARS).then_some(question)
 }
 
-/// Replaces fenced code, which cannot be read in one line: a single line is kept in backticks, more lines are `[code]`. In a
-/// message that is little else than code, only the fences are removed.
+/// Replaces fenced code, which cannot be read in one line: a single line is kept in backticks, more lines are `[code]`.
+/// In a message that is little else than code, only the fences are removed.
 fn without_fences(words: &str) -> String {
     let is_fence = |line: &str| line.trim_start().starts_with("```");
     let mut kept: Vec<String> = Vec::new();

@@ -175,7 +175,8 @@ fn announces(text: &str) -> bool {
     starts_with_any(&start, OPENINGS)
 }
 
-/// Returns true if a block is below a heading with one of these words, or begins with such a label: `**Goal:**`, `Verdict:`.
+/// Returns true if a block is below a heading with one of these words, or begins with such a label: `**Goal:**`,
+/// `Verdict:`.
 fn concludes(blocks: &[Block], block: &Block, words: &str) -> bool {
     let nearest = block.section.and_then(|at| blocks.get(at));
     // A heading that is only a line in bold belongs to the section that contains it.

@@ -1,7 +1,7 @@
 //! The live session of a client that works in a checkout.
 //!
-//! The hooks of a client open a session with the chat id, which its MCP connection does not learn. The newest live session of
-//! the same program in the repository is used instead, so that a chat has one session.
+//! The hooks of a client open a session with the chat id, which its MCP connection does not learn. The newest live
+//! session of the same program in the repository is used instead, so that a chat has one session.
 
 use baton_app::session::{ListSessions, SessionView, session_of_client};
 use baton_app::{Filled, operation};

@@ -281,7 +281,8 @@ pub(crate) fn ask_for_lists(rows: &mut dyn Tx) {
 }
 
 /// Sorting is allowed for lists with few rows: the active sessions of one agent in all ventures, stale sessions, queue
-/// items that are not done, and the observations of a day by hour. An index would have to be written with every start and heartbeat.
+/// items that are not done, and the observations of a day by hour. An index would have to be written with every start
+/// and heartbeat.
 fn may_sort(sql: &str) -> bool {
     let of_agent = sql.contains("AND agent = $");
     let of_few_sessions = of_agent || sql.contains("ORDER BY last_heartbeat_at");

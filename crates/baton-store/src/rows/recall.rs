@@ -172,8 +172,8 @@ fn insert_part(tx: &mut dyn Tx, documents: &[(&Document, Option<i64>)]) -> Resul
     tx.run(query.sql(), query.params())
 }
 
-/// Items of sessions that are indexed: kind, id, rows and order. Parts of conversations are first, so that they are numbered
-/// in order.
+/// Items of sessions that are indexed: kind, id, rows and order. Parts of conversations are first, so that they are
+/// numbered in order.
 const SESSION_ITEMS: [(ItemKind, &str, &str, &str); 6] = [
     (ItemKind::Turn, "'turn_' || id", "chat_turns WHERE true", "id"),
     (ItemKind::Observation, "id", "observations WHERE true", "id"),

@@ -53,8 +53,8 @@ impl dyn Tx + '_ {
         enqueue_latest(self, session)
     }
 
-    /// Ends the latest turn of a session. A turn that has ended already keeps its closing message unless a new one is given.
-    /// Without a turn, one without a request is added, so that the closing message is kept.
+    /// Ends the latest turn of a session. A turn that has ended already keeps its closing message unless a new one is
+    /// given. Without a turn, one without a request is added, so that the closing message is kept.
     pub fn end_turn(&mut self, session: SessionId, end: &TurnEnd) -> Result<(), StoreError> {
         let Some(latest) = self.turns(session, None, 1)?.pop() else {
             self.run(
@@ -87,7 +87,8 @@ impl dyn Tx + '_ {
         self.enqueue_for_index(ItemKind::Turn, &latest.id.to_string())
     }
 
-    /// Stores the summary of a compaction with the latest turn of a session. Without a turn, one without a request is added.
+    /// Stores the summary of a compaction with the latest turn of a session. Without a turn, one without a request is
+    /// added.
     pub fn add_compact_summary(
         &mut self,
         session: SessionId,

@@ -70,8 +70,8 @@ pub(super) fn answer_agent(script: &AgentScript, request: &Request) -> Response 
 }
 
 impl AgentScript {
-    /// Returns the step after a number of tool results. A request that does not offer the tool, for example one for a title,
-    /// gets the closing message.
+    /// Returns the step after a number of tool results. A request that does not offer the tool, for example one for a
+    /// title, gets the closing message.
     fn step(&self, results: usize, tools: &[String]) -> Step {
         let call = match self.calls.get(results) {
             Some(AgentCall::Shell(command)) => {

@@ -24,7 +24,8 @@ pub(super) struct FolderRepositories {
 }
 
 impl FolderRepositories {
-    /// Returns the repository and the root of a folder; empty if the folder does not exist any more or is not in a checkout.
+    /// Returns the repository and the root of a folder; empty if the folder does not exist any more or is not in a
+    /// checkout.
     pub(super) fn of(&self, folder: &str) -> FolderRepository {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.entry(folder.to_owned()).or_insert_with(|| look_up(folder)).clone()
