@@ -265,7 +265,7 @@ pub(crate) fn example(operation: &str) -> Option<Value> {
     Some(match operation {
         "session.start" => json!({
             "schema_version": "1.0", "agent": "cc-cli-host", "client": "cc-cli", "client_version": "1.2.3",
-            "host": "crane1", "venture": "dfg", "repo": "durganfieldguide/dfg-console", "track": 1,
+            "host": "laptop", "venture": "acme", "repo": "acme/webshop", "track": 1,
             "issue_number": 185, "branch": "feature/185-implement-auth", "commit_sha": "abc123def456",
         }),
         "session.heartbeat" => json!({ "schema_version": "1.0", "session_id": session_id }),
@@ -298,7 +298,7 @@ pub(crate) fn example(operation: &str) -> Option<Value> {
         "memory.reject" | "memory.pin" | "memory.restore" | "memory.forget" => json!({ "id": note_id }),
         "memory.supersede" => json!({ "id": note_id, "by": newer_note_id }),
         "checkpoint.save" => json!({
-            "sessionId": "auth-migration", "venture": "dfg",
+            "sessionId": "auth-migration", "venture": "acme",
             "context": {
                 "goal": "Move the login to the new identity provider", "decisions": ["keep the session cookie"],
                 "plan": ["map accounts", "switch over"], "progress": { "done": 1, "of": 2 },
@@ -306,17 +306,17 @@ pub(crate) fn example(operation: &str) -> Option<Value> {
             "metadata": { "name": "before the switch", "tags": ["auth"] },
         }),
         "checkpoint.mark_critical" => {
-            json!({ "sessionId": "auth-migration", "contextKey": "goal", "venture": "dfg" })
+            json!({ "sessionId": "auth-migration", "contextKey": "goal", "venture": "acme" })
         }
         "hook.report" => json!({
-            "session_id": "0a9ccd3c-f4d4-4bdf-9446-28d5a5e3aeb8", "venture": "dfg",
-            "repo": "durganfieldguide/dfg-console", "tool_name": "Bash", "tool_use_id": "toolu_01",
+            "session_id": "0a9ccd3c-f4d4-4bdf-9446-28d5a5e3aeb8", "venture": "acme",
+            "repo": "acme/webshop", "tool_name": "Bash", "tool_use_id": "toolu_01",
             "tool_input": { "command": "npm test" }, "prompt": "make the tests pass",
             "tool_response": { "stdout": "Tests: 1 failed, 41 passed, 42 total" },
         }),
         "transcript.import" => json!({
-            "client_session_id": "0a9ccd3c-f4d4-4bdf-9446-28d5a5e3aeb8", "client": "claude-code", "venture": "dfg",
-            "repo": "durganfieldguide/dfg-console", "branch": "main", "started_at": "2026-02-11T15:31:21.085Z",
+            "client_session_id": "0a9ccd3c-f4d4-4bdf-9446-28d5a5e3aeb8", "client": "claude-code", "venture": "acme",
+            "repo": "acme/webshop", "branch": "main", "started_at": "2026-02-11T15:31:21.085Z",
             "reports": [
                 { "event": "user-prompt-submit", "prompt": "make the tests pass",
                   "reported_at": "2026-02-11T15:31:21.085Z" },
@@ -325,7 +325,7 @@ pub(crate) fn example(operation: &str) -> Option<Value> {
             ],
         }),
         "observation.import" => json!({
-            "venture": "dfg", "repo": "durganfieldguide/dfg-console",
+            "venture": "acme", "repo": "acme/webshop",
             "observations": [{
                 "title": "Fix the race in the session store", "summary": "Two writers could claim one session.",
                 "files_touched": ["src/store.ts"], "external_id": "note-17", "session": "notes",
@@ -333,8 +333,8 @@ pub(crate) fn example(operation: &str) -> Option<Value> {
             }],
         }),
         "task.record" => json!({
-            "task_id": "TASK-0824", "host": "crane1", "checkout": "/home/dev/dfg-console", "venture": "dfg",
-            "repo": "durganfieldguide/dfg-console", "title": "Implement auth", "status": "in_progress",
+            "task_id": "TASK-0824", "host": "laptop", "checkout": "/home/dev/webshop", "venture": "acme",
+            "repo": "acme/webshop", "title": "Implement auth", "status": "in_progress",
             "holder": "reviewer",
         }),
         "queue.retry" => json!({}),

@@ -347,7 +347,7 @@ impl HookRun {
             self.failures.clear();
         }
         let mut context =
-            format!("Baton warning: {}. Run `baton doctor` for the cause and the fix.", failure.describe());
+            format!("Baton warning: {}. Run baton doctor for the cause and the fix.", failure.describe());
         if let Some(given) =
             answer.as_ref().and_then(|answer| answer["hookSpecificOutput"]["additionalContext"].as_str())
         {
