@@ -57,14 +57,23 @@ enum Style {
     Bare,
 }
 
+/// Whether a byte may separate a name and its value. A table is faster than comparisons, and every byte is looked up.
+static SEPARATORS: [bool; 256] = {
+    let mut separators = [false; 256];
+    let mut rest: &[u8] = b"=:-,>";
+    while let [separator, others @ ..] = rest {
+        separators[*separator as usize] = true;
+        rest = others;
+    }
+    separators
+};
+
 /// Finds the values of all assignments to secret names.
 fn find(text: &[u8]) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut at = 0;
-    while let Some(offset) = text
-        .get(at..)
-        .and_then(|rest| rest.iter().position(|byte| matches!(byte, b'=' | b':' | b'-' | b',' | b'>')))
-    {
+    let next_separator = |from| text.get(from..)?.iter().position(|byte| SEPARATORS[usize::from(*byte)]);
+    while let Some(offset) = next_separator(at) {
         at += offset;
         let secret = match text.get(at) {
             Some(b'-') => flag(text, at),

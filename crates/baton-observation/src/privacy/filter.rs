@@ -103,15 +103,11 @@ pub(super) struct Tag {
 /// brackets may be escaped as in JSON.
 pub(super) fn next_tag(text: &str, from: usize) -> Option<Tag> {
     let bytes = text.as_bytes();
-    let mut start = from;
-    while let Some(offset) = bytes.get(start..)?.iter().position(|byte| matches!(byte, b'<' | b'\\')) {
-        start += offset;
-        if let Some((closes, rest)) = read_tag(bytes.get(start..)?) {
-            return Some(Tag { start, end: bytes.len() - rest.len(), closes });
-        }
-        start += 1;
-    }
-    None
+    memchr::memchr2_iter(b'<', b'\\', bytes.get(from..)?).find_map(|offset| {
+        let start = from + offset;
+        let (closes, rest) = read_tag(bytes.get(start..)?)?;
+        Some(Tag { start, end: bytes.len() - rest.len(), closes })
+    })
 }
 
 /// Parses a tag. Returns whether it is a closing tag, and the rest after it.
