@@ -63,7 +63,7 @@ impl From<StoreError> for Fault {
             }
             StoreError::Statement { .. } | StoreError::WorkFailed => {
                 Self::new(ErrorCode::Internal, "internal error; nothing was stored")
-                    .hint("search the server log for the correlation id")
+                    .hint("the cause is in the log: standard error of a command, and of a server with this correlation id")
             }
         };
         fault.caused_by(error)

@@ -192,20 +192,40 @@ fn corrupt(context: &Context<'_>, tx: &mut dyn Tx, checkpoint: &Checkpoint, prob
     context.effects.defer(DeferredUpdate::Damaged(checkpoint.id));
     tracing::error!(checkpoint = %checkpoint.id, problem, "a checkpoint is damaged");
     let newest = newest_readable(context, tx, checkpoint);
-    let hint = match newest {
-        Some(id) => format!("load {id}, the newest of this workflow that can be read; or restore a backup"),
-        None => "no other checkpoint of this workflow can be read; restore a backup".to_owned(),
+    let hint = match &newest {
+        Ok(Some(id)) => {
+            format!("load {id}, the newest of this workflow that can be read; or restore a backup")
+        }
+        Ok(None) => "no other checkpoint of this workflow can be read; restore a backup".to_owned(),
+        Err(error) => {
+            tracing::error!(%error, "cannot search for a readable checkpoint");
+            "the search for another checkpoint failed; try again, and run baton doctor if that fails"
+                .to_owned()
+        }
     };
     corrupt_fault(checkpoint).hint(hint).details(json!({
-        "checkpointId": checkpoint.id, "sessionId": checkpoint.workflow_id, "newestReadable": newest,
+        "checkpointId": checkpoint.id, "sessionId": checkpoint.workflow_id, "newestReadable": newest.ok().flatten(),
         "problem": problem,
     }))
 }
 
-fn newest_readable(context: &Context<'_>, tx: &mut dyn Tx, damaged: &Checkpoint) -> Option<CheckpointId> {
-    let listed = tx.checkpoints(&damaged.venture, &damaged.workflow_id, 0, MAX_CANDIDATES).ok()?;
+/// Finds the newest other checkpoint of the workflow that can be read.
+fn newest_readable(
+    context: &Context<'_>,
+    tx: &mut dyn Tx,
+    damaged: &Checkpoint,
+) -> Result<Option<CheckpointId>, StoreError> {
+    let vault = &context.settings.checkpoints.vault;
+    let listed = tx.checkpoints(&damaged.venture, &damaged.workflow_id, 0, MAX_CANDIDATES)?;
     let others =
         listed.into_iter().filter(|other| other.id != damaged.id && other.status == CheckpointStatus::Active);
-    let vault = &context.settings.checkpoints.vault;
-    others.into_iter().find(|other| read_context(vault, tx, other).is_ok()).map(|other| other.id)
+    let mut failure = None;
+    for other in others {
+        match read_context(vault, tx, &other) {
+            Ok(_) => return Ok(Some(other.id)),
+            Err(ReadContextError::Store(error)) => failure = Some(error),
+            Err(_) => {}
+        }
+    }
+    failure.map_or(Ok(None), Err)
 }
