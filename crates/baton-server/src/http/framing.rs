@@ -43,7 +43,7 @@ impl Framing {
     /// Scans the next bytes. Returns the number of the head, counted from 1, that has both `Content-Length` and
     /// `Transfer-Encoding`. After such a head, scanning stops.
     pub(super) fn read(&mut self, mut bytes: &[u8]) -> Option<u64> {
-        while let Some(first) = bytes.first() {
+        while !bytes.is_empty() {
             match self.state {
                 State::Unknown => return None,
                 State::Body(left) | State::Chunk(left) => {
@@ -58,13 +58,12 @@ impl Framing {
                     };
                 }
                 State::Head | State::ChunkSize | State::ChunkEnd | State::Trailers => {
-                    let first = *first;
-                    bytes = bytes.get(1..).unwrap_or_default();
-                    if first != b'\n' {
-                        if self.line.len() < MAX_LINE {
-                            self.line.push(first);
-                        }
-                    } else if self.end_line() {
+                    let end = memchr::memchr(b'\n', bytes);
+                    let (part, rest) = bytes.split_at(end.unwrap_or(bytes.len()));
+                    let kept = part.len().min(MAX_LINE - self.line.len());
+                    self.line.extend_from_slice(part.get(..kept).unwrap_or_default());
+                    bytes = rest.get(1..).unwrap_or_default();
+                    if end.is_some() && self.end_line() {
                         return Some(self.heads);
                     }
                 }
