@@ -371,7 +371,8 @@ impl App {
         self.shared.store_errors.by_kind()
     }
 
-    /// Returns the number of calls that were not written to the request log because too many were queued.
+    /// Returns the number of records that were not written to the request log, because too many were queued or the store
+    /// failed.
     pub fn unlogged_calls(&self) -> u64 {
         self.shared.log.dropped()
     }

@@ -36,7 +36,8 @@ pub struct RequestLog {
     kind: Kind,
     /// False if the last call failed because the store was unavailable or busy.
     is_store_available: AtomicBool,
-    dropped: AtomicU64,
+    /// Number of records that were not written.
+    dropped: Arc<AtomicU64>,
     counted: Arc<Mutex<CountedCalls>>,
 }
 
@@ -61,22 +62,23 @@ impl fmt::Debug for RequestLog {
 impl RequestLog {
     /// Creates a log whose records are written in the transactions of calls, or at the end for calls without one.
     pub fn at_end() -> Self {
-        Self::new(Kind::AtEnd(Mutex::new(Vec::new())), Arc::default())
+        Self::new(Kind::AtEnd(Mutex::new(Vec::new())), Arc::default(), Arc::default())
     }
 
     /// Creates a log that a background thread writes. It stores at most `max_records` records.
     pub fn in_background(store: Store, max_records: u64) -> std::io::Result<Self> {
         let (queue, waiting) = sync_channel(QUEUE_CAPACITY);
-        let counted = Arc::default();
-        let writer = LogWriter { store, max_records, counted: Arc::clone(&counted) };
+        let (dropped, counted) = (Arc::default(), Arc::default());
+        let writer =
+            LogWriter { store, max_records, dropped: Arc::clone(&dropped), counted: Arc::clone(&counted) };
         let thread = std::thread::Builder::new()
             .name("baton-request-log".into())
             .spawn(move || writer.run(&waiting))?;
-        Ok(Self::new(Kind::Background(Mutex::new(Some(LogThread { queue, thread }))), counted))
+        Ok(Self::new(Kind::Background(Mutex::new(Some(LogThread { queue, thread }))), dropped, counted))
     }
 
-    fn new(kind: Kind, counted: Arc<Mutex<CountedCalls>>) -> Self {
-        Self { kind, is_store_available: AtomicBool::new(true), dropped: AtomicU64::new(0), counted }
+    fn new(kind: Kind, dropped: Arc<AtomicU64>, counted: Arc<Mutex<CountedCalls>>) -> Self {
+        Self { kind, is_store_available: AtomicBool::new(true), dropped, counted }
     }
 
     /// Sets whether the store could be used by the last call. If not, a log that is written at the end is discarded: a
@@ -85,7 +87,7 @@ impl RequestLog {
         self.is_store_available.store(is_available, Ordering::Relaxed);
     }
 
-    /// Returns the number of records that were dropped because the queue was full.
+    /// Returns the number of records that were not written, because the queue was full or the write failed.
     pub(crate) fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }
@@ -163,6 +165,7 @@ impl Drop for RequestLog {
 struct LogWriter {
     store: Store,
     max_records: u64,
+    dropped: Arc<AtomicU64>,
     counted: Arc<Mutex<CountedCalls>>,
 }
 
@@ -203,23 +206,27 @@ impl LogWriter {
         if records.is_empty() {
             return;
         }
-        let (keep, limit) = (self.max_records, u32::try_from(2 * records.len()).unwrap_or(u32::MAX));
-        write(&self.store, records, move |tx| tx.trim_requests(keep, limit).map(|_| ()));
+        let (keep, count) = (self.max_records, records.len());
+        let limit = u32::try_from(2 * count).unwrap_or(u32::MAX);
+        if !write(&self.store, records, move |tx| tx.trim_requests(keep, limit).map(|_| ())) {
+            self.dropped.fetch_add(count as u64, Ordering::Relaxed);
+        }
     }
 }
 
+/// Writes records. Returns false if that failed, which is logged.
 fn write(
     store: &Store,
     records: Vec<RequestRecord>,
     then: impl Fn(&mut dyn Tx) -> Result<(), StoreError> + Send + 'static,
-) {
+) -> bool {
     let written: Result<(), StoreError> = store
         .write(Durability::Lazy, move |tx| {
             records.iter().try_for_each(|record| tx.log_request(record))?;
             then(tx)
         })
         .wait();
-    match written {
+    match &written {
         Ok(()) => {}
         // Every write reports this failure itself, and reads are not affected.
         Err(error @ (StoreError::Full | StoreError::ReadOnly)) => {
@@ -227,6 +234,7 @@ fn write(
         }
         Err(error) => tracing::warn!(%error, "cannot write the request log"),
     }
+    written.is_ok()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

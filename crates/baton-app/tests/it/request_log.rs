@@ -202,6 +202,24 @@ fn background_log_is_complete_after_it_was_closed() {
 }
 
 #[test]
+fn records_that_cannot_be_written_are_counted() {
+    for stage in Stage::each() {
+        let app = with_background_log(&stage, 10_000);
+        let sql = "DROP TABLE requests";
+        stage.store.place().execute(sql, sql);
+        for _ in 0..5 {
+            ok(&app.call_blocking(
+                operation("session.list"),
+                stage.envelope(None),
+                json!({ "venture": "v" }),
+            ));
+        }
+        app.close_request_log();
+        assert_eq!(app.unlogged_calls(), 5);
+    }
+}
+
+#[test]
 fn secrets_in_names_are_not_logged() {
     const CANARY: &str = "cAnArY7sEcReTcAnArY9";
     for stage in Stage::each() {
