@@ -34,6 +34,7 @@ pub mod recall;
 mod registration;
 pub mod request;
 mod request_log;
+pub mod request_params;
 pub mod session;
 mod settings;
 mod shared;

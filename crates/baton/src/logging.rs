@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn rmcp_logs_only_errors_unless_the_filter_names_it() {
         let quiet = filter("debug").unwrap();
-        assert!(quiet.would_enable("baton_server::mcp", &Level::DEBUG));
+        assert!(quiet.would_enable("baton_mcp::server", &Level::DEBUG));
         assert!(!quiet.would_enable("rmcp::service", &Level::WARN));
         assert!(quiet.would_enable("rmcp::service", &Level::ERROR));
         assert!(filter("warn,rmcp=debug").unwrap().would_enable("rmcp::service", &Level::DEBUG));

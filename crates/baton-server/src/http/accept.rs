@@ -21,12 +21,12 @@ use tokio::sync::watch;
 use tokio::time::{Instant, interval, sleep, timeout};
 use tower::Service;
 
-use crate::future::BoxFuture;
 use crate::http::body::waits_to_send;
 use crate::http::connections::{Connection, Connections};
 use crate::http::metrics::Metrics;
 use crate::http::peer::Peer;
 use crate::http::wire::{CorrelationIds, HasTwoLengths, RequestNumbers, Wire};
+use futures_util::future::BoxFuture;
 
 /// Time limit for sending the head of a request, which is also the limit for idle time between requests.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);

@@ -26,13 +26,13 @@ use futures_util::stream;
 use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 
-use crate::future::BoxFuture;
 use crate::http::body::{discard, read_body};
 use crate::http::connections::Connection;
 use crate::http::exchange::{Admitted, Authentication, Shared, peer, presented};
 use crate::http::live::LiveUpdates;
 use crate::http::respond::respond;
-use crate::params::{form_params, from_query, literal_params};
+use baton_app::request_params::{form_params, from_query, literal_params};
+use futures_util::future::BoxFuture;
 
 const SIGN_IN: &str = "/ui/signin";
 const EVENTS: &str = "/ui/events";

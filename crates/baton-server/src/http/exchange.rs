@@ -28,7 +28,7 @@ use crate::http::peer::Peer;
 use crate::http::report::{ReceivedReport, receive_report};
 use crate::http::respond::{allow, respond};
 use crate::http::wire::{CorrelationIds, HasTwoLengths};
-use crate::params::{Literal, add_path, from_body, from_query, literal_params};
+use baton_app::request_params::{Literal, add_path, from_body, from_query, literal_params};
 
 /// State shared by all exchanges.
 pub(super) struct Shared {

@@ -12,7 +12,6 @@ use std::time::Duration;
 use baton_app::App;
 use tokio::net::{UnixListener, UnixSocket};
 
-use crate::future::BoxFuture;
 use crate::http::accept::Accepting;
 use crate::http::budget::BodyBudget;
 use crate::http::connections::Connections;
@@ -22,6 +21,7 @@ use crate::http::failures::FailedAuthentications;
 use crate::http::limit::Limiter;
 use crate::http::metrics::Metrics;
 use crate::http::server::{ServeError, router};
+use futures_util::future::BoxFuture;
 
 /// Maximum number of connections that wait to be accepted.
 const BACKLOG: u32 = 128;

@@ -1,6 +1,4 @@
 //! `/mcp`: MCP over streamable HTTP, with the same authentication and limits as every other path.
-//!
-//! No state is kept between requests, so any of several servers can answer any request.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,27 +9,26 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use baton_app::RefusedCall;
 use baton_core::{ActorKeyId, ErrorCode, Fault};
-use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
-use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use baton_mcp::{Caller, HttpService, MAX_MESSAGE_BYTES, RejectedMessage, ResponseBody};
+use futures_util::future::BoxFuture;
 
 use crate::http::body::{discard, receive_body};
 use crate::http::budget::Reservation;
 use crate::http::connections::BusyConnection;
 use crate::http::exchange::{Admitted, Shared, peer};
 use crate::http::respond::respond;
-use crate::mcp::{Caller, MAX_MESSAGE_BYTES, McpServer, RejectedMessage, read_message};
 
 pub(super) const PATH: &str = "/mcp";
 
 /// The `/mcp` endpoint.
 pub(super) struct McpEndpoint {
     shared: Arc<Shared>,
-    service: StreamableHttpService<McpServer, NeverSessionManager>,
+    service: HttpService,
 }
 
-/// An authenticated request with its message and the resources it holds until it is answered.
+/// An authenticated request that is being answered, with the resources it holds until then.
 struct Entered {
-    request: Request<Body>,
+    response: BoxFuture<'static, Response<ResponseBody>>,
     busy: Option<BusyConnection>,
     reservation: Option<Reservation>,
 }
@@ -46,15 +43,7 @@ enum Stopped {
 
 impl McpEndpoint {
     pub(super) fn new(shared: Arc<Shared>, version: &str) -> Self {
-        let server = McpServer::for_callers(shared.app.clone(), version);
-        let config = StreamableHttpServerConfig::default()
-            .with_legacy_session_mode(false)
-            .with_json_response(true)
-            .with_max_request_body_bytes(MAX_MESSAGE_BYTES)
-            // Both are already checked against the configured names.
-            .disable_allowed_hosts()
-            .disable_allowed_origins();
-        let service = StreamableHttpService::new(move || Ok(server.clone()), Arc::default(), config);
+        let service = HttpService::new(shared.app.clone(), version);
         Self { shared, service }
     }
 
@@ -70,7 +59,7 @@ impl McpEndpoint {
         let (started, peer) = (Instant::now(), peer(&parts));
         let mut actor_key_id = None;
         let response = match self.enter(parts, body, &admitted, &mut actor_key_id).await {
-            Ok(entered) => self.call(entered).await,
+            Ok(entered) => Self::call(entered).await,
             Err(stopped) => {
                 let Admitted { correlation_id, face } = &admitted;
                 let (correlation_id, face) = (correlation_id.clone(), face.clone());
@@ -83,16 +72,15 @@ impl McpEndpoint {
 
     /// Passes a message to the MCP service. A call with reserved memory is finished even if its client disconnects, so
     /// that the memory stays reserved while it is in use.
-    async fn call(&self, entered: Entered) -> Response<Body> {
-        let Entered { request, busy, reservation } = entered;
+    async fn call(entered: Entered) -> Response<Body> {
+        let Entered { response, busy, reservation } = entered;
         let Some(reservation) = reservation else {
-            let response = self.service.handle(request).await.map(Body::new);
+            let response = response.await.map(Body::new);
             drop(busy);
             return response;
         };
-        let service = self.service.clone();
         let calling = tokio::spawn(async move {
-            let response = service.handle(request).await.map(Body::new);
+            let response = response.await.map(Body::new);
             drop((busy, reservation));
             response
         });
@@ -107,7 +95,7 @@ impl McpEndpoint {
     /// Authenticates a request, reads its message, and attaches the caller for the MCP service.
     async fn enter(
         &self,
-        mut parts: Parts,
+        parts: Parts,
         body: Body,
         admitted: &Admitted,
         actor_key_id: &mut Option<ActorKeyId>,
@@ -121,10 +109,12 @@ impl McpEndpoint {
         };
         *actor_key_id = Some(actor.key_id.clone());
         if parts.method == Method::POST && !is_json(&parts.headers) {
-            // The MCP service answers this without reading the body.
             discard(&parts, body).await;
-            let request = Request::from_parts(parts, Body::empty());
-            return Ok(Entered { request, busy, reservation: None });
+            return Ok(Entered {
+                response: self.service.reject_content_type(parts),
+                busy,
+                reservation: None,
+            });
         }
         let received = receive_body(&parts.headers, body, MAX_MESSAGE_BYTES, &self.shared.budget)
             .await
@@ -132,20 +122,18 @@ impl McpEndpoint {
         if !received.is_whole {
             return Err(Stopped::Message(RejectedMessage::too_large(&received.bytes)));
         }
-        read_message(&received.bytes).map_err(Stopped::Message)?;
-        parts.extensions.insert(Caller { actor, correlation_id: admitted.correlation_id.clone() });
-        let request = Request::from_parts(parts, Body::from(received.bytes));
-        Ok(Entered { request, busy, reservation: received.reservation })
+        let caller = Caller { actor, correlation_id: admitted.correlation_id.clone() };
+        let response = self.service.answer(parts, received.bytes, caller).map_err(Stopped::Message)?;
+        Ok(Entered { response, busy, reservation: received.reservation })
     }
 
     fn refuse(&self, stopped: Stopped, call: RefusedCall) -> Response<Body> {
         match stopped {
             Stopped::Rejected(fault) => respond(self.shared.app.refuse(call, &fault)),
-            Stopped::Message(RejectedMessage { error, code }) => {
-                let fault = Fault::new(code, error.error.message.clone());
-                let reply = self.shared.app.refuse(call, &fault);
-                let body = serde_json::to_vec(&error).unwrap_or_default();
-                let mut response = Response::new(Body::from(body));
+            Stopped::Message(message) => {
+                let code = message.code;
+                let reply = self.shared.app.refuse(call, &Fault::new(code, message.text()));
+                let mut response = Response::new(Body::from(message.to_json()));
                 *response.status_mut() =
                     StatusCode::from_u16(reply.status).unwrap_or(StatusCode::BAD_REQUEST);
                 response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

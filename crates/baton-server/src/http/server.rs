@@ -16,7 +16,6 @@ use baton_app::{App, Verb, routes};
 use baton_core::{ErrorCode, Fault};
 use tokio::net::{TcpListener, TcpSocket, lookup_host};
 
-use crate::future::BoxFuture;
 use crate::http::accept::Accepting;
 use crate::http::budget::BodyBudget;
 use crate::http::connections::Connections;
@@ -27,6 +26,7 @@ use crate::http::limit::Limiter;
 use crate::http::mcp::{self, McpEndpoint};
 use crate::http::metrics::Metrics;
 use crate::http::service;
+use futures_util::future::BoxFuture;
 
 /// How long requests in progress may take to finish during shutdown.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);

@@ -14,12 +14,12 @@ use baton_core::{ActorKeyId, ErrorCode, Fault, Timestamp};
 use serde_json::json;
 
 use crate::api_page::api_page;
-use crate::future::BoxFuture;
 use crate::http::body::discard;
 use crate::http::exchange::{Admitted, Shared, peer};
 use crate::http::peer::Peer;
 use crate::http::respond::respond;
 use crate::openapi::openapi;
+use futures_util::future::BoxFuture;
 
 const JSON: &str = "application/json";
 /// Time limit of the readiness check. Load balancers usually wait two seconds.

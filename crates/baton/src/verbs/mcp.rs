@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use baton_core::Repo;
-use baton_server::{FindRepo, LocalCheckout, ToolSelection};
+use baton_mcp::{FindRepo, LocalCheckout, ToolSelection};
 use baton_store::Threads;
 use clap::Args;
 
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &McpArgs, config: &Config) -> Result<Answer, Failure> {
         .map_err(|error| Failure::internal(format!("cannot start the async runtime: {error}")))?;
     let served = runtime.block_on(async {
         tokio::spawn(clean_up_every_minute(app.clone(), FIRST_CLEANUP_AFTER));
-        baton_server::serve_stdio(app.clone(), VERSION, local_checkout(config), &args.tools).await
+        baton_mcp::serve_stdio(app.clone(), VERSION, local_checkout(config), &args.tools).await
     });
     app.close_request_log();
     served.map_err(|error| Failure::new(Exit::Failure, "mcp_failed", error.to_string()))?;

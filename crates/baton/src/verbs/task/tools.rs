@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use baton_core::Fault;
-use baton_server::LocalTool;
+use baton_mcp::LocalTool;
 use baton_task::{AnyTaskOperation, catalog};
 use serde_json::{Map, Value};
 

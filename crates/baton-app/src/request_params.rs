@@ -7,13 +7,13 @@ use serde_json::{Map, Value};
 
 /// Type of a parameter that is not text, but is sent as text in a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Literal {
+pub enum Literal {
     Integer,
     Boolean,
 }
 
 /// Returns the parameters of an operation that are not text.
-pub(crate) fn literal_params(schema: &Value) -> BTreeMap<String, Literal> {
+pub fn literal_params(schema: &Value) -> BTreeMap<String, Literal> {
     let is = |kind: &Value, wanted: &str| match kind {
         Value::String(kind) => kind == wanted,
         Value::Array(kinds) => kinds.iter().any(|kind| kind == wanted),
@@ -32,7 +32,7 @@ pub(crate) fn literal_params(schema: &Value) -> BTreeMap<String, Literal> {
 /// Parses a JSON body.
 ///
 /// The member `context_param`, if it is an object, is returned as canonical text instead of a parsed value.
-pub(crate) fn from_body(
+pub fn from_body(
     body: &[u8],
     context_param: Option<&str>,
 ) -> Result<(Map<String, Value>, Option<String>), Fault> {
@@ -64,10 +64,7 @@ pub(crate) fn from_body(
     }
 }
 
-pub(crate) fn from_query(
-    query: &str,
-    literals: &BTreeMap<String, Literal>,
-) -> Result<Map<String, Value>, Fault> {
+pub fn from_query(query: &str, literals: &BTreeMap<String, Literal>) -> Result<Map<String, Value>, Fault> {
     let (mut params, mut checks) = (Map::new(), Vec::new());
     // In a query `+` is a space; a literal plus is sent as `%2B`.
     for pair in query.replace('+', " ").split('&').filter(|pair| !pair.is_empty()) {
@@ -81,7 +78,7 @@ pub(crate) fn from_query(
 
 /// Converts the fields of an HTML form. `a.b` is the member `b` of the object `a`, and `a[]` is a list with one element for
 /// each line. Empty fields are left out.
-pub(crate) fn form_params(
+pub fn form_params(
     form: Map<String, Value>,
     literals: &BTreeMap<String, Literal>,
 ) -> Result<Map<String, Value>, Fault> {
@@ -109,7 +106,7 @@ pub(crate) fn form_params(
 }
 
 /// Adds the parameters of the path. A parameter that is also given elsewhere is an error.
-pub(crate) fn add_path(
+pub fn add_path(
     params: &mut Map<String, Value>,
     path: impl IntoIterator<Item = (String, String)>,
     literals: &BTreeMap<String, Literal>,
@@ -143,7 +140,7 @@ fn insert(
 }
 
 /// Decodes percent-encoding.
-pub(crate) fn decode(text: &str) -> Result<String, Fault> {
+pub fn decode(text: &str) -> Result<String, Fault> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {

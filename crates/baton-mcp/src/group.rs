@@ -13,14 +13,14 @@ use super::listing::RARE_PARAMS;
 /// Argument that names the action.
 const ACTION: &str = "action";
 
-pub(super) struct ToolGroup {
-    pub(super) name: &'static str,
+pub(crate) struct ToolGroup {
+    pub(crate) name: &'static str,
     /// Purpose. The parameters of each action are appended.
     description: &'static str,
     actions: &'static [&'static str],
 }
 
-pub(super) const GROUPS: [ToolGroup; 2] = [
+pub(crate) const GROUPS: [ToolGroup; 2] = [
     ToolGroup {
         name: "handoff",
         description: "Read and write handoffs between agents. `ack` a handoff before you continue its work. `create` \
@@ -52,13 +52,13 @@ pub(super) const GROUPS: [ToolGroup; 2] = [
     },
 ];
 
-pub(super) fn find_group(name: &str) -> Option<&'static ToolGroup> {
+pub(crate) fn find_group(name: &str) -> Option<&'static ToolGroup> {
     GROUPS.iter().find(|group| group.name == name)
 }
 
 impl ToolGroup {
     /// Takes the action from the arguments and returns the name of its tool.
-    pub(super) fn tool_of(&self, arguments: &mut Map<String, Value>) -> Result<String, Fault> {
+    pub(crate) fn tool_of(&self, arguments: &mut Map<String, Value>) -> Result<String, Fault> {
         match arguments.remove(ACTION) {
             Some(Value::String(action)) if self.actions.contains(&action.as_str()) => {
                 Ok(format!("{}_{action}", self.name))
@@ -69,7 +69,7 @@ impl ToolGroup {
     }
 
     /// Describes the group to a client. Returns `None` if no tool of the group exists.
-    pub(super) fn describe(&self, tools: &[Tool]) -> Option<Tool> {
+    pub(crate) fn describe(&self, tools: &[Tool]) -> Option<Tool> {
         let member = |action: &&'static str| {
             let name = format!("{}_{action}", self.name);
             tools.iter().find(|tool| tool.name == name).map(|tool| (*action, tool))

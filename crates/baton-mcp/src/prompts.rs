@@ -5,9 +5,9 @@ use baton_core::{ErrorCode, Fault, Venture};
 use rmcp::model::{Prompt, PromptArgument};
 use serde_json::{Map, Value};
 
-use crate::future::BoxFuture;
-use crate::mcp::briefing::{handoff, resume};
-use crate::mcp::server::Caller;
+use crate::briefing::{handoff, resume};
+use crate::server::Caller;
+use futures_util::future::BoxFuture;
 
 /// A prompt that is generated from stored data.
 #[derive(Clone, Copy)]
@@ -16,10 +16,10 @@ pub struct PromptBinding {
     pub description: &'static str,
     /// Names and descriptions of the arguments. All are optional.
     pub arguments: &'static [(&'static str, &'static str)],
-    pub(super) write: Writer,
+    pub(crate) write: Writer,
 }
 
-pub(super) type Writer = for<'a> fn(&'a PromptInput) -> BoxFuture<'a, Result<String, Fault>>;
+pub(crate) type Writer = for<'a> fn(&'a PromptInput) -> BoxFuture<'a, Result<String, Fault>>;
 
 const REPO: (&str, &str) = ("repo", "Repository as owner/name, for example acme/webshop.");
 const VENTURE: (&str, &str) = ("venture", "Venture. Defaults to the configured venture.");
@@ -47,7 +47,7 @@ pub fn prompts() -> Vec<PromptBinding> {
 
 impl PromptBinding {
     /// Describes the prompt to a client.
-    pub(super) fn describe(&self) -> Prompt {
+    pub(crate) fn describe(&self) -> Prompt {
         let argument = |(name, meaning): &(&str, &str)| {
             PromptArgument::new(*name).with_description(*meaning).with_required(false)
         };
@@ -57,15 +57,15 @@ impl PromptBinding {
 }
 
 /// Arguments of a prompt request, with access to the operations of the caller.
-pub(super) struct PromptInput {
-    pub(super) app: App,
-    pub(super) caller: Caller,
-    pub(super) given: Map<String, Value>,
+pub(crate) struct PromptInput {
+    pub(crate) app: App,
+    pub(crate) caller: Caller,
+    pub(crate) given: Map<String, Value>,
 }
 
 impl PromptInput {
     /// Returns an argument. Clients send empty input as empty text, which counts as absent.
-    pub(super) fn given(&self, name: &str) -> Result<Option<&str>, Fault> {
+    pub(crate) fn given(&self, name: &str) -> Result<Option<&str>, Fault> {
         match self.given.get(name) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.trim()).filter(|text| !text.is_empty())),
@@ -74,13 +74,13 @@ impl PromptInput {
     }
 
     /// Returns an integer argument.
-    pub(super) fn given_number(&self, name: &str) -> Result<Option<i64>, Fault> {
+    pub(crate) fn given_number(&self, name: &str) -> Result<Option<i64>, Fault> {
         let parse = |text: &str| text.parse().map_err(|_| Fault::invalid(name, "must be a whole number"));
         self.given(name)?.map(parse).transpose()
     }
 
     /// Returns the venture argument or the configured venture.
-    pub(super) fn venture(&self) -> Result<Venture, Fault> {
+    pub(crate) fn venture(&self) -> Result<Venture, Fault> {
         match self.given("venture")? {
             Some(text) => text.parse().map_err(|error| Fault::invalid("venture", error)),
             None => {
@@ -91,7 +91,7 @@ impl PromptInput {
     }
 
     /// Calls an operation.
-    pub(super) async fn ask<O: Operation<OnStore>>(&self, params: Value) -> Result<O::Output, Fault> {
+    pub(crate) async fn ask<O: Operation<OnStore>>(&self, params: Value) -> Result<O::Output, Fault> {
         let Caller { actor, correlation_id } = self.caller.clone();
         let call = Call { actor, face: Face::Mcp, correlation_id, idempotency_key: None, attachment: None };
         let reply = self.app.call(operation::<O>(), call, params).await;

@@ -12,7 +12,7 @@ use super::local::FindRepo;
 
 /// Whether the client and the server share a checkout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Locality {
+pub(crate) enum Locality {
     /// `baton mcp`, started by the client in its folder.
     Local,
     /// `/mcp` of a server.
@@ -21,15 +21,15 @@ pub(super) enum Locality {
 
 /// Sources of the values that calls may omit.
 #[derive(Clone, Default)]
-pub(super) struct Defaults {
+pub(crate) struct Defaults {
     /// Finds the repository of the checkout in which the only client works.
-    pub(super) find_repo: Option<FindRepo>,
+    pub(crate) find_repo: Option<FindRepo>,
     /// The configured agent.
-    pub(super) agent: Option<Agent>,
+    pub(crate) agent: Option<Agent>,
 }
 
 /// Returns the parameters that the caller may omit, and the default that their description states.
-pub(super) fn optional_params(filled: Filled, locality: Locality) -> &'static [(&'static str, &'static str)] {
+pub(crate) fn optional_params(filled: Filled, locality: Locality) -> &'static [(&'static str, &'static str)] {
     match (filled, locality) {
         (Filled::Repo, Locality::Local) => &[("repo", "Defaults to the current checkout.")],
         (Filled::Agent, Locality::Local) => &[("agent", "Defaults to the name of your client.")],
@@ -44,7 +44,7 @@ pub(super) fn optional_params(filled: Filled, locality: Locality) -> &'static [(
 
 impl Defaults {
     /// Adds the values that the call omits.
-    pub(super) async fn fill(
+    pub(crate) async fn fill(
         &self,
         filled: &[Filled],
         arguments: &mut Map<String, Value>,
@@ -87,7 +87,7 @@ impl Defaults {
     }
 
     /// Returns the repository of the checkout.
-    pub(super) async fn repository(&self) -> Option<Repo> {
+    pub(crate) async fn repository(&self) -> Option<Repo> {
         let find_repo = self.find_repo.clone()?;
         tokio::task::spawn_blocking(move || find_repo()).await.ok().flatten()
     }
@@ -103,7 +103,7 @@ fn add(arguments: &mut Map<String, Value>, name: &str, value: Option<&str>) {
 const LIBRARY: &str = "rmcp";
 
 /// Returns the client as it named itself in the request, or in the handshake.
-pub(super) fn client_of(context: &RequestContext<RoleServer>) -> Option<Implementation> {
+pub(crate) fn client_of(context: &RequestContext<RoleServer>) -> Option<Implementation> {
     // Without a handshake the library states its own name.
     let from_handshake = || {
         let info = context.peer.peer_info().map(|info| info.client_info.clone());
@@ -113,7 +113,7 @@ pub(super) fn client_of(context: &RequestContext<RoleServer>) -> Option<Implemen
 }
 
 /// Converts text to integers for parameters that are integers, because some models send numbers as text.
-pub(super) fn integers_from_text(schema: &Value, arguments: &mut Map<String, Value>) {
+pub(crate) fn integers_from_text(schema: &Value, arguments: &mut Map<String, Value>) {
     for (name, value) in arguments {
         let is_integer = match &schema["properties"][name.as_str()]["type"] {
             Value::String(kind) => kind == "integer",
@@ -129,7 +129,7 @@ pub(super) fn integers_from_text(schema: &Value, arguments: &mut Map<String, Val
 }
 
 /// Returns true if a value is text that contains an integer, so that the schema must be consulted.
-pub(super) fn has_integer_text(arguments: &Map<String, Value>) -> bool {
+pub(crate) fn has_integer_text(arguments: &Map<String, Value>) -> bool {
     arguments.values().any(|value| integer_of(value).is_some())
 }
 

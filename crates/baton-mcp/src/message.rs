@@ -7,17 +7,18 @@ use baton_core::{ErrorCode, JsonErrorKind, MAX_DEPTH, read_strict_within};
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcError, RequestId};
 use serde_json::{Map, Value, json};
 
-pub(crate) const MAX_MESSAGE_BYTES: usize = 20 * 1024 * 1024;
+/// Maximum size of a message in bytes.
+pub const MAX_MESSAGE_BYTES: usize = 20 * 1024 * 1024;
 /// The arguments are inside `params` inside the message, and may be nested as deep as any other document.
 const MAX_MESSAGE_DEPTH: usize = MAX_DEPTH + 2;
 
 /// A message that is rejected before its request is processed.
 #[derive(Debug)]
-pub(crate) struct RejectedMessage {
+pub struct RejectedMessage {
     /// The JSON-RPC response.
     pub(crate) error: JsonRpcError,
     /// The same error as an error code of the other interfaces.
-    pub(crate) code: ErrorCode,
+    pub code: ErrorCode,
 }
 
 impl RejectedMessage {
@@ -26,11 +27,21 @@ impl RejectedMessage {
     }
 
     /// Rejects an oversized message. Only its beginning was kept.
-    pub(crate) fn too_large(beginning: &[u8]) -> Self {
+    pub fn too_large(beginning: &[u8]) -> Self {
         let message = format!("the message is larger than {MAX_MESSAGE_BYTES} bytes");
         let data = json!({ "allowed_bytes": MAX_MESSAGE_BYTES });
         let error = ErrorData::invalid_request(message, Some(data));
         Self::new(request_id(beginning), ErrorCode::PayloadTooLarge, error)
+    }
+
+    /// Returns the error message.
+    pub fn text(&self) -> &str {
+        &self.error.error.message
+    }
+
+    /// Returns the JSON-RPC response.
+    pub fn to_json(&self) -> Vec<u8> {
+        serde_json::to_vec(&self.error).unwrap_or_default()
     }
 }
 

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 ///
 /// An error is sent as text only: clients check structured content against the output schema of the tool, which an
 /// error does not match, and would report that mismatch instead of the error.
-pub(super) fn tool_result(reply: &Reply, text_from: Option<&str>) -> CallToolResult {
+pub(crate) fn tool_result(reply: &Reply, text_from: Option<&str>) -> CallToolResult {
     if let Some(error) = error_of(reply) {
         let text = serde_json::to_string(&error).unwrap_or_default();
         return CallToolResult::error(vec![ContentBlock::text(text)]);
@@ -28,7 +28,7 @@ pub(super) fn tool_result(reply: &Reply, text_from: Option<&str>) -> CallToolRes
 }
 
 /// Converts an error of reading a resource. Unknown and invalid URIs become "not found".
-pub(super) fn resource_error(uri: &str, code: ErrorCode, error: &ErrorBody) -> ErrorData {
+pub(crate) fn resource_error(uri: &str, code: ErrorCode, error: &ErrorBody) -> ErrorData {
     let mut error = serde_json::to_value(error).unwrap_or_default();
     let message = error["message"].as_str().unwrap_or_default().to_owned();
     error["uri"] = uri.into();
@@ -41,7 +41,7 @@ pub(super) fn resource_error(uri: &str, code: ErrorCode, error: &ErrorBody) -> E
 
 /// The body of an error. The fields that a model needs come first.
 #[derive(Debug, Serialize)]
-pub(super) struct ErrorBody {
+pub(crate) struct ErrorBody {
     code: String,
     message: Value,
     suggestion: Value,
@@ -51,7 +51,7 @@ pub(super) struct ErrorBody {
 }
 
 /// Returns the body of an error, or `None` for a successful reply.
-pub(super) fn error_of(reply: &Reply) -> Option<ErrorBody> {
+pub(crate) fn error_of(reply: &Reply) -> Option<ErrorBody> {
     let code = reply.error?;
     let mut body: Value = serde_json::from_str(&reply.body).unwrap_or_default();
     let mut field = |name: &str| body.get_mut(name).map(Value::take).unwrap_or_default();

@@ -17,11 +17,11 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
-use crate::future::BoxFuture;
-use crate::mcp::local::LocalCheckout;
-use crate::mcp::message::{MAX_MESSAGE_BYTES, read_message};
-use crate::mcp::selection::ToolSelection;
-use crate::mcp::server::McpServer;
+use crate::local::LocalCheckout;
+use crate::message::{MAX_MESSAGE_BYTES, read_message};
+use crate::selection::ToolSelection;
+use crate::server::McpServer;
+use futures_util::future::BoxFuture;
 
 /// Size of the read buffer: the capacity of a pipe.
 const BUFFER_BYTES: usize = 64 * 1024;

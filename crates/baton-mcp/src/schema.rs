@@ -22,7 +22,7 @@ const REMOVED: [&str; 14] = [
 ];
 
 /// Returns the short form of an input schema.
-pub(super) fn short_input(schema: Value) -> Map<String, Value> {
+pub(crate) fn short_input(schema: Value) -> Map<String, Value> {
     let mut schema = match schema {
         Value::Object(members) => members,
         _ => Map::new(),

@@ -9,11 +9,11 @@ use baton_app::Area;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolSelection {
     /// True if the small set for every chat is listed.
-    pub(super) default_set: bool,
+    pub(crate) default_set: bool,
     /// Areas that are listed completely, each tool under its own name.
-    pub(super) areas: Vec<Area>,
+    pub(crate) areas: Vec<Area>,
     /// True if all areas and the grouped tools are listed.
-    pub(super) all: bool,
+    pub(crate) all: bool,
 }
 
 /// A name that is not a set of tools.
@@ -51,7 +51,7 @@ impl FromStr for ToolSelection {
 
 impl ToolSelection {
     /// Returns true if all tools of the area are listed.
-    pub(super) fn lists(&self, area: Area) -> bool {
+    pub(crate) fn lists(&self, area: Area) -> bool {
         self.all || self.areas.contains(&area)
     }
 }

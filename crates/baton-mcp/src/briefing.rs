@@ -7,10 +7,10 @@ use baton_app::session::{ListSessions, SessionView};
 use baton_core::{Fault, HandoffId};
 use serde_json::json;
 
-use crate::mcp::prompts::PromptInput;
+use crate::prompts::PromptInput;
 
 /// Returns the prompt `resume`. It contains the context bundle if the repository is given.
-pub(super) async fn resume(input: &PromptInput) -> Result<String, Fault> {
+pub(crate) async fn resume(input: &PromptInput) -> Result<String, Fault> {
     let (venture, track) = (input.venture()?, input.given_number("track")?);
     let (repo, agent) = (input.given("repo")?, input.given("agent")?);
     let agent_name = agent.map_or_else(|| "your name".to_owned(), code);
@@ -52,7 +52,7 @@ pub(super) async fn resume(input: &PromptInput) -> Result<String, Fault> {
 const AT_THE_END: &str = "When you stop for any reason, call `session_end` with a handoff.\n";
 
 /// Returns the prompt `handoff`: what to write and which session to end.
-pub(super) async fn handoff(input: &PromptInput) -> Result<String, Fault> {
+pub(crate) async fn handoff(input: &PromptInput) -> Result<String, Fault> {
     let session = match input.given("session_id")? {
         Some(id) => format!("session_id `{id}`"),
         None => match own_session(input).await? {

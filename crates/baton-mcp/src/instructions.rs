@@ -1,7 +1,7 @@
 //! Instructions of the MCP server, which clients add to the context of a chat.
 
 /// When to use Baton. Clients truncate instructions above 2 KB.
-pub(super) const INSTRUCTIONS: &str = "\
+pub(crate) const INSTRUCTIONS: &str = "\
 Baton keeps the context of coding agents across chats, agents, crashes and machines.
 
 Start of a chat: if your context already contains a section from Baton, a hook has opened your session; do not call \

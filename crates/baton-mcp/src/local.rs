@@ -8,10 +8,10 @@ use baton_core::{Agent, CorrelationId, ErrorCode, Fault, OperationDescription, R
 use rmcp::model::{CallToolResult, ContentBlock, Tool};
 use serde_json::{Map, Value};
 
-use crate::mcp::defaults::{has_integer_text, integers_from_text};
-use crate::mcp::result::tool_result;
-use crate::mcp::schema::short_input;
-use crate::mcp::tools::describe_tool;
+use crate::defaults::{has_integer_text, integers_from_text};
+use crate::result::tool_result;
+use crate::schema::short_input;
+use crate::tools::describe_tool;
 
 /// Function of a local tool. It may block and is called on a blocking thread.
 pub type LocalCall = Arc<dyn Fn(Map<String, Value>) -> Result<Value, Fault> + Send + Sync>;
@@ -42,18 +42,18 @@ pub struct LocalTool {
 
 impl LocalTool {
     /// Returns the name of the tool, for example `task_get_context`.
-    pub(super) fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         self.operation.name.replace('.', "_")
     }
 
     /// Describes the tool to a client.
-    pub(super) fn describe(&self) -> Tool {
+    pub(crate) fn describe(&self) -> Tool {
         let input = short_input(self.operation.params_schema());
         describe_tool(self.name(), &self.operation, input, self.output_schema.clone())
     }
 
     /// Runs the tool on a blocking thread.
-    pub(super) async fn run(
+    pub(crate) async fn run(
         &self,
         mut arguments: Map<String, Value>,
         correlation_id: CorrelationId,

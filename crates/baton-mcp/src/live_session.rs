@@ -14,7 +14,7 @@ use super::server::{Caller, McpServer};
 impl McpServer {
     /// Fills in parameters that name the live session of the client, if the call omits them. Does nothing without a
     /// checkout.
-    pub(super) async fn fill_session(
+    pub(crate) async fn fill_session(
         &self,
         filled: &[Filled],
         arguments: &mut Map<String, Value>,

@@ -13,7 +13,7 @@ use super::tools::describe;
 
 /// Parameters that the default set does not list: Baton knows their values, or few calls need them. They are accepted
 /// in every set and listed by `--tools all`.
-pub(super) const RARE_PARAMS: [&str; 19] = [
+pub(crate) const RARE_PARAMS: [&str; 19] = [
     "actor",
     "agentSessionId",
     "checkout_repo",
@@ -36,7 +36,7 @@ pub(super) const RARE_PARAMS: [&str; 19] = [
 ];
 
 /// Returns the definitions of the selected tools.
-pub(super) fn list_tools(
+pub(crate) fn list_tools(
     selection: &ToolSelection,
     operations: &[ToolBinding],
     local: &[LocalTool],

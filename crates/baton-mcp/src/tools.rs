@@ -8,14 +8,14 @@ use baton_core::OperationDescription;
 use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
 
-use crate::mcp::defaults::{Locality, optional_params};
-use crate::mcp::schema::short_input;
+use crate::defaults::{Locality, optional_params};
+use crate::schema::short_input;
 
 /// Argument with the idempotency key. Every tool that writes has it in addition to the parameters of its operation.
-pub(super) const IDEMPOTENCY_KEY: &str = "idempotency_key";
+pub(crate) const IDEMPOTENCY_KEY: &str = "idempotency_key";
 
 /// Describes a tool to a client.
-pub(super) fn describe(binding: &ToolBinding, locality: Locality) -> Tool {
+pub(crate) fn describe(binding: &ToolBinding, locality: Locality) -> Tool {
     let mut input = short_input(binding.operation.params_schema());
     for (name, default) in binding.filled.iter().flat_map(|filled| optional_params(*filled, locality)) {
         make_optional(&mut input, name, default);
@@ -35,7 +35,7 @@ pub(super) fn describe(binding: &ToolBinding, locality: Locality) -> Tool {
 }
 
 /// Describes the tool of an operation to a client.
-pub(super) fn describe_tool(
+pub(crate) fn describe_tool(
     name: impl Into<Cow<'static, str>>,
     operation: &OperationDescription,
     input: Map<String, Value>,

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use axum::http::request::Parts;
 use baton_app::bundle::ReadContext;
 use baton_app::{AnyOperation, App, Call, Face, Filled, KeyUse, Operation, Reply, ToolBinding, tools};
 use baton_core::{Actor, CorrelationId, Fault, IdempotencyKey};
+use http::request::Parts;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams,
     GetPromptResponse, GetPromptResult, Implementation, ListPromptsResult, ListResourceTemplatesResult,
@@ -18,16 +18,16 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Map, Value};
 
-use crate::mcp::defaults::{Defaults, Locality, client_of, has_integer_text, integers_from_text};
-use crate::mcp::group::find_group;
-use crate::mcp::instructions::INSTRUCTIONS;
-use crate::mcp::listing::list_tools;
-use crate::mcp::local::{LocalCheckout, LocalTool};
-use crate::mcp::prompts::{PromptBinding, PromptInput, prompts};
-use crate::mcp::resources::{ResourceBinding, find_resource, resources};
-use crate::mcp::result::{error_of, resource_error, tool_result};
-use crate::mcp::selection::{ToolSelection, UnknownToolSet};
-use crate::mcp::tools::IDEMPOTENCY_KEY;
+use crate::defaults::{Defaults, Locality, client_of, has_integer_text, integers_from_text};
+use crate::group::find_group;
+use crate::instructions::INSTRUCTIONS;
+use crate::listing::list_tools;
+use crate::local::{LocalCheckout, LocalTool};
+use crate::prompts::{PromptBinding, PromptInput, prompts};
+use crate::resources::{ResourceBinding, find_resource, resources};
+use crate::result::{error_of, resource_error, tool_result};
+use crate::selection::{ToolSelection, UnknownToolSet};
+use crate::tools::IDEMPOTENCY_KEY;
 
 /// Supported protocol versions, oldest first.
 const VERSIONS: &[ProtocolVersion] =
@@ -46,10 +46,10 @@ const METHODS: [&str; 7] = [
 
 /// The caller of a request. Over HTTP it is attached to each request.
 #[derive(Clone)]
-pub(crate) struct Caller {
+pub struct Caller {
     /// Actor of the credential.
-    pub(crate) actor: Actor,
-    pub(crate) correlation_id: CorrelationId,
+    pub actor: Actor,
+    pub correlation_id: CorrelationId,
 }
 
 /// The MCP server, for one client or many. Clones share their data.
@@ -62,7 +62,7 @@ pub(crate) struct McpServer {
     bindings: Arc<[ToolBinding]>,
     /// Local tools; empty over HTTP.
     local: Arc<[LocalTool]>,
-    pub(super) defaults: Defaults,
+    pub(crate) defaults: Defaults,
     locality: Locality,
     /// Definitions of the selected tools.
     listed: Arc<[Tool]>,
@@ -138,7 +138,7 @@ impl McpServer {
         }
     }
 
-    pub(super) async fn call(
+    pub(crate) async fn call(
         &self,
         caller: Caller,
         operation: &'static AnyOperation,

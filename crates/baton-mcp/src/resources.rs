@@ -9,7 +9,7 @@ use baton_core::{ErrorCode, Fault, Venture};
 use rmcp::model::{Resource, ResourceTemplate};
 use serde_json::{Map, Value};
 
-use crate::params::{add_path, decode, from_query, literal_params};
+use baton_app::request_params::{add_path, decode, from_query, literal_params};
 
 const MIME_TYPE: &str = "application/json";
 
@@ -56,7 +56,7 @@ pub fn resources() -> Vec<ResourceBinding> {
 
 /// Finds the resource of a URI and the parameters of its operation. If the venture is optional and absent, the default
 /// venture is used.
-pub(super) fn find_resource(
+pub(crate) fn find_resource(
     uri: &str,
     default_venture: &Venture,
 ) -> Result<(ResourceBinding, Map<String, Value>), Fault> {
@@ -81,7 +81,7 @@ pub(super) fn find_resource(
 
 impl ResourceBinding {
     /// Describes the resource to a client; `None` if its URI has required parameters.
-    pub(super) fn describe(&self) -> Option<Resource> {
+    pub(crate) fn describe(&self) -> Option<Resource> {
         let is_one = !self.path().contains('{');
         is_one.then(|| {
             Resource::new(self.path(), self.name)
@@ -91,7 +91,7 @@ impl ResourceBinding {
     }
 
     /// Describes the URI template to a client.
-    pub(super) fn describe_template(&self) -> ResourceTemplate {
+    pub(crate) fn describe_template(&self) -> ResourceTemplate {
         ResourceTemplate::new(self.uri, self.name)
             .with_description(self.operation.summary)
             .with_mime_type(MIME_TYPE)
