@@ -26,7 +26,7 @@ pub(super) struct McpEndpoint {
     service: HttpService,
 }
 
-/// An authenticated request that is being answered, with the resources it holds until then.
+/// The pending response to an authenticated request, with the resources that the request holds until then.
 struct Entered {
     response: BoxFuture<'static, Response<ResponseBody>>,
     busy: Option<BusyConnection>,
@@ -59,7 +59,7 @@ impl McpEndpoint {
         let (started, peer) = (Instant::now(), peer(&parts));
         let mut actor_key_id = None;
         let response = match self.enter(parts, body, &admitted, &mut actor_key_id).await {
-            Ok(entered) => Self::call(entered).await,
+            Ok(entered) => Self::answer(entered).await,
             Err(stopped) => {
                 let Admitted { correlation_id, face } = &admitted;
                 let (correlation_id, face) = (correlation_id.clone(), face.clone());
@@ -70,9 +70,9 @@ impl McpEndpoint {
         add_headers(response, &admitted)
     }
 
-    /// Passes a message to the MCP service. A call with reserved memory is finished even if its client disconnects, so
+    /// Waits for the response. A call with reserved memory is finished even if its client disconnects, so
     /// that the memory stays reserved while it is in use.
-    async fn call(entered: Entered) -> Response<Body> {
+    async fn answer(entered: Entered) -> Response<Body> {
         let Entered { response, busy, reservation } = entered;
         let Some(reservation) = reservation else {
             let response = response.await.map(Body::new);
@@ -92,7 +92,7 @@ impl McpEndpoint {
         })
     }
 
-    /// Authenticates a request, reads its message, and attaches the caller for the MCP service.
+    /// Authenticates a request, reads its message and passes it to the MCP service.
     async fn enter(
         &self,
         parts: Parts,
