@@ -64,6 +64,7 @@ pub fn from_body(
     }
 }
 
+/// Parses the query of an address.
 pub fn from_query(query: &str, literals: &BTreeMap<String, Literal>) -> Result<Map<String, Value>, Fault> {
     let (mut params, mut checks) = (Map::new(), Vec::new());
     // In a query `+` is a space; a literal plus is sent as `%2B`.

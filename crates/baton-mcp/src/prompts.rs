@@ -2,12 +2,12 @@
 
 use baton_app::{App, Call, Face, OnStore, Operation, operation};
 use baton_core::{ErrorCode, Fault, Venture};
+use futures_util::future::BoxFuture;
 use rmcp::model::{Prompt, PromptArgument};
 use serde_json::{Map, Value};
 
 use crate::briefing::{handoff, resume};
 use crate::server::Caller;
-use futures_util::future::BoxFuture;
 
 /// A prompt that is generated from stored data.
 #[derive(Clone, Copy)]

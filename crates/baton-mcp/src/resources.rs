@@ -3,13 +3,12 @@
 use baton_app::bundle::ReadContext;
 use baton_app::checkpoint::LoadCheckpoint;
 use baton_app::handoff::{LatestHandoff, ShowHandoff};
+use baton_app::request_params::{add_path, decode, from_query, literal_params};
 use baton_app::session::{ListSessions, ShowSession};
 use baton_app::{AnyOperation, operation};
 use baton_core::{ErrorCode, Fault, Venture};
 use rmcp::model::{Resource, ResourceTemplate};
 use serde_json::{Map, Value};
-
-use baton_app::request_params::{add_path, decode, from_query, literal_params};
 
 const MIME_TYPE: &str = "application/json";
 

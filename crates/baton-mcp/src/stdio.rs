@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use baton_app::App;
 use baton_core::Actor;
+use futures_util::future::BoxFuture;
 use rmcp::model::{ClientJsonRpcMessage, JsonRpcError, ServerJsonRpcMessage};
 use rmcp::service::ServerInitializeError;
 use rmcp::transport::Transport;
@@ -21,7 +22,6 @@ use crate::local::LocalCheckout;
 use crate::message::{MAX_MESSAGE_BYTES, read_message};
 use crate::selection::ToolSelection;
 use crate::server::McpServer;
-use futures_util::future::BoxFuture;
 
 /// Size of the read buffer: the capacity of a pipe.
 const BUFFER_BYTES: usize = 64 * 1024;

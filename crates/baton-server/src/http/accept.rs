@@ -11,6 +11,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::header::CONNECTION;
 use axum::http::{HeaderValue, Request};
+use futures_util::future::BoxFuture;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -26,7 +27,6 @@ use crate::http::connections::{Connection, Connections};
 use crate::http::metrics::Metrics;
 use crate::http::peer::Peer;
 use crate::http::wire::{CorrelationIds, HasTwoLengths, RequestNumbers, Wire};
-use futures_util::future::BoxFuture;
 
 /// Time limit for sending the head of a request, which is also the limit for idle time between requests.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);

@@ -18,10 +18,12 @@ use axum::http::header::{
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, Request, Response, StatusCode};
 use axum::routing::{MethodRouter, get, post};
+use baton_app::request_params::{form_params, from_query, literal_params};
 use baton_app::token::{CreateToken, RevokeToken};
 use baton_app::{App, Call, Face, OnStore, Operation, PageRequest, Reply, operation};
 use baton_core::{Actor, CorrelationId, ErrorCode, Fault, IdempotencyKey, PresentedToken};
 use baton_web::{ACTIONS, Page, Problem, Query, SIGN_IN_DAYS, SignIn, SignInCookie, Theme, Visitor};
+use futures_util::future::BoxFuture;
 use futures_util::stream;
 use serde_json::{Map, Value, json};
 use tokio::time::timeout;
@@ -31,8 +33,6 @@ use crate::http::connections::Connection;
 use crate::http::exchange::{Admitted, Authentication, Shared, peer, presented};
 use crate::http::live::LiveUpdates;
 use crate::http::respond::respond;
-use baton_app::request_params::{form_params, from_query, literal_params};
-use futures_util::future::BoxFuture;
 
 const SIGN_IN: &str = "/ui/signin";
 const EVENTS: &str = "/ui/events";

@@ -10,6 +10,7 @@ use axum::http::header::{AUTHORIZATION, HeaderName};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, Request, Response};
 use baton_app::observation::Report;
+use baton_app::request_params::{Literal, add_path, from_body, from_query, literal_params};
 use baton_app::token::Authenticator;
 use baton_app::{App, Attachment, Call, Face, RefusedCall, Reply, Route, Verb};
 use baton_checkpoint::SavedContext;
@@ -28,7 +29,6 @@ use crate::http::peer::Peer;
 use crate::http::report::{ReceivedReport, receive_report};
 use crate::http::respond::{allow, respond};
 use crate::http::wire::{CorrelationIds, HasTwoLengths};
-use baton_app::request_params::{Literal, add_path, from_body, from_query, literal_params};
 
 /// State shared by all exchanges.
 pub(super) struct Shared {

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use baton_app::App;
+use futures_util::future::BoxFuture;
 use tokio::net::{UnixListener, UnixSocket};
 
 use crate::http::accept::Accepting;
@@ -21,7 +22,6 @@ use crate::http::failures::FailedAuthentications;
 use crate::http::limit::Limiter;
 use crate::http::metrics::Metrics;
 use crate::http::server::{ServeError, router};
-use futures_util::future::BoxFuture;
 
 /// Maximum number of connections that wait to be accepted.
 const BACKLOG: u32 = 128;

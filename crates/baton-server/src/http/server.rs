@@ -14,6 +14,7 @@ use axum::routing::{MethodRouter, any, post};
 use baton_app::token::Authenticator;
 use baton_app::{App, Verb, routes};
 use baton_core::{ErrorCode, Fault};
+use futures_util::future::BoxFuture;
 use tokio::net::{TcpListener, TcpSocket, lookup_host};
 
 use crate::http::accept::Accepting;
@@ -26,7 +27,6 @@ use crate::http::limit::Limiter;
 use crate::http::mcp::{self, McpEndpoint};
 use crate::http::metrics::Metrics;
 use crate::http::service;
-use futures_util::future::BoxFuture;
 
 /// How long requests in progress may take to finish during shutdown.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);

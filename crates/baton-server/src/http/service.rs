@@ -11,6 +11,7 @@ use axum::http::{HeaderValue, Request, Response, StatusCode};
 use axum::routing::get;
 use baton_app::{PageRequest, RefusedCall};
 use baton_core::{ActorKeyId, ErrorCode, Fault, Timestamp};
+use futures_util::future::BoxFuture;
 use serde_json::json;
 
 use crate::api_page::api_page;
@@ -19,7 +20,6 @@ use crate::http::exchange::{Admitted, Shared, peer};
 use crate::http::peer::Peer;
 use crate::http::respond::respond;
 use crate::openapi::openapi;
-use futures_util::future::BoxFuture;
 
 const JSON: &str = "application/json";
 /// Time limit of the readiness check. Load balancers usually wait two seconds.
