@@ -3,12 +3,11 @@
 //! Anyone can make calls without a valid credential, and health checks are repeated every few seconds. Both are
 //! therefore counted: the first call of a kind is recorded at once, the others of the next minute as one record.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -26,7 +25,7 @@ const BATCH_SIZE: usize = 1_000;
 const QUEUE_CAPACITY: usize = 50_000;
 /// Time for which calls are counted before a record is written.
 const COUNT_INTERVAL: Duration = Duration::from_secs(60);
-/// Interval at which the writer checks whether a counting interval has ended.
+/// Interval at which the thread checks whether a counting interval has ended.
 const COUNT_CHECK: Duration = Duration::from_secs(1);
 /// Maximum number of kinds of calls that are counted separately.
 const MAX_COUNTED_KINDS: usize = 1_000;
@@ -45,12 +44,7 @@ enum Kind {
     /// Records are written when the process exits, for commands that make a single call.
     AtEnd(Mutex<Vec<(Store, RequestRecord)>>),
     /// Records are written by a thread, until the log is closed.
-    Background(Mutex<Option<LogThread>>),
-}
-
-struct LogThread {
-    queue: SyncSender<RequestRecord>,
-    thread: JoinHandle<()>,
+    Background { queue: Arc<Queue>, thread: Mutex<Option<JoinHandle<()>>> },
 }
 
 impl fmt::Debug for RequestLog {
@@ -67,14 +61,16 @@ impl RequestLog {
 
     /// Creates a log that a background thread writes. It stores at most `max_records` records.
     pub fn in_background(store: Store, max_records: u64) -> std::io::Result<Self> {
-        let (queue, waiting) = sync_channel(QUEUE_CAPACITY);
+        let queue = Arc::new(Queue::default());
         let (dropped, counted) = (Arc::default(), Arc::default());
         let writer =
             LogWriter { store, max_records, dropped: Arc::clone(&dropped), counted: Arc::clone(&counted) };
+        let waiting = Arc::clone(&queue);
         let thread = std::thread::Builder::new()
             .name("baton-request-log".into())
             .spawn(move || writer.run(&waiting))?;
-        Ok(Self::new(Kind::Background(Mutex::new(Some(LogThread { queue, thread }))), dropped, counted))
+        let kind = Kind::Background { queue, thread: Mutex::new(Some(thread)) };
+        Ok(Self::new(kind, dropped, counted))
     }
 
     fn new(kind: Kind, dropped: Arc<AtomicU64>, counted: Arc<Mutex<CountedCalls>>) -> Self {
@@ -122,9 +118,8 @@ impl RequestLog {
             Kind::AtEnd(records) => {
                 lock(records).push((store.clone(), record));
             }
-            Kind::Background(open) => {
-                let taken = lock(open).as_ref().is_some_and(|log| log.queue.try_send(record).is_ok());
-                if !taken && self.dropped.fetch_add(1, Ordering::Relaxed) == 0 {
+            Kind::Background { queue, .. } => {
+                if !queue.push(record) && self.dropped.fetch_add(1, Ordering::Relaxed) == 0 {
                     tracing::warn!("the request log cannot keep up; some calls are not recorded");
                 }
             }
@@ -144,10 +139,9 @@ impl RequestLog {
                     write(&store, records, |_| Ok(()));
                 }
             }
-            Kind::Background(open) => {
-                let Some(LogThread { queue, thread }) = lock(open).take() else { return };
-                drop(queue);
-                if thread.join().is_err() {
+            Kind::Background { queue, thread } => {
+                queue.close();
+                if lock(thread).take().is_some_and(|thread| thread.join().is_err()) {
                     tracing::error!("the request log thread panicked");
                 }
             }
@@ -161,6 +155,64 @@ impl Drop for RequestLog {
     }
 }
 
+/// Records that wait for the thread.
+#[derive(Default)]
+struct Queue {
+    state: Mutex<QueueState>,
+    /// Notified when the thread has something to do, not for every record: that would make each call slower.
+    ready: Condvar,
+}
+
+#[derive(Default)]
+struct QueueState {
+    records: VecDeque<RequestRecord>,
+    is_closed: bool,
+}
+
+impl Queue {
+    /// Adds a record without blocking. Returns false if the queue is full or closed.
+    fn push(&self, record: RequestRecord) -> bool {
+        let mut state = lock(&self.state);
+        if state.is_closed || state.records.len() >= QUEUE_CAPACITY {
+            return false;
+        }
+        state.records.push_back(record);
+        if matches!(state.records.len(), 1 | BATCH_SIZE) {
+            self.ready.notify_one();
+        }
+        true
+    }
+
+    fn close(&self) {
+        lock(&self.state).is_closed = true;
+        self.ready.notify_one();
+    }
+
+    /// Waits for a record, then for a batch. Returns no records after `limit`, and `None` when the queue is closed and
+    /// empty.
+    fn take_batch(&self, limit: Duration) -> Option<Vec<RequestRecord>> {
+        let mut state = self.wait(lock(&self.state), limit, |waiting| waiting == 0);
+        if !state.records.is_empty() {
+            state = self.wait(state, BATCH_INTERVAL, |waiting| waiting < BATCH_SIZE);
+        } else if state.is_closed {
+            return None;
+        }
+        let count = state.records.len().min(BATCH_SIZE);
+        Some(state.records.drain(..count).collect())
+    }
+
+    /// Waits while the number of records meets a condition, at most `limit`, and until the queue is closed.
+    fn wait<'a>(
+        &self,
+        state: MutexGuard<'a, QueueState>,
+        limit: Duration,
+        condition: impl Fn(usize) -> bool,
+    ) -> MutexGuard<'a, QueueState> {
+        let waits = |state: &mut QueueState| !state.is_closed && condition(state.records.len());
+        self.ready.wait_timeout_while(state, limit, waits).unwrap_or_else(PoisonError::into_inner).0
+    }
+}
+
 /// Background thread that writes the log.
 struct LogWriter {
     store: Store,
@@ -171,34 +223,14 @@ struct LogWriter {
 
 impl LogWriter {
     /// Writes records until the queue is closed.
-    fn run(&self, waiting: &Receiver<RequestRecord>) {
-        loop {
-            let first = if lock(&self.counted).is_empty() {
-                waiting.recv().map_err(|_| RecvTimeoutError::Disconnected)
-            } else {
-                waiting.recv_timeout(COUNT_CHECK)
-            };
-            match first {
-                Ok(first) => {
-                    let mut records = vec![first];
-                    let until = Instant::now() + BATCH_INTERVAL;
-                    while records.len() < BATCH_SIZE
-                        && let Ok(record) =
-                            waiting.recv_timeout(until.saturating_duration_since(Instant::now()))
-                    {
-                        records.push(record);
-                    }
-                    self.write(records);
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => {
-                    self.write(lock(&self.counted).take_all());
-                    return;
-                }
-            }
+    fn run(&self, queue: &Queue) {
+        let limit = || if lock(&self.counted).is_empty() { Duration::MAX } else { COUNT_CHECK };
+        while let Some(records) = queue.take_batch(limit()) {
+            self.write(records);
             let counted = lock(&self.counted).take_before(Instant::now());
             self.write(counted);
         }
+        self.write(lock(&self.counted).take_all());
     }
 
     /// Writes records and deletes the oldest ones above the limit.

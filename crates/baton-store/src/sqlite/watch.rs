@@ -3,8 +3,8 @@
 //! Workers watch the file; its content does not matter. Failing to write or watch it only causes a delay, because
 //! workers also poll the queue.
 
-use std::fs::OpenOptions;
-use std::io::Write;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,17 +19,20 @@ pub(super) fn notification_file(database: &Path) -> PathBuf {
 
 /// Notifies watchers.
 pub(super) fn notify(path: &Path) {
-    let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path);
-    if let Err(error) = file.and_then(|mut file| file.write_all(b"\n")) {
+    if let Err(error) = open(path).and_then(|mut file| file.write_all(b"\n")) {
         tracing::debug!(%error, "cannot write the queue notification file");
     }
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path)
 }
 
 /// Calls `changed` when the notification file is written, until `stop` is set.
 pub(crate) fn watch(database: &Path, stop: &AtomicBool, changed: &dyn Fn()) {
     let path = &notification_file(database);
     #[cfg(target_os = "linux")]
-    match linux::FolderWatch::new(path) {
+    match linux::FileWatch::new(path) {
         Ok(watched) => {
             // Notifications before this point were missed.
             changed();
@@ -78,42 +81,42 @@ mod linux {
     use std::time::Duration;
 
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    use rustix::fs::inotify;
+    use rustix::fs::inotify::{self, ReadFlags, WatchFlags};
 
-    use crate::files::folder_of;
+    /// Events after which the watch reports no more writes.
+    const GONE: ReadFlags = ReadFlags::DELETE_SELF
+        .union(ReadFlags::MOVE_SELF)
+        .union(ReadFlags::IGNORED)
+        .union(ReadFlags::UNMOUNT);
 
-    /// An inotify watch on the folder of the notification file.
-    pub(super) struct FolderWatch {
-        events: OwnedFd,
-        name: Vec<u8>,
-    }
+    /// An inotify watch on the notification file. A watch on its folder would wake the thread at every commit.
+    pub(super) struct FileWatch(OwnedFd);
 
-    impl FolderWatch {
+    impl FileWatch {
         pub(super) fn new(path: &Path) -> io::Result<Self> {
+            super::open(path)?;
             let events = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)?;
-            let flags = inotify::WatchFlags::MODIFY | inotify::WatchFlags::CREATE;
-            inotify::add_watch(&events, folder_of(path), flags)?;
-            let name = path.file_name().unwrap_or_default().as_encoded_bytes().to_vec();
-            Ok(Self { events, name })
+            let flags = WatchFlags::MODIFY | WatchFlags::DELETE_SELF | WatchFlags::MOVE_SELF;
+            inotify::add_watch(&events, path, flags)?;
+            Ok(Self(events))
         }
 
-        /// Waits for a notification. Returns false on timeout.
+        /// Waits for a notification. Returns false on timeout, and an error if the file was removed or replaced.
         pub(super) fn wait(&self, limit: Duration) -> io::Result<bool> {
-            let mut ready = [PollFd::new(&self.events, PollFlags::IN)];
+            let mut ready = [PollFd::new(&self.0, PollFlags::IN)];
             let limit = Timespec::try_from(limit).map_err(io::Error::other)?;
             if poll(&mut ready, Some(&limit))? == 0 {
                 return Ok(false);
             }
             let mut buffer = [MaybeUninit::uninit(); 8_192];
-            let mut reader = inotify::Reader::new(&self.events, &mut buffer);
-            let mut written = false;
+            let mut reader = inotify::Reader::new(&self.0, &mut buffer);
             loop {
                 match reader.next() {
-                    Ok(event) => {
-                        written |= event.file_name().is_none_or(|name| name.to_bytes() == self.name);
+                    Ok(event) if event.events().intersects(GONE) => {
+                        return Err(io::Error::other("the file was removed or replaced"));
                     }
-                    Err(rustix::io::Errno::WOULDBLOCK) => return Ok(written),
-                    Err(rustix::io::Errno::INTR) => {}
+                    Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                    Err(rustix::io::Errno::WOULDBLOCK) => return Ok(true),
                     Err(error) => return Err(error.into()),
                 }
             }

@@ -4,9 +4,11 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::mpsc::channel;
+use std::time::Duration;
 
-use baton_store::{LockTimeout, Store, StoreConfig, StoreError, Threads};
-use baton_testkit::contract::fixture::{session, tuple};
+use baton_store::{LockTimeout, QueueWatch, Store, StoreConfig, StoreError, Threads};
+use baton_testkit::contract::fixture::{NOW, queue_item, session, tuple};
 use baton_testkit::contract::migration::{build_first_version, open_at_once};
 use baton_testkit::contract::{Database, TestPlace, read, write};
 use rusqlite::Connection;
@@ -268,4 +270,22 @@ fn error_names_the_path_that_cannot_be_written() {
             other => panic!("opening {} gave {other:?}", path.display()),
         }
     }
+}
+
+/// The file may be deleted at any time; workers are then still notified.
+#[test]
+fn queue_is_watched_after_the_notification_file_is_removed() {
+    const DEADLINE: Duration = Duration::from_secs(30);
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("baton.db");
+    let store = open(&path).unwrap();
+    let (sender, changes) = channel();
+    let config = StoreConfig::Sqlite { path, threads: Threads::Background };
+    let watch = QueueWatch::start(&config, move || drop(sender.send(()))).unwrap();
+    assert_eq!(changes.recv_timeout(DEADLINE), Ok(()), "the watch is not active");
+    fs::remove_file(folder.path().join("baton.db-bell")).unwrap();
+    assert_eq!(changes.recv_timeout(DEADLINE), Ok(()), "the removal was not noticed");
+    write(&store, |tx| tx.enqueue(&queue_item(NOW)));
+    assert_eq!(changes.recv_timeout(DEADLINE), Ok(()), "the new item was not reported");
+    drop(watch);
 }
