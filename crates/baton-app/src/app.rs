@@ -255,7 +255,6 @@ impl App {
         must_wait.then(|| outbox.clone())
     }
 
-    /// Replays the writes in the outbox before a call.
     async fn replay_before_call(&self, outbox: Outbox) -> WriteGate {
         let app = self.clone();
         // Without a thread nothing is replayed, and writes must stay behind the outbox.

@@ -11,7 +11,6 @@ use crate::task::TaskFiles;
 
 /// Access to the machine. The binary implements it.
 pub trait Machine: fmt::Debug + Send + Sync {
-    /// Returns the host name.
     fn host(&self) -> String;
 
     /// Reads the files of a task in a checkout of this machine.

@@ -49,7 +49,6 @@ pub struct ChatRecall {
 /// Reads the last text of the agent in a period of a transcript. Returns why the transcript was not read.
 pub type ReadClosing = Arc<dyn Fn(&Path, TurnPeriod) -> Result<Option<String>, String> + Send + Sync>;
 
-/// Period of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TurnPeriod {
     /// Start of the turn.

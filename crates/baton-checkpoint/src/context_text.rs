@@ -25,8 +25,6 @@ impl ContextText {
         let text = String::from_utf8(text).map_err(serde::de::Error::custom)?;
         RawValue::from_string(text).map(Self)
     }
-
-    /// Returns the text.
     pub fn as_str(&self) -> &str {
         self.0.get()
     }

@@ -70,7 +70,6 @@ impl SavedContext {
         JsonText::new(self.text())
     }
 
-    /// Returns the hash of the text.
     pub const fn hash(&self) -> Sha256Hash {
         self.canonical.hash()
     }

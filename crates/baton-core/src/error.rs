@@ -150,7 +150,6 @@ impl Fault {
         Self { code, message: message.into(), hint: None, details: None, source: None }
     }
 
-    /// Sets the hint.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());

@@ -116,20 +116,14 @@ id!(
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
 pub enum IdKind {
-    /// A session.
     Session,
-    /// A handoff.
     Handoff,
-    /// A checkpoint.
     Checkpoint,
-    /// A note.
     Note,
-    /// An observation.
     Observation,
 }
 
 impl IdKind {
-    /// All kinds.
     pub const ALL: [Self; 5] =
         [Self::Session, Self::Handoff, Self::Checkpoint, Self::Note, Self::Observation];
 
@@ -172,12 +166,9 @@ impl PartialId {
         fits.then(|| Self { kind, text: text.to_owned() })
     }
 
-    /// Returns the kind of the id.
     pub const fn kind(&self) -> IdKind {
         self.kind
     }
-
-    /// Returns the text.
     pub fn as_str(&self) -> &str {
         &self.text
     }

@@ -38,7 +38,6 @@ pub enum NoteKind {
 wire_names!(NoteKind);
 
 impl NoteKind {
-    /// All kinds.
     pub const ALL: [Self; 5] = [Self::Decision, Self::Rejected, Self::Gotcha, Self::Todo, Self::Fact];
 }
 

@@ -54,7 +54,6 @@ wire_names!(EndReason);
 /// Fields that identify a session: starting twice with the same values resumes it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SessionTuple {
-    /// Agent name.
     pub agent: Agent,
     pub venture: Venture,
     /// Repository as owner/name, for example acme/webshop.
@@ -72,7 +71,6 @@ pub struct SessionFacts {
     pub client: Option<String>,
     /// Version of the program that runs the agent, for example `2.1.0`.
     pub client_version: Option<String>,
-    /// Host name.
     pub host: Option<String>,
     pub issue_number: Option<i64>,
     pub branch: Option<String>,

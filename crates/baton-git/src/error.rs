@@ -11,10 +11,7 @@ use crate::path::RepoPath;
 pub enum GitError {
     /// Git is not installed.
     #[error("the program `{program}` was not found")]
-    GitMissing {
-        /// Name of the program.
-        program: String,
-    },
+    GitMissing { program: String },
     /// Git is older than the required version.
     #[error("{found} is too old; {needed} or newer is required")]
     GitTooOld {

@@ -25,7 +25,6 @@ pub struct AnthropicConfig {
     /// Base URL, without `/v1/messages`.
     pub base_url: String,
     pub api_key: ApiKey,
-    /// Model name.
     pub model: String,
     /// Timeout of a call.
     pub timeout: Duration,

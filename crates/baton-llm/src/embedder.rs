@@ -59,7 +59,6 @@ impl Embedder {
         Self { config, query_timeout, endpoint: OnceLock::new() }
     }
 
-    /// Returns the model name.
     pub fn model(&self) -> &str {
         &self.config.model
     }

@@ -34,7 +34,6 @@ pub(crate) trait Model: Send + Sync {
     /// Name of the compressor.
     const NAME: &'static str;
 
-    /// Returns the model name.
     fn model(&self) -> &str;
 
     /// Makes one call.

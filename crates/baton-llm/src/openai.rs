@@ -23,7 +23,6 @@ pub struct OpenAiConfig {
     pub base_url: String,
     /// API key; many local endpoints need none.
     pub api_key: Option<ApiKey>,
-    /// Model name.
     pub model: String,
     /// Timeout of a call.
     pub timeout: Duration,

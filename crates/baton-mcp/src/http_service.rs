@@ -18,7 +18,6 @@ use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use crate::message::{MAX_MESSAGE_BYTES, RejectedMessage, read_message};
 use crate::server::{Caller, McpServer};
 
-/// Body of a response.
 pub type ResponseBody = BoxBody<Bytes, Infallible>;
 
 /// Answers MCP requests over HTTP.

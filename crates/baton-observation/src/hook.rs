@@ -53,7 +53,6 @@ pub enum HookEvent {
 }
 
 impl HookEvent {
-    /// All events.
     pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// Returns the name used on the command line and in paths.

@@ -119,7 +119,6 @@ fn read_mark(line: &str) -> Option<Missing> {
     Some(Missing { chars: chars.parse().ok()?, lines })
 }
 
-/// Returns true if a line is a truncation marker.
 pub fn is_truncation_marker(line: &str) -> bool {
     read_mark(line).is_some()
 }

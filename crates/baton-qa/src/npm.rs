@@ -4,7 +4,6 @@ use baton_core::starts_with_any;
 
 /// Lines before the output of a script.
 pub(super) struct Header<'a> {
-    /// Number of lines.
     pub(super) lines: usize,
     /// Command that the script runs; its output must follow.
     pub(super) command: Option<&'a str>,

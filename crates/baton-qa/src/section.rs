@@ -5,7 +5,6 @@ use baton_core::contains_any;
 /// A complete output of a passing run at the start of some lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Section {
-    /// Number of lines.
     pub(super) lines: usize,
     /// Word by which a command line names the tool.
     pub(super) tool: &'static str,

@@ -240,7 +240,6 @@ fn redact_lists(value: &mut Value) {
     }
 }
 
-/// Returns true if a text in a value mentions a private key.
 fn mentions_private_key(value: &Value) -> bool {
     match value {
         Value::String(text) => text.contains("PRIVATE KEY"),

@@ -18,7 +18,6 @@ pub const OUTPUT_FOLDER: &str = ".agent-output";
 /// Folder below [`OUTPUT_FOLDER`] with the objects of snapshots. It is removed with the last context.
 pub const OBJECTS_FOLDER: &str = ".objects";
 
-/// File name of a context.
 pub const CONTEXT_FILE: &str = "context.json";
 
 /// Timeout for a lock that another process holds.

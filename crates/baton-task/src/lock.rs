@@ -12,7 +12,6 @@ use baton_core::{ErrorCode, Fault};
 
 use crate::durable::failed;
 
-/// Name of the lock file.
 pub(crate) const LOCK_FILE: &str = ".context_store.lock";
 
 /// The lock, held until it is dropped.

@@ -17,7 +17,6 @@ pub struct TaskState {
     pub status: TaskStatus,
     /// Role that currently holds the task.
     pub holder: Option<Role>,
-    /// Number of open drifts.
     pub open_drifts: u64,
     /// Time when the task files were last written.
     pub updated_at: Timestamp,

@@ -340,7 +340,6 @@ impl Answer {
         serde_json::from_str(&self.text).unwrap_or_default()
     }
 
-    /// Returns a header.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }

@@ -225,7 +225,6 @@ pub(crate) fn print_line(text: &str) -> Printed {
     }
 }
 
-/// Prints an error and its hint.
 pub(crate) fn print_error(message: &str, hint: Option<&str>) {
     let mut stderr = anstream::stderr().lock();
     // A failed write to standard error cannot be reported anywhere.

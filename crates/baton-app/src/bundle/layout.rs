@@ -63,7 +63,6 @@ pub(crate) enum Section {
 }
 
 impl Section {
-    /// Returns the heading in the text.
     pub(crate) const fn heading(self) -> &'static str {
         match self {
             Self::Pinned => "Pinned",

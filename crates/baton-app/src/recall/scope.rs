@@ -11,7 +11,7 @@ const DEFAULT_LIMIT: u32 = 10;
 /// Maximum number of results of a search or of a history.
 const MAX_LIMIT: u32 = 100;
 
-/// Returns the number of results to return.
+/// Returns the limit of a call, or the default.
 pub(super) fn checked_limit(limit: Option<i64>) -> Result<usize, Fault> {
     number_within("limit", limit, DEFAULT_LIMIT, 1..=MAX_LIMIT).map(|limit| limit as usize)
 }

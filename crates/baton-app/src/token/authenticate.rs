@@ -60,7 +60,6 @@ impl Authenticator {
         }
     }
 
-    /// Returns the actor of the shared key.
     pub const fn shared_key_actor(&self) -> &Actor {
         &self.shared_key_actor
     }

@@ -27,7 +27,6 @@ pub struct Workflow {
     pub last_saved_at: Timestamp,
     /// Time of the last save or load.
     pub last_accessed_at: Timestamp,
-    /// Number of checkpoints.
     pub checkpoint_count: u64,
     /// Number of checkpoints without a name, which retention may delete.
     pub unnamed_count: u64,

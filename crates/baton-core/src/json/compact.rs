@@ -39,8 +39,6 @@ impl<'t> JsonText<'t> {
     pub const fn new(text: &'t str) -> Self {
         Self(text)
     }
-
-    /// Returns the text.
     pub const fn as_str(self) -> &'t str {
         self.0
     }

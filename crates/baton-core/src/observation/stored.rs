@@ -73,7 +73,6 @@ pub enum QueueStatus {
 wire_names!(QueueStatus);
 
 impl QueueStatus {
-    /// All statuses.
     pub const ALL: [Self; 4] = [Self::Raw, Self::Processing, Self::Done, Self::Error];
 }
 

@@ -34,7 +34,6 @@ pub enum ItemKind {
 wire_names!(ItemKind);
 
 impl ItemKind {
-    /// All kinds.
     pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 }
 

@@ -16,7 +16,6 @@ use crate::time::Timestamp;
 /// Statistics of all documents that the caller may search.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Corpus {
-    /// Number of documents.
     pub documents: u64,
     /// Sum of the lengths of all documents, in terms.
     pub length: u64,

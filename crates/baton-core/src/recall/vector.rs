@@ -38,7 +38,6 @@ impl Vector {
         &self.0
     }
 
-    /// Returns the number of dimensions.
     pub fn dimension(&self) -> u64 {
         self.0.len() as u64
     }

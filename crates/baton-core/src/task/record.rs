@@ -31,7 +31,6 @@ pub enum TaskStatus {
 wire_names!(TaskStatus);
 
 impl TaskStatus {
-    /// All statuses.
     pub const ALL: [Self; 6] =
         [Self::Pending, Self::InProgress, Self::Waiting, Self::Blocked, Self::Done, Self::Completed];
 }

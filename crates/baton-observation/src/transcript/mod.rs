@@ -216,7 +216,6 @@ impl TranscriptParser {
         Line::StartsTurn
     }
 
-    /// Records a text of the agent.
     fn record_agent_text(&mut self, text: &str) {
         if !self.is_subagent && !text.trim().is_empty() {
             self.turn.closing = Some((text.to_owned(), self.at));
@@ -244,7 +243,6 @@ impl TranscriptParser {
         }
     }
 
-    /// Records a tool call.
     fn record_call(&mut self, id: &str, tool_name: &str, tool_input: Value) {
         if self.pending.len() >= MAX_PENDING_CALLS {
             self.pending.clear();

@@ -53,7 +53,6 @@ pub struct SeriesMember {
     pub position: u32,
     /// Status of the checkpoint at this position.
     pub status: CheckpointStatus,
-    /// Number of stored bytes.
     pub stored_bytes: u64,
     /// Blob that holds the bytes; `None` if they are in the row.
     pub blob: Option<String>,

@@ -14,7 +14,6 @@ pub struct DailyUsage {
     /// `anthropic`, `openai` or `embedding`.
     pub compressor: String,
     pub model: String,
-    /// Number of calls.
     pub calls: u64,
     /// Tokens of the prompts.
     pub tokens_in: u64,

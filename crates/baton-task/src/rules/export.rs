@@ -15,7 +15,6 @@ pub const SERIALIZER: &str = "baton-canonical-json";
 
 pub const SERIALIZER_VERSION: &str = "1.0.0";
 
-/// Name of the manifest file.
 pub const MANIFEST_FILE: &str = "context.manifest";
 
 /// Returns the fields of the frozen part that a role does not need. Reviewers do not need the test baseline, validators

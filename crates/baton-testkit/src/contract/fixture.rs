@@ -64,7 +64,6 @@ pub fn tuple(agent: &str) -> SessionTuple {
     }
 }
 
-/// Creates a track.
 pub fn track(number: i64) -> Track {
     Track::try_from(number).unwrap()
 }
@@ -344,7 +343,6 @@ impl Dice {
         (self.below(2) == 0).then_some(value)
     }
 
-    /// Shuffles values.
     pub fn shuffle<T>(&mut self, values: &mut [T]) {
         for end in (1..values.len()).rev() {
             values.swap(end, self.below(end as u64 + 1) as usize);

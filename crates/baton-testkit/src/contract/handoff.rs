@@ -57,7 +57,6 @@ pub fn reads_back_every_field(store: &TestStore) {
     }
 }
 
-/// An unknown id finds nothing.
 pub fn finds_nothing_under_an_unknown_id(store: &TestStore) {
     insert_all(store, &[full_handoff()]);
     let unknown = full_handoff();

@@ -129,7 +129,6 @@ pub fn reads_back_every_field(store: &TestStore) {
     }
 }
 
-/// An unknown id finds nothing.
 pub fn finds_nothing_under_an_unknown_id(store: &TestStore) {
     insert(store, &observation(1));
     assert_eq!(find(store, observation_id()), None);
@@ -146,7 +145,6 @@ pub fn item_has_one_observation(store: &TestStore) {
     assert_eq!(list(store, &filter, Page::first(10)), []);
 }
 
-/// Ids are unique.
 pub fn ids_are_unique(store: &TestStore) {
     let first = observation(1);
     insert(store, &first);

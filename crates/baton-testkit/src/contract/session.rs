@@ -93,7 +93,6 @@ pub fn finds_the_latest_session_of_a_tuple(store: &TestStore) {
     assert_eq!(latest(tuple("agent")), Some(active.id));
 }
 
-/// An unknown id finds nothing.
 pub fn finds_nothing_under_an_unknown_id(store: &TestStore) {
     let (known, unknown) = (session(tuple("agent")), session(tuple("agent")).id);
     insert(store, &known);
@@ -217,7 +216,6 @@ pub fn tuple_has_one_active_session(store: &TestStore) {
     }
 }
 
-/// Ids are unique.
 pub fn ids_are_unique(store: &TestStore) {
     let first = session(tuple("agent"));
     insert(store, &first);

@@ -183,7 +183,6 @@ pub fn summary_requested_again_meanwhile_stays_due(store: &TestStore) {
     assert_eq!(due, [kept, put_off, dropped]);
 }
 
-/// A summary stored without a claim is no longer due.
 pub fn summary_stored_without_a_claim_is_no_longer_due(store: &TestStore) {
     let [never, waiting, claimed] = [session_id(), session_id(), session_id()];
     ask(store, claimed, NOW);

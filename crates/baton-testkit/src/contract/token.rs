@@ -74,7 +74,6 @@ pub fn revokes_once(store: &TestStore) {
     assert_eq!(find(store, &neighbour.id), Some(neighbour));
 }
 
-/// Ids are unique.
 pub fn ids_are_unique(store: &TestStore) {
     let (first, second) = (token(1, NOW), token(1, later(1)));
     insert(store, &first);

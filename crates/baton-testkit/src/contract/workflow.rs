@@ -84,7 +84,6 @@ pub fn update_writes_only_what_may_change(store: &TestStore) {
     assert_eq!(find(store, &before), Some(before), "absent values are cleared");
 }
 
-/// Ids are unique in a venture.
 pub fn ids_are_unique_in_a_venture(store: &TestStore) {
     let first = workflow("a");
     let second = Workflow { name: Some("second".into()), ..workflow("a") };

@@ -18,7 +18,6 @@ pub struct Request {
 }
 
 impl Request {
-    /// Returns a header.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }

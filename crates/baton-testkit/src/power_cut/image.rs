@@ -26,7 +26,6 @@ pub enum Damage {
 }
 
 impl Damage {
-    /// All kinds of damage.
     pub const ALL: [Self; 5] =
         [Self::Lost, Self::TornLastWrite, Self::Random, Self::NamesOnly, Self::DataOnly];
 }

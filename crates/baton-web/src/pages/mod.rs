@@ -22,7 +22,6 @@ use maud::Markup;
 
 use crate::visitor::{Problem, Query, Visitor};
 
-/// Content of a page.
 #[derive(Debug)]
 pub struct PageContent {
     pub title: String,

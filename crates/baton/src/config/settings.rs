@@ -42,12 +42,13 @@ pub(super) enum Preset {
 pub(super) enum Kind {
     /// Text on one line.
     Text,
-    /// The name of a venture.
     Venture,
-    /// The name of an agent.
     Agent,
     /// Integer from `min` to `max`.
-    Integer { min: i64, max: i64 },
+    Integer {
+        min: i64,
+        max: i64,
+    },
     /// One of these words.
     Choice(&'static [&'static str]),
     /// A file or folder.

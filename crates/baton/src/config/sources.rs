@@ -10,7 +10,6 @@ use super::problem::{ConfigError, Origin};
 use super::settings::{USER_FILE_ENV, env_names, find};
 use super::value::Folders;
 
-/// Name of a project file.
 const PROJECT_FILE: &str = ".baton.toml";
 
 /// Prefix of Baton's environment variables.

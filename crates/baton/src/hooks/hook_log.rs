@@ -16,7 +16,6 @@ const MAX_MESSAGE: usize = 500;
 /// Maximum length of an event name, in characters; the name comes from the command line and may be anything.
 const MAX_EVENT: usize = 64;
 
-/// One error of a hook.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct HookError {
     /// Time of the error.

@@ -122,7 +122,6 @@ pub(crate) const fn all() -> &'static [Agent] {
     ]
 }
 
-/// Finds an agent by name.
 pub(crate) fn find(id: &str) -> Option<&'static Agent> {
     all().iter().find(|agent| agent.id == id)
 }
