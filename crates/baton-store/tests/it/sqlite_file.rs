@@ -281,7 +281,7 @@ fn queue_is_watched_after_the_notification_file_is_removed() {
     let store = open(&path).unwrap();
     let (sender, changes) = channel();
     let config = StoreConfig::Sqlite { path, threads: Threads::Background };
-    let watch = QueueWatch::start(&config, move || drop(sender.send(()))).unwrap();
+    let watch = QueueWatch::start(&config, move || _ = sender.send(())).unwrap();
     assert_eq!(changes.recv_timeout(DEADLINE), Ok(()), "the watch is not active");
     fs::remove_file(folder.path().join("baton.db-bell")).unwrap();
     assert_eq!(changes.recv_timeout(DEADLINE), Ok(()), "the removal was not noticed");
