@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use std::sync::Arc;
 
-use crate::observation::LargeOutput;
+use crate::observation::PackedOutput;
 
 /// Interface of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub struct Call {
 #[derive(Debug, Clone)]
 pub enum Attachment {
     /// Tool output of a hook report.
-    Output(LargeOutput),
+    Output(Arc<PackedOutput>),
     /// Context of a checkpoint.
     Context(Arc<SavedContext>),
     /// Context of a checkpoint that is replayed from the outbox.

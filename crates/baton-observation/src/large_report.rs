@@ -1,14 +1,14 @@
 //! Redacts large reports while they are read.
 //!
-//! Tool input and output are streamed to a sink without private parts and secrets; the other fields are small
-//! and are kept in memory. Owns which fields are streamed.
+//! Tool input and output are written to a sink without private parts and secrets; an excerpt of the other fields and of
+//! the input is kept in memory. Owns which fields are kept.
 
 use std::io::{self, Read, Write};
 
 use serde_json::{Map, Value};
 
-use super::lenient::{Container, Event, ExcerptWriter, JsonWriter, LenientError, Limits, ReadError, read_to};
-use super::privacy::{Cleaner, make_private};
+use super::lenient::{DocumentReader, Handling, LenientError, Limits, ReadError};
+use super::privacy::make_private;
 use super::truncate::Budget;
 
 /// Size of the fields that are kept in memory.
@@ -18,16 +18,14 @@ const FIELDS: Limits = Limits {
     total: 2 * 1024 * 1024,
 };
 
-/// A report whose tool input and output were streamed to a sink.
+/// A report whose tool input and output were written to a sink.
 #[derive(Debug)]
 pub struct LargeReport<W> {
-    /// Excerpt of the fields other than tool input and output.
+    /// Excerpt of the fields other than the tool output.
     pub fields: Map<String, Value>,
-    /// Excerpt of the tool input.
-    pub tool_input: Value,
     /// Size of the tool output in bytes.
     pub output_bytes: u64,
-    sink: JsonWriter<W>,
+    sink: W,
 }
 
 impl<W: Write> LargeReport<W> {
@@ -35,92 +33,27 @@ impl<W: Write> LargeReport<W> {
     pub fn seal(mut self, folder: Option<&str>) -> io::Result<W> {
         let mut folder = Value::from(folder);
         make_private(&mut folder);
-        self.sink.write(Event::Name("cwd"))?;
-        self.sink.write(Event::Literal(&folder.to_string()))?;
-        self.sink.write(Event::End(Container::Object))?;
-        Ok(self.sink.sink)
+        write!(self.sink, "\"cwd\":{folder}}}")?;
+        Ok(self.sink)
     }
 }
 
 /// Reads a report and writes its redacted tool input and output to `sink`.
-pub fn read_large<W: Write>(source: impl Read, sink: W) -> Result<LargeReport<W>, ReadError> {
-    let mut cleaner = Cleaner::default();
-    let mut reader = LargeReportReader {
-        sink: JsonWriter::new(sink),
-        output_bytes: 0,
-        fields: ExcerptWriter::new(FIELDS),
-        depth: 0,
-        part: Part::Field,
-    };
-    reader.sink.write(Event::Begin(Container::Object))?;
-    read_to(source, |event| reader.visit(cleaner.clean(event)))?;
-    let Value::Object(mut fields) = reader.fields.into_value()? else {
-        return Err(LenientError::NotAnObject.into());
-    };
-    let tool_input = fields.remove("tool_input").unwrap_or_default();
-    Ok(LargeReport { fields, tool_input, output_bytes: reader.output_bytes, sink: reader.sink })
-}
-
-struct LargeReportReader<W> {
-    sink: JsonWriter<W>,
-    output_bytes: u64,
-    fields: ExcerptWriter,
-    /// Number of open containers.
-    depth: usize,
-    part: Part,
-}
-
-/// The part of a report that a member belongs to.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
-    /// Streamed. It is not needed before it is processed, so it is not kept in memory.
-    Output,
-    /// Streamed and kept in memory.
-    Input,
-    /// Kept in memory.
-    Field,
-}
-
-impl<W: Write> LargeReportReader<W> {
-    fn visit(&mut self, event: Event<'_>) -> io::Result<()> {
-        if matches!(event, Event::End(_)) {
-            self.depth -= 1;
-        }
-        if self.depth > 0 {
-            self.visit_member(event)?;
-        } else {
-            self.fields.write(event)?;
-        }
-        if matches!(event, Event::Begin(_)) {
-            self.depth += 1;
-        }
-        Ok(())
+pub fn read_large<W: Write>(mut source: impl Read, mut sink: W) -> Result<LargeReport<W>, ReadError> {
+    sink.write_all(b"{")?;
+    let reader = DocumentReader::new(&mut source, FIELDS).cleaned_to(&mut sink, handling_of);
+    match reader.read()? {
+        (Value::Object(fields), output_bytes) => Ok(LargeReport { fields, output_bytes, sink }),
+        _ => Err(LenientError::NotAnObject.into()),
     }
+}
 
-    fn visit_member(&mut self, event: Event<'_>) -> io::Result<()> {
-        if let (1, Event::Name(name)) = (self.depth, event) {
-            self.part = match name {
-                "tool_response" | "error" => Part::Output,
-                "tool_input" => Part::Input,
-                _ => Part::Field,
-            };
-        }
-        if self.part != Part::Field {
-            let written = self.sink.write(event)?;
-            if self.part == Part::Output {
-                let bytes = match event {
-                    Event::Name(_) | Event::Literal("null") if self.depth == 1 => 0,
-                    // Quotes and escapes of a text do not count.
-                    Event::Text { piece, .. } if self.depth == 1 => piece.len(),
-                    _ => written,
-                };
-                self.output_bytes += bytes as u64;
-            }
-        }
-        if self.part != Part::Output {
-            self.fields.write(event)?;
-        }
-        Ok(())
+fn handling_of(field: &str) -> Handling {
+    match field {
+        // Not needed before the report is processed, and too large to be kept in memory.
+        "tool_response" | "error" => Handling { keeps: false, copies: true },
+        "tool_input" => Handling { keeps: true, copies: true },
+        _ => Handling::KEEP,
     }
 }
 

@@ -116,30 +116,24 @@ impl Redactor {
         self.is_divided = true;
     }
 
-    /// Removes the part that belongs to a private key of an earlier text of the list, and returns the rest.
+    /// Removes the lines that belong to a private key of an earlier text of the list, and returns the rest.
     fn without_open_key<'a>(&mut self, piece: &'a str, is_last: bool, clean: &mut String) -> &'a str {
-        if self.key_room == 0 || piece.is_empty() {
-            return piece;
+        let mut rest = piece;
+        while self.key_room > 0 && !rest.is_empty() {
+            if !std::mem::replace(&mut self.is_marked, true) {
+                clean.push_str(&marker(Rule::PrivateKey));
+            }
+            let (line, after) = rest.split_at(rest.find('\n').map_or(rest.len(), |end| end + 1));
+            if let Some(end) = key_end(line) {
+                self.key_room = 0;
+                return rest.get(end..).unwrap_or_default();
+            }
+            // Half of a line may contain half of a secret, so its other half in the next piece is removed as well.
+            let is_whole = is_last || line.ends_with('\n');
+            self.key_room = self.key_room.saturating_sub(line.len()).max(usize::from(!is_whole));
+            rest = after;
         }
-        if !std::mem::replace(&mut self.is_marked, true) {
-            clean.push_str(&marker(Rule::PrivateKey));
-        }
-        if let Some(end) = key_end(piece) {
-            self.key_room = 0;
-            return piece.get(end..).unwrap_or_default();
-        }
-        let Some(beyond) =
-            piece.get(piece.ceil_char_boundary(self.key_room)..).filter(|rest| !rest.is_empty())
-        else {
-            // The limit may be inside the last character of the piece.
-            self.key_room = self.key_room.saturating_sub(piece.len());
-            return "";
-        };
-        // The line at the limit is dropped as a whole, because half of it may contain half of a secret. One byte of room
-        // drops the next piece as well.
-        let next_line = beyond.find('\n').map(|end| end + 1);
-        self.key_room = usize::from(next_line.is_none() && !is_last);
-        next_line.and_then(|next| beyond.get(next..)).unwrap_or_default()
+        rest
     }
 }
 

@@ -83,7 +83,7 @@ pub fn place_raw(packed: Vec<u8>, blobs: Option<&BlobFolder>, name: &str) -> Res
 
 /// Packs raw output as a stream into a row or a blob.
 pub struct RawPacker {
-    encoder: Encoder<'static, PackedOutput>,
+    encoder: Encoder<'static, RawDestination>,
 }
 
 impl std::fmt::Debug for RawPacker {
@@ -93,7 +93,7 @@ impl std::fmt::Debug for RawPacker {
 }
 
 /// Destination of packed output.
-struct PackedOutput {
+struct RawDestination {
     row: Vec<u8>,
     /// Blob folder and blob name, used once the output exceeds the size limit of a row.
     blob: Option<(BlobFolder, String)>,
@@ -104,13 +104,13 @@ impl RawPacker {
     /// Creates a packer. If the output becomes a blob, the blob has this name.
     pub fn new(blobs: Option<&BlobFolder>, name: &str) -> io::Result<Self> {
         let blob = blobs.map(|blobs| (blobs.clone(), name.to_owned()));
-        let place = PackedOutput { row: vec![ZSTD], blob, file: None };
-        Ok(Self { encoder: Encoder::new(place, ZSTD_LEVEL)? })
+        let destination = RawDestination { row: vec![ZSTD], blob, file: None };
+        Ok(Self { encoder: Encoder::new(destination, ZSTD_LEVEL)? })
     }
 
     /// Finishes packing. A blob is synced to disk before this returns.
     pub fn finish(self) -> io::Result<RawOutput> {
-        let PackedOutput { row, blob, file } = self.encoder.finish()?;
+        let RawDestination { row, blob, file } = self.encoder.finish()?;
         match (file, blob) {
             (Some(file), Some((_, name))) => {
                 file.finish()?;
@@ -131,7 +131,7 @@ impl Write for RawPacker {
     }
 }
 
-impl Write for PackedOutput {
+impl Write for RawDestination {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if let Some(file) = &mut self.file {
             return file.write(bytes);

@@ -42,7 +42,12 @@ pub(super) fn pack(context: &Context<'_>, params: &Hook) -> Result<PackedOutput,
     let blobs = context.settings.checkpoints.vault.blobs();
     let name = blob_name(&format!("{:032x}", context.random_bits()?));
     let raw = place_raw(packed, blobs, &name)?;
-    Ok(PackedOutput { raw, raw_bytes: (response_bytes + error.len()) as u64, files: files_of(input, folder) })
+    Ok(PackedOutput {
+        raw,
+        raw_bytes: (response_bytes + error.len()) as u64,
+        unpacked_bytes: text.len() as u64,
+        files: files_of(input, folder),
+    })
 }
 
 fn append(text: &mut Vec<u8>, value: &impl Serialize) -> Result<(), Fault> {

@@ -78,7 +78,7 @@ impl Operation<OnStore> for Hook {
         let output = match context.attachment {
             _ if !is_captured => None,
             Some(Attachment::Output(output)) if params.event == HookEvent::PostToolUse => {
-                Some(output.packed.clone())
+                Some(output.clone())
             }
             _ => Some(Arc::new(capture::pack(context, &params)?)),
         };

@@ -3,8 +3,7 @@
 //! A small report becomes parameters. The tool input and output of a large report are redacted and compressed while
 //! they are read and passed as an attachment, so they are never in memory as a whole. Owns the limit between the two.
 
-use std::cell::Cell;
-use std::io::{self, BufWriter, Cursor, Read, Write};
+use std::io::{self, BufWriter, Cursor, Read, Take, Write};
 use std::sync::Arc;
 
 use baton_core::{ErrorCode, Fault};
@@ -12,7 +11,7 @@ use baton_observation::{LenientError, ReadError, files_of, make_private, read_la
 use baton_store::{BlobFolder, MAX_RAW_BYTES, RawPacker, RawReader, StoreError};
 use serde_json::{Map, Value, json};
 
-use super::packed::{LargeOutput, PackedOutput, blob_name};
+use super::packed::{PackedOutput, blob_name};
 use crate::clock::{Entropy, SystemEntropy};
 
 /// Room for the fields of a report other than the tool output.
@@ -29,10 +28,10 @@ const SINK_BYTES: usize = 64 * 1024;
 /// A report that was read.
 #[derive(Debug, Clone)]
 pub struct Report {
-    /// All fields of a small report; the fields other than tool input and output of a large one.
+    /// All fields of a small report; an excerpt of the fields other than the tool output of a large one.
     pub fields: Map<String, Value>,
     /// Tool input and output of a large report.
-    pub output: Option<LargeOutput>,
+    pub output: Option<Arc<PackedOutput>>,
 }
 
 /// Reads reports.
@@ -75,23 +74,23 @@ impl Intake {
         source: &mut dyn Read,
         complete: &mut dyn FnMut(&mut Map<String, Value>),
     ) -> Result<Report, Fault> {
-        let received = Cell::new(0);
-        let limit = if self.replaces_unkept_output { usize::MAX } else { MAX_REPORT_BYTES };
-        let mut source = Counted { source, received: &received, limit };
-        let read = self.read_counted(&mut source, &received, complete);
+        let limit = if self.replaces_unkept_output { u64::MAX } else { MAX_REPORT_BYTES as u64 };
+        // A source from which one byte more can be read is too large.
+        let mut source = source.take(limit.saturating_add(1));
+        let read = self.read_limited(&mut source, complete);
         if read.is_err() {
             // Drain the source: the writer sends the whole report, whether or not it is accepted.
-            let _ = io::copy(&mut source.source, &mut io::sink());
+            let _ = io::copy(source.get_mut(), &mut io::sink());
         }
         read
     }
 
-    fn read_counted(
+    fn read_limited(
         &self,
-        source: &mut Counted<'_>,
-        received: &Cell<usize>,
+        source: &mut Take<&mut dyn Read>,
         complete: &mut dyn FnMut(&mut Map<String, Value>),
     ) -> Result<Report, Fault> {
+        let limit = source.limit();
         let mut first = Vec::with_capacity(FIRST_BYTES);
         let unreadable = |error| fault(ReadError::Source(error));
         source.take(MAX_WHOLE_BYTES as u64 + 1).read_to_end(&mut first).map_err(unreadable)?;
@@ -106,24 +105,26 @@ impl Intake {
         };
         let packer = RawPacker::new(self.blobs.as_ref(), &name)
             .map(|packer| BufWriter::with_capacity(SINK_BYTES, packer));
-        let sink = OutputSink { packer, received, unpacked_bytes: 0 };
-        let mut large = read_large(Cursor::new(first).chain(source), sink).map_err(fault)?;
+        let large =
+            read_large(Cursor::new(first).chain(&mut *source), OutputSink { packer, unpacked_bytes: 0 });
+        if source.limit() == 0 {
+            let message = format!("the report is larger than {MAX_REPORT_BYTES} bytes; nothing was stored");
+            return Err(Fault::new(ErrorCode::PayloadTooLarge, message)
+                .details(json!({ "allowed_bytes": MAX_REPORT_BYTES })));
+        }
+        let mut large = large.map_err(fault)?;
         complete(&mut large.fields);
-        let fields = std::mem::take(&mut large.fields);
-        let (tool_input, raw_bytes) = (large.tool_input.take(), large.output_bytes);
+        let (fields, raw_bytes) = (std::mem::take(&mut large.fields), large.output_bytes);
         let folder = ["root", "cwd"].into_iter().find_map(|name| fields.get(name)?.as_str());
-        let files = files_of(&tool_input, folder);
-        let sealed = large.seal(folder).and_then(|sink| {
+        let files = fields.get("tool_input").map(|input| files_of(input, folder)).unwrap_or_default();
+        let packed = large.seal(folder).and_then(|sink| {
             let raw = sink.packer?.into_inner()?.finish()?;
-            Ok((raw, sink.unpacked_bytes))
+            Ok(PackedOutput { raw, raw_bytes, unpacked_bytes: sink.unpacked_bytes, files })
         });
-        match sealed {
-            Ok((raw, unpacked_bytes)) => {
-                let packed = Arc::new(PackedOutput { raw, raw_bytes, files });
-                Ok(Report { fields, output: Some(LargeOutput { packed, unpacked_bytes }) })
-            }
+        match packed {
+            Ok(packed) => Ok(Report { fields, output: Some(Arc::new(packed)) }),
             Err(error) if self.replaces_unkept_output => {
-                Ok(without_output(fields, tool_input, received.get(), &error))
+                Ok(without_output(fields, limit - source.limit(), &error))
             }
             Err(error) => Err(fault(ReadError::Sink(error))),
         }
@@ -131,55 +132,45 @@ impl Intake {
 
     /// Returns a redacted report as one JSON document.
     pub fn document(&self, report: &Report) -> Result<Box<dyn Read + Send>, Fault> {
-        let mut fields = Value::Object(report.fields.clone());
-        make_private(&mut fields);
-        let fields = fields.to_string();
-        let Some(output) = &report.output else { return Ok(Box::new(Cursor::new(fields))) };
-        let raw = RawReader::open(output.packed.raw.clone(), self.blobs.as_ref())?;
-        if report.fields.is_empty() {
+        let mut fields = report.fields.clone();
+        let Some(output) = &report.output else { return Ok(Box::new(Cursor::new(redacted(fields)))) };
+        // The output contains all of it.
+        fields.remove("tool_input");
+        let raw = RawReader::open(output.raw.clone(), self.blobs.as_ref())?;
+        if fields.is_empty() {
             return Ok(Box::new(raw));
         }
         // The output is an object too. The fields are added before its closing brace, so that they take precedence over
         // members of the output with the same name.
-        let fields = fields.replacen('{', ",", 1);
+        let fields = redacted(fields).replacen('{', ",", 1);
         Ok(Box::new(raw.take(output.unpacked_bytes.saturating_sub(1)).chain(Cursor::new(fields))))
     }
 }
 
-/// A reader that counts bytes and fails beyond a limit.
-struct Counted<'a> {
-    source: &'a mut dyn Read,
-    received: &'a Cell<usize>,
-    limit: usize,
-}
-
-impl Read for Counted<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.source.read(buffer)?;
-        self.received.set(self.received.get().saturating_add(read));
-        if self.received.get() > self.limit { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(read) }
-    }
+fn redacted(fields: Map<String, Value>) -> String {
+    let mut fields = Value::Object(fields);
+    make_private(&mut fields);
+    fields.to_string()
 }
 
 /// Writer that compresses output. After the first error, output is discarded, so that the rest of the report is still
 /// read.
-struct OutputSink<'a> {
+struct OutputSink {
     packer: io::Result<BufWriter<RawPacker>>,
-    received: &'a Cell<usize>,
     unpacked_bytes: u64,
 }
 
-impl Write for OutputSink<'_> {
+impl Write for OutputSink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.unpacked_bytes += bytes.len() as u64;
         let written = match &mut self.packer {
-            Ok(_) if self.received.get() > MAX_REPORT_BYTES => Err(io::ErrorKind::FileTooLarge.into()),
+            Ok(_) if self.unpacked_bytes > MAX_REPORT_BYTES as u64 => Err(io::ErrorKind::FileTooLarge.into()),
             Ok(packer) => packer.write_all(bytes),
             Err(_) => Ok(()),
         };
         if let Err(error) = written {
             self.packer = Err(error);
         }
-        self.unpacked_bytes += bytes.len() as u64;
         Ok(bytes.len())
     }
 
@@ -189,19 +180,11 @@ impl Write for OutputSink<'_> {
 }
 
 /// Returns a report with a text in place of the tool output.
-fn without_output(
-    mut fields: Map<String, Value>,
-    tool_input: Value,
-    received: usize,
-    error: &io::Error,
-) -> Report {
+fn without_output(mut fields: Map<String, Value>, received: u64, error: &io::Error) -> Report {
     let why = match error.kind() {
         io::ErrorKind::FileTooLarge => format!("is over the limit of {MAX_REPORT_BYTES} bytes"),
         _ => format!("could not be written: {error}"),
     };
-    if !tool_input.is_null() {
-        fields.insert("tool_input".into(), tool_input);
-    }
     if fields.contains_key("tool_name") {
         let text = format!("[output not kept: the report of {received} bytes {why}]");
         fields.insert("tool_response".into(), text.into());
@@ -217,11 +200,6 @@ fn fault(error: ReadError) -> Fault {
                 LenientError::NotAnObject => ErrorCode::InvalidRequest,
             };
             Fault::new(code, error.to_string()).hint("send a JSON object")
-        }
-        ReadError::Source(error) if error.kind() == io::ErrorKind::FileTooLarge => {
-            let message = format!("the report is larger than {MAX_REPORT_BYTES} bytes; nothing was stored");
-            Fault::new(ErrorCode::PayloadTooLarge, message)
-                .details(json!({ "allowed_bytes": MAX_REPORT_BYTES }))
         }
         ReadError::Source(error) => {
             Fault::new(ErrorCode::InvalidRequest, "cannot read the whole report").caused_by(error)
@@ -254,7 +232,7 @@ mod tests {
                 let seen = |report: &Report| {
                     let output = report.output.as_ref()?;
                     let hash = output.hash(intake.blobs.as_ref()).unwrap();
-                    Some((hash, output.packed.raw_bytes, output.packed.files.clone()))
+                    Some((hash, output.raw_bytes, output.files.clone()))
                 };
                 assert_eq!(seen(&once), seen(&again));
             }

@@ -39,7 +39,7 @@ pub use import::{
 };
 pub use intake::{Intake, MAX_REPORT_BYTES, MAX_WHOLE_BYTES, Report};
 pub use list::{ListObservations, ListObservationsOutput};
-pub use packed::LargeOutput;
+pub use packed::PackedOutput;
 pub use queue::{
     ListQueue, ListQueueOutput, PurgeQueue, PurgeQueueOutput, QueueItemView, ReadQueueStats, RetryQueue,
     RetryQueueOutput,

@@ -3,17 +3,16 @@
 //! Agents truncate tool output at any position, even between the two escapes of a surrogate pair. Such a document is
 //! repaired instead of rejected, so that a report is not lost because of an invalid character.
 
-mod reader;
-mod writer;
+mod document;
+mod parser;
 
 use std::io::Read;
 
 use serde_json::Value;
 
-use self::reader::MAX_DEPTH;
-pub use self::reader::ReadError;
-pub(crate) use self::reader::{Container, Event, read_to};
-pub(crate) use self::writer::{ExcerptWriter, JsonWriter, Limits};
+use self::document::MAX_DEPTH;
+pub(crate) use self::document::{DocumentReader, Handling, Limits};
+pub use self::parser::ReadError;
 use crate::truncate::Budget;
 
 /// Size of the excerpt of a tool output.
@@ -21,6 +20,13 @@ const OUTPUT: Limits = Limits {
     text: Budget { total: 2 * 1024 * 1024, middle: 128 * 1024, counts_lines: true },
     member: 4 * 1024 * 1024,
     total: 64 * 1024 * 1024,
+};
+
+/// Limits of a document that is kept whole.
+const WHOLE: Limits = Limits {
+    text: Budget { total: usize::MAX / 4, middle: 0, counts_lines: false },
+    member: usize::MAX,
+    total: usize::MAX,
 };
 
 /// Error of the lenient parser.
@@ -59,21 +65,13 @@ pub fn read_lenient(bytes: &[u8]) -> Result<serde_json::Map<String, Value>, Leni
 
 /// Parses a document as a stream and returns an excerpt: head, tail, and error and summary lines of long texts, and the
 /// first items of long lists.
-pub fn read_excerpt(source: impl Read) -> Result<Value, ReadError> {
-    let mut excerpt = ExcerptWriter::new(OUTPUT);
-    read_to(source, |event| excerpt.write(event))?;
-    excerpt.into_value()
+pub fn read_excerpt(mut source: impl Read) -> Result<Value, ReadError> {
+    DocumentReader::new(&mut source, OUTPUT).read().map(|(excerpt, _)| excerpt)
 }
 
 /// Parses a document that is invalid or nested too deeply.
-fn read_repaired(source: impl Read) -> Result<Value, ReadError> {
-    let mut repaired = JsonWriter::new(Vec::new());
-    read_to(source, |event| repaired.write(event).map(drop))?;
-    parsed(&repaired.sink)
-}
-
-fn parsed(json: &[u8]) -> Result<Value, ReadError> {
-    serde_json::from_slice(json).map_err(|error| LenientError::NotJson(error.to_string()).into())
+fn read_repaired(mut source: impl Read) -> Result<Value, ReadError> {
+    DocumentReader::new(&mut source, WHOLE).read().map(|(document, _)| document)
 }
 
 fn is_deeper(value: &Value, depth: usize) -> bool {
@@ -87,7 +85,7 @@ fn is_deeper(value: &Value, depth: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::reader::PIECE_BYTES;
+    use super::parser::PIECE_BYTES;
     use super::*;
     use proptest::prelude::*;
     use serde_json::json;

@@ -9,7 +9,7 @@ use baton_core::observation::{CompressedObservation, SessionSummary};
 use baton_secrets::{redact, redact_json, rename_entries};
 use serde_json::Value;
 
-pub(crate) use self::cleaner::Cleaner;
+pub(crate) use self::cleaner::{Cleaner, clean_name};
 pub use self::filter::PRIVATE_MARK;
 use self::filter::{PrivateFilter, next_tag};
 

@@ -10,47 +10,20 @@ use super::LenientError;
 pub(crate) const PIECE_BYTES: usize = 64 * 1024;
 /// Size of the read buffer in bytes.
 const CHUNK_BYTES: usize = 64 * 1024;
-/// Maximum nesting depth. It is below the limit of 128 of JSON parsers, so that the document can be nested in others.
-pub(super) const MAX_DEPTH: usize = 100;
-/// Replacement of values that are nested too deeply.
-const TOO_DEEP: &str = "[nested too deeply]";
 /// Length of the longest escape, a surrogate pair.
 const MAX_ESCAPE_BYTES: usize = r"\ud83d\ude00".len();
 /// Values other than numbers, and words that some writers use for values that JSON numbers cannot represent.
 const WORDS: [&str; 6] = ["true", "false", "null", "NaN", "Infinity", "-Infinity"];
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// An object or a list.
+/// Kind of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Container {
+pub(super) enum Kind {
     Object,
     List,
-}
-
-/// A part of a document. The parts are passed on in order.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Event<'a> {
-    /// Start of an object or list.
-    Begin(Container),
-    /// End of an object or list.
-    End(Container),
-    /// Name of the next member of an object.
-    Name(&'a str),
-    /// Next piece of a text.
-    Text { piece: &'a str, is_last: bool },
-    /// A number, `true`, `false` or `null` as JSON.
-    Literal(&'a str),
-}
-
-impl<'a> Event<'a> {
-    pub(crate) const fn text(piece: &'a str) -> Self {
-        Self::Text { piece, is_last: true }
-    }
-
-    /// Returns true for the last part of a value.
-    pub(crate) const fn ends_value(self) -> bool {
-        matches!(self, Self::End(_) | Self::Literal(_) | Self::Text { is_last: true, .. })
-    }
+    Text,
+    /// A number, `true`, `false` or `null`.
+    Scalar,
 }
 
 /// Error of the streaming parser.
@@ -62,43 +35,44 @@ pub enum ReadError {
     /// The source cannot be read.
     #[error("cannot read the input: {0}")]
     Source(io::Error),
-    /// The parts cannot be processed, for example because they cannot be written.
+    /// The content cannot be written.
     #[error("cannot store the input: {0}")]
     Sink(#[from] io::Error),
 }
 
-/// Parses a whole document and passes its parts to `visit`.
-pub(crate) fn read_to(
-    mut source: impl Read,
-    mut visit: impl FnMut(Event<'_>) -> io::Result<()>,
-) -> Result<(), ReadError> {
-    let (buffer, text, piece) = (Vec::with_capacity(CHUNK_BYTES), Vec::new(), String::new());
-    Reader { source: &mut source, visit: &mut visit, buffer, at: 0, passed: 0, text, piece }.document()
-}
-
-struct Reader<'a> {
+/// Parses the parts of a document in order. The caller asks for each part.
+pub(super) struct Parser<'a> {
     source: &'a mut dyn Read,
-    visit: &'a mut dyn FnMut(Event<'_>) -> io::Result<()>,
     /// Part of the document; the part before `at` is parsed.
     buffer: Vec<u8>,
     at: usize,
     /// Number of bytes that were removed from the buffer.
     passed: usize,
-    /// Bytes of the current text that were not passed on.
+    /// Bytes of the current text that are not in a piece yet.
     text: Vec<u8>,
-    /// Current piece of the text.
-    piece: String,
+    /// The part that was parsed last: a piece of a text, a name, or a scalar as written.
+    pub(super) part: String,
 }
 
-impl Reader<'_> {
-    fn document(&mut self) -> Result<(), ReadError> {
+impl<'a> Parser<'a> {
+    pub(super) fn new(source: &'a mut dyn Read) -> Self {
+        let buffer = Vec::with_capacity(CHUNK_BYTES);
+        Self { source, buffer, at: 0, passed: 0, text: Vec::new(), part: String::new() }
+    }
+
+    /// Starts the document.
+    pub(super) fn begin(&mut self) -> Result<(), ReadError> {
         if self.ensure(BYTE_ORDER_MARK.len())?.starts_with(BYTE_ORDER_MARK) {
             self.at += BYTE_ORDER_MARK.len();
         }
         if self.next_byte()?.is_none() {
             return Err(LenientError::Empty.into());
         }
-        self.value(0)?;
+        Ok(())
+    }
+
+    /// Checks that nothing follows the document.
+    pub(super) fn finish(&mut self) -> Result<(), ReadError> {
         match self.next_byte()? {
             None => Ok(()),
             Some(_) => Err(self.wrong("something follows the document")),
@@ -138,74 +112,60 @@ impl Reader<'_> {
         Ok(byte)
     }
 
-    fn value(&mut self, depth: usize) -> Result<(), ReadError> {
-        match self.next_byte()? {
-            Some(b'{' | b'[') if depth == MAX_DEPTH => {
-                self.skip_nested()?;
-                Ok((self.visit)(Event::text(TOO_DEEP))?)
-            }
-            Some(b'{') => self.container(Container::Object, b'}', depth),
-            Some(b'[') => self.container(Container::List, b']', depth),
-            Some(b'"') => {
-                self.at += 1;
-                loop {
-                    let is_last = self.next_piece()?;
-                    (self.visit)(Event::Text { piece: &self.piece, is_last })?;
-                    if is_last {
-                        return Ok(());
-                    }
-                }
-            }
-            Some(_) => self.scalar(),
-            None => Err(self.wrong("a value is missing")),
-        }
+    /// Starts the next value: consumes the opening bracket or quote, if it has one.
+    pub(super) fn begin_value(&mut self) -> Result<Kind, ReadError> {
+        let kind = match self.next_byte()? {
+            Some(b'{') => Kind::Object,
+            Some(b'[') => Kind::List,
+            Some(b'"') => Kind::Text,
+            Some(_) => Kind::Scalar,
+            None => return Err(self.wrong("a value is missing")),
+        };
+        self.at += usize::from(kind != Kind::Scalar);
+        Ok(kind)
     }
 
-    fn container(&mut self, container: Container, closing: u8, depth: usize) -> Result<(), ReadError> {
-        self.at += 1;
-        (self.visit)(Event::Begin(container))?;
-        let mut is_closed = self.next_byte()? == Some(closing);
-        self.at += usize::from(is_closed);
-        while !is_closed {
-            if container == Container::Object {
-                self.name()?;
-            }
-            self.value(depth + 1)?;
-            is_closed = self.expect(&[b',', closing], "`,` or an end is expected")? == closing;
+    /// Returns true if the current container has another entry. Consumes the comma before it, or the closing bracket.
+    pub(super) fn next_entry(&mut self, closing: u8, is_first: bool) -> Result<bool, ReadError> {
+        if !is_first {
+            return Ok(self.expect(&[b',', closing], "`,` or an end is expected")? == b',');
         }
-        Ok((self.visit)(Event::End(container))?)
+        let is_empty = self.next_byte()? == Some(closing);
+        self.at += usize::from(is_empty);
+        Ok(!is_empty)
     }
 
     /// Parses the name of a member and the colon after it. A name that is longer than a piece is truncated to its
     /// first piece.
-    fn name(&mut self) -> Result<(), ReadError> {
+    pub(super) fn name(&mut self) -> Result<String, ReadError> {
         self.expect(b"\"", "a name is expected")?;
         let mut is_last = self.next_piece()?;
-        (self.visit)(Event::Name(&self.piece))?;
+        let name = std::mem::take(&mut self.part);
         while !is_last {
             is_last = self.next_piece()?;
         }
-        self.expect(b":", "`:` is expected").map(drop)
+        self.expect(b":", "`:` is expected")?;
+        Ok(name)
     }
 
-    /// Skips a container that is nested too deeply.
-    fn skip_nested(&mut self) -> Result<(), ReadError> {
-        let mut open = 0_usize;
-        loop {
+    /// Skips the rest of a container that is nested too deeply.
+    pub(super) fn skip_container(&mut self) -> Result<(), ReadError> {
+        let mut open = 1_usize;
+        while open > 0 {
             let byte = self.next_byte()?.ok_or_else(|| self.wrong("an end is missing"))?;
             self.at += 1;
             match byte {
                 b'"' => while !self.next_piece()? {},
                 b'{' | b'[' => open += 1,
-                b'}' | b']' if open == 1 => return Ok(()),
                 b'}' | b']' => open -= 1,
                 _ => {}
             }
         }
+        Ok(())
     }
 
     /// Parses the next piece of a text after its opening quote. Returns true for the last piece.
-    fn next_piece(&mut self) -> Result<bool, ReadError> {
+    pub(super) fn next_piece(&mut self) -> Result<bool, ReadError> {
         loop {
             self.ensure(1)?;
             let rest = self.buffer.get(self.at..).unwrap_or_default();
@@ -223,8 +183,8 @@ impl Reader<'_> {
             }
             if is_last || self.text.len() >= PIECE_BYTES {
                 let end = if is_last { self.text.len() } else { complete_length(&self.text) };
-                self.piece.clear();
-                self.piece.push_str(&String::from_utf8_lossy(self.text.get(..end).unwrap_or_default()));
+                self.part.clear();
+                self.part.push_str(&String::from_utf8_lossy(self.text.get(..end).unwrap_or_default()));
                 self.text.drain(..end);
                 return Ok(is_last);
             }
@@ -249,28 +209,25 @@ impl Reader<'_> {
     }
 
     /// Parses a number or a word. A number that is not finite or out of range becomes a text.
-    fn scalar(&mut self) -> Result<(), ReadError> {
+    pub(super) fn scalar(&mut self) -> Result<Value, ReadError> {
         let rest = self.ensure("-Infinity".len())?;
         let word = WORDS.into_iter().find(|word| rest.starts_with(word.as_bytes()));
         self.at += word.map_or(0, str::len);
-        let mut digits = String::new();
+        self.part.clear();
+        self.part.push_str(word.unwrap_or_default());
         while word.is_none()
             && let Some(byte) = self.ensure(1)?.first().copied().filter(|byte| is_of_number(*byte))
         {
-            if digits.len() < PIECE_BYTES {
-                digits.push(char::from(byte));
+            if self.part.len() < PIECE_BYTES {
+                self.part.push(char::from(byte));
             }
             self.at += 1;
         }
-        let scalar = word.unwrap_or(&digits);
-        let is_infinite = scalar.parse::<f64>().is_ok_and(|number| !number.is_finite());
-        if is_infinite || scalar.len() == PIECE_BYTES {
-            return Ok((self.visit)(Event::text(scalar))?);
+        let is_infinite = self.part.parse::<f64>().is_ok_and(|number| !number.is_finite());
+        if is_infinite || self.part.len() == PIECE_BYTES {
+            return Ok(std::mem::take(&mut self.part).into());
         }
-        if serde_json::from_str::<Value>(scalar).is_err() {
-            return Err(self.wrong("a value is expected"));
-        }
-        Ok((self.visit)(Event::Literal(scalar))?)
+        serde_json::from_str(&self.part).map_err(|_| self.wrong("a value is expected"))
     }
 }
 
