@@ -216,6 +216,14 @@ fn observations_of_large_outputs_are_accurate() {
     assert!(!detail.contains("truncated"), "{detail}");
 }
 
+#[test]
+fn large_output_of_baton_itself_is_not_captured() {
+    let hooked = Hooked::new();
+    let run = json!({ "tool_name": "Bash", "tool_input": { "command": "baton export" }, "tool_response": log(3 * MB) });
+    hooked.hook("post-tool-use", &report(&hooked, &run));
+    assert_eq!((hooked.queue(), hooked.sessions().len(), hooked.troubles()), ([0; 4], 1, Vec::new()));
+}
+
 /// Starts a hook and sends the beginning of a report.
 fn begin(hooked: &Hooked, beginning: &[u8]) -> (Child, ChildStdin) {
     let mut command = hooked.home.command();
