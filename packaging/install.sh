@@ -16,8 +16,8 @@ PREFIX/share. Nothing is installed unless the SHA-256 of the archive is the one 
   --from URL|FOLDER  Release: an https address, or a folder with the files of scripts/dist
   --prefix FOLDER    Where to install [default: ~/.local]
 
-Remove it with: rm -r PREFIX/bin/baton PREFIX/share/doc/baton PREFIX/share/man/man1/baton*.1
-and the completions.
+Remove it with: rm -r PREFIX/bin/baton PREFIX/share/doc/baton PREFIX/share/man/man1/baton*.1,
+and the completions with: find PREFIX/share \( -name baton.fish -o -name _baton -o -path '*/bash-completion/*/baton' \) -delete
 HELP
 }
 

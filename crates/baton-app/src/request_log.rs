@@ -120,7 +120,7 @@ impl RequestLog {
             }
             Kind::Background { queue, .. } => {
                 if !queue.push(record) && self.dropped.fetch_add(1, Ordering::Relaxed) == 0 {
-                    tracing::warn!("the request log cannot keep up; some calls are not recorded");
+                    tracing::warn!("the request log queue is full; some calls are not recorded");
                 }
             }
         }

@@ -38,7 +38,7 @@ pub enum Budget {
     Tokens(usize),
 }
 
-/// How far values are shortened before they are omitted.
+/// Length and number of excerpts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]

@@ -45,7 +45,7 @@ impl NoteKind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
     pub id: NoteId,
-    /// Session in which the note was recorded; none if there was no live session.
+    /// Session in which the note was recorded; none if the note belongs to no session.
     pub session_id: Option<SessionId>,
     pub venture: Venture,
     /// Repository as owner/name, for example acme/webshop.

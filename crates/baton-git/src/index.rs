@@ -81,7 +81,9 @@ impl Index {
             bytes = rewritten(repository, &bytes, scratch)?;
             parsed = parse(&bytes, repository.object_format())?;
         }
-        let Parsed::Plain(paths, entries) = parsed else { return Err(damaged("it cannot be made plain")) };
+        let Parsed::Plain(paths, entries) = parsed else {
+            return Err(damaged("git cannot rewrite it without extensions"));
+        };
         Ok(Self { bytes, paths, entries, written_at: Some(written_at), stamp })
     }
 
@@ -215,7 +217,7 @@ fn parse(bytes: &[u8], format: ObjectFormat) -> Result<Parsed, GitError> {
     let body = bytes.len().checked_sub(format.id_length()).ok_or_else(|| damaged("it is cut off"))?;
     let mut reader = Reader { left: &bytes[..body], total: body };
     if reader.take(4)? != b"DIRC" {
-        return Err(damaged("it does not begin as an index does"));
+        return Err(damaged("it has no DIRC signature"));
     }
     let version = reader.u32()?;
     if !(2..=4).contains(&version) {

@@ -85,6 +85,6 @@ impl McpServer {
 }
 
 fn no_session(here: &Repo) -> Fault {
-    Fault::new(ErrorCode::SessionNotFound, format!("there is no live session of this client in {here}"))
+    Fault::new(ErrorCode::SessionNotFound, format!("there is no active session of this client in {here}"))
         .hint("call session_start first, or give the id of a session")
 }

@@ -19,35 +19,56 @@ pub struct ResourceBinding {
     /// the end are optional.
     pub uri: &'static str,
     pub name: &'static str,
+    /// Content of the resource, for clients.
+    description: &'static str,
     /// The operation, which must be read-only.
     pub operation: &'static AnyOperation,
 }
 
 /// Returns all resources. The first one with a matching path is used.
 pub fn resources() -> Vec<ResourceBinding> {
-    let resource = |uri, name, operation| ResourceBinding { uri, name, operation };
+    let resource = |uri, name, description, operation| ResourceBinding { uri, name, description, operation };
     vec![
         resource(
             "baton://handoff/latest{?venture,repo,track}",
             "latest-handoff",
+            "Latest handoff of a venture.",
             operation::<LatestHandoff>(),
         ),
-        resource("baton://handoff/{handoff_id}", "handoff", operation::<ShowHandoff>()),
-        resource("baton://session/{session_id}", "session", operation::<ShowSession>()),
+        resource(
+            "baton://handoff/{handoff_id}",
+            "handoff",
+            "A handoff with its full payload.",
+            operation::<ShowHandoff>(),
+        ),
+        resource(
+            "baton://session/{session_id}",
+            "session",
+            "A session with its summary and the handoff that ended it.",
+            operation::<ShowSession>(),
+        ),
         resource(
             "baton://sessions/active{?venture,repo,agent}",
             "active-sessions",
+            "Active sessions, newest first.",
             operation::<ListSessions>(),
         ),
         resource(
             "baton://workflow/{sessionId}/latest{?venture,maxBytes,maxTokens}",
             "latest-checkpoint",
+            "Latest checkpoint of a workflow, shortened to maxBytes or maxTokens if one is given.",
             operation::<LoadCheckpoint>(),
         ),
-        resource("baton://checkpoint/{checkpointId}{?venture}", "checkpoint", operation::<LoadCheckpoint>()),
+        resource(
+            "baton://checkpoint/{checkpointId}{?venture}",
+            "checkpoint",
+            "A checkpoint with its whole context.",
+            operation::<LoadCheckpoint>(),
+        ),
         resource(
             "baton://context{?venture,repo,track,prompt,branch,max_tokens}",
             "context",
+            "What a new chat should know about a repository, within a token budget.",
             operation::<ReadContext>(),
         ),
     ]
@@ -83,16 +104,14 @@ impl ResourceBinding {
     pub(crate) fn describe(&self) -> Option<Resource> {
         let is_one = !self.path().contains('{');
         is_one.then(|| {
-            Resource::new(self.path(), self.name)
-                .with_description(self.operation.summary)
-                .with_mime_type(MIME_TYPE)
+            Resource::new(self.path(), self.name).with_description(self.description).with_mime_type(MIME_TYPE)
         })
     }
 
     /// Describes the URI template to a client.
     pub(crate) fn describe_template(&self) -> ResourceTemplate {
         ResourceTemplate::new(self.uri, self.name)
-            .with_description(self.operation.summary)
+            .with_description(self.description)
             .with_mime_type(MIME_TYPE)
     }
 

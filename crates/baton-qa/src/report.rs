@@ -164,7 +164,7 @@ impl QaReport {
             return Self { status: QaStatus::Failed, runs, reason: None };
         }
         let reason = match (no_tests(&runs), unexplained) {
-            (_, Some(line)) => Some(format!("not understood: `{line}`")),
+            (_, Some(line)) => Some(format!("cannot parse the line `{line}`")),
             (Some(tool), None) => Some(format!("{tool} ran no tests")),
             // Every line of a log without a tool is unexplained, so this one has no lines.
             (None, None) if runs.is_empty() => Some("the log is empty".to_owned()),

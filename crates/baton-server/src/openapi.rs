@@ -151,7 +151,7 @@ fn responses(operation: &AnyOperation) -> Value {
             "schema": { "type": "string", "const": "true" },
         });
         headers["X-Idempotency-Truncated"] = json!({
-            "description": "`true` if that response was too large to store. The body then contains only ids and status.",
+            "description": "`true` if the stored response was too large and was reduced to ids and status.",
             "schema": { "type": "string", "const": "true" },
         });
     }

@@ -63,7 +63,7 @@ impl From<StoreError> for Fault {
             }
             StoreError::Statement { .. } | StoreError::WorkFailed => {
                 Self::new(ErrorCode::Internal, "internal error; nothing was stored")
-                    .hint("the cause is in the log: standard error of a command, and of a server with this correlation id")
+                    .hint("look up the cause in the log: standard error of the command, or the log of the server under this correlation id")
             }
         };
         fault.caused_by(error)

@@ -153,9 +153,9 @@ impl SecretScan {
         if !force {
             return Err(secret_fault(&findings));
         }
-        tracing::warn!(task = %context.task_id, verb = stamp.verb, count = findings.len(), "secret findings were overruled");
+        tracing::warn!(task = %context.task_id, verb = stamp.verb, count = findings.len(), "secret findings were accepted with force_secrets");
         let warning = format!(
-            "{} overruled and recorded: {}",
+            "{} accepted and recorded: {}",
             if findings.len() == 1 {
                 "1 secret finding was".into()
             } else {

@@ -77,8 +77,8 @@ fn warn_of_snapshot(
         let (from, to) = (commit_name(expected_head.as_deref()), commit_name(state.head.commit.as_deref()));
         let base = commit_name(draft.context.git.base_commit.as_deref());
         draft.warnings.push(format!(
-            "HEAD moved from {from} to {to}: what was committed counts as work of {role}, since changes are counted from \
-             {base}; if that is not meant, git reset --soft {from} and take the snapshot again"
+            "HEAD moved from {from} to {to}: the new commits are recorded as work of {role}, because changes are compared \
+             with {base}; to exclude them, run git reset --soft {from} and take the snapshot again"
         ));
     }
     for module in &state.submodules {
@@ -375,16 +375,16 @@ impl Verified {
             )
         } else if let Some(holder) = context.holder() {
             format!(
-                "nothing was recorded: {holder} holds the task and may change the tree; verify again when it is done"
+                "wait until {holder} is done, then verify again; nothing was recorded, because {holder} holds the task and may change the tree"
             )
         } else if let Some(newest) = newest {
             format!(
-                "nothing was recorded: the next role starts from snapshot {}; verify that one with baton task verify-worktree {id} --expected-agent {}",
+                "verify snapshot {} instead, from which the next role starts: baton task verify-worktree {id} --expected-agent {}; nothing was recorded",
                 newest.sequence, newest.agent
             )
         } else {
             format!(
-                "nothing was recorded; verify again with baton task verify-worktree {id} --expected-agent {}",
+                "verify again with baton task verify-worktree {id} --expected-agent {}; nothing was recorded",
                 self.agent
             )
         }

@@ -194,7 +194,8 @@ pub fn error_page(problem: &Problem, theme: Theme) -> String {
         409 => "Not possible now",
         429 => "Too many requests",
         503 => "The store is unavailable",
-        _ => "Something went wrong",
+        500.. => "Internal error",
+        _ => "Request failed",
     };
     let content = html! {
         main.alone id="main" tabindex="-1" {

@@ -344,7 +344,7 @@ impl Worker {
         if made.send(StoreMessage::NotifyWhenStored(reply)).is_ok()
             && answer.recv_timeout(STORE_PAUSE).is_err()
         {
-            tracing::warn!("the last results are not stored yet; they will be created again later");
+            tracing::warn!("the last results are not stored yet; they will be recreated later");
         }
         for event in self.events.try_iter() {
             if let Event::Settled(key, _) = event {

@@ -51,8 +51,10 @@ pub(crate) fn fault(error: GitError) -> Fault {
         GitError::NotARepository { .. } | GitError::BareRepository { .. } => {
             Fault::new(ErrorCode::NotFound, message).hint("go to the checkout of the task, then try again")
         }
-        GitError::DubiousOwnership { path } => Fault::new(ErrorCode::Forbidden, message)
-            .hint(format!("if you trust it: git config --global --add safe.directory '{}'", path.display())),
+        GitError::DubiousOwnership { path } => Fault::new(ErrorCode::Forbidden, message).hint(format!(
+            "if you trust this checkout, run git config --global --add safe.directory '{}'",
+            path.display()
+        )),
         GitError::GitMissing { .. } | GitError::GitTooOld { .. } | GitError::NotRunnable { .. } => {
             Fault::new(ErrorCode::GitUnavailable, message)
                 .hint("install git 2.31 or newer and put it on the PATH, then try again")

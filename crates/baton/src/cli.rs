@@ -120,7 +120,7 @@ enum Command {
     /// List and show the turns of a session: requests and closing messages
     #[command(
         subcommand,
-        after_help = "Example:\n  $ baton turn list --limit 5   # of the live session in this checkout"
+        after_help = "Example:\n  $ baton turn list --limit 5   # of the newest active session of this client"
     )]
     Turn(verbs::turn::TurnCommand),
     /// Show what a new chat should know about a repository, within a token budget

@@ -67,8 +67,10 @@ pub(crate) fn session_id(
         return Ok(id);
     }
     let live = live_session_here(config, backend)?.ok_or_else(|| {
-        Failure::usage("no session given, and there is no live session in this checkout")
-            .hint("give the session id (baton session list), or start a session: baton session start")
+        Failure::usage(
+            "no session given, and this client has no active session in the repository of this checkout",
+        )
+        .hint("give the session id (baton session list), or start a session: baton session start")
     })?;
     Ok(live.id.to_string())
 }

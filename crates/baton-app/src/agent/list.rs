@@ -27,7 +27,10 @@ impl Operation<OnStore> for ListAgents {
     fn prepare(context: &Context<'_>, params: Self) -> Result<Self::Input, Fault> {
         context.actor.require_every_venture()?;
         let machine = context.settings.machine.as_ref().ok_or_else(|| {
-            Fault::new(ErrorCode::NotFound, "cannot list agents: this process does not serve a machine")
+            Fault::new(
+                ErrorCode::NotFound,
+                "cannot list agents: this process has no access to the agent configurations of a machine",
+            )
         })?;
         machine.agents(params.probe.unwrap_or(false))
     }

@@ -286,7 +286,7 @@ fn omitted_lines(parts: &BundleParts, chosen: &BTreeMap<(Section, usize), String
 
 /// Returns a short form of the line that states what was omitted.
 fn omitted_in_total(omitted: &[Section]) -> String {
-    if omitted.is_empty() { String::new() } else { format!("Left out: {} lines.\n", omitted.len()) }
+    if omitted.is_empty() { String::new() } else { format!("Omitted: {} lines.\n", omitted.len()) }
 }
 
 /// Returns the line that states what was omitted; empty if nothing was omitted.
@@ -295,7 +295,7 @@ fn omitted_by_section(omitted: &[Section]) -> String {
     omitted.iter().for_each(|section| *counts.entry(*section).or_default() += 1);
     let counts: Vec<String> =
         counts.iter().map(|(section, count)| format!("{} {count}", section.heading())).collect();
-    if counts.is_empty() { String::new() } else { format!("Left out: {}.\n", counts.join(", ")) }
+    if counts.is_empty() { String::new() } else { format!("Omitted lines: {}.\n", counts.join(", ")) }
 }
 
 /// Remaining room.
@@ -372,7 +372,7 @@ mod tests {
         );
         lines.extend((0..500).map(|id| line(Section::Files, id, &format!("src/file_{id}.rs"))));
         let cut = lay_out(&parts(lines), BundleLimits::of(Some(300), None));
-        assert!(cut.text.contains("\nLeft out: Files "), "{}", cut.text);
+        assert!(cut.text.contains("\nOmitted lines: Files "), "{}", cut.text);
         assert!(!cut.omitted.is_empty() && cut.tokens <= 300);
     }
 

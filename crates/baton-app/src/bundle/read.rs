@@ -40,7 +40,7 @@ pub struct ReadContext {
     pub agent: Option<Agent>,
     /// Session that receives the context (`sess_…`).
     pub session_id: Option<SessionId>,
-    /// Live session whose work is included as if it had been handed over.
+    /// Active session (`sess_…`) whose work is included as if a handoff had been written.
     pub unrecorded_session: Option<SessionId>,
 }
 
@@ -52,10 +52,10 @@ pub struct ReadContextOutput {
     /// Estimated number of tokens, not more than `max_tokens`.
     #[schemars(with = "i64")]
     pub tokens: u64,
-    /// Number of lines that were left out.
+    /// Number of omitted lines.
     #[schemars(with = "i64")]
     pub left_out: u64,
-    /// The first 50 of these lines, each with its section.
+    /// The first 50 omitted lines, each with its section.
     pub omitted: Vec<String>,
 }
 
@@ -111,7 +111,7 @@ impl Operation<OnStore> for ReadContext {
     }
 }
 
-/// Describes a line that was left out.
+/// Describes an omitted line.
 fn describe(line: &BundleLine) -> String {
     format!("{}: {} [{}]", line.section.heading(), one_line(&line.text, MAX_OMITTED_CHARS), line.id)
 }

@@ -196,10 +196,10 @@ fn corrupt(context: &Context<'_>, tx: &mut dyn Tx, checkpoint: &Checkpoint, prob
         Ok(Some(id)) => {
             format!("load {id}, the newest of this workflow that can be read; or restore a backup")
         }
-        Ok(None) => "no other checkpoint of this workflow can be read; restore a backup".to_owned(),
+        Ok(None) => "restore a backup; no other checkpoint of this workflow can be read".to_owned(),
         Err(error) => {
             tracing::error!(%error, "cannot search for a readable checkpoint");
-            "the search for another checkpoint failed; try again, and run baton doctor if that fails"
+            "try again, and run baton doctor if that fails; the search for another readable checkpoint failed"
                 .to_owned()
         }
     };

@@ -21,7 +21,7 @@ pub struct HandoffSummary {
     pub to_agent: Option<String>,
     /// Summary of the work.
     pub summary: String,
-    /// Status of the work.
+    /// Short status of the work, for example `in-progress` or `blocked`, or null.
     pub status_label: Option<String>,
     /// Named fields of the handoff.
     #[serde(flatten)]
@@ -83,7 +83,7 @@ pub struct HandoffView {
     pub from_agent: String,
     /// Agent that should take over; null for any agent.
     pub to_agent: Option<String>,
-    /// Status of the work.
+    /// Short status of the work, for example `in-progress` or `blocked`, or null.
     pub status_label: Option<String>,
     /// Summary of the work.
     pub summary: String,

@@ -20,13 +20,13 @@ pub struct FindIds {
 pub struct FindIdsOutput {
     /// At most ten ids, oldest first.
     pub ids: Vec<String>,
-    /// True if there are more.
+    /// True if more than ten ids match.
     pub more: bool,
 }
 
 impl Operation<OnStore> for FindIds {
     const NAME: &'static str = "id.find";
-    const SUMMARY: &'static str = "Find the complete ids that start with a text.";
+    const SUMMARY: &'static str = "Find the complete ids that start with a prefix.";
     const EFFECT: Effect = Effect::Read;
     type Input = PartialId;
     type Output = FindIdsOutput;

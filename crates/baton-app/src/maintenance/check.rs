@@ -58,7 +58,8 @@ pub fn check_store(app: &App) -> Result<StoreCheck, Fault> {
     check_checkpoints(app, &mut found)?;
     check_raw_outputs(app, &mut found)?;
     for (venture, id, problem) in read(app, |tx| tx.miscounted_workflows(BATCH))? {
-        let next = format!("report it; restore a backup if checkpoints of {id} are missing");
+        let next =
+            format!("restore a backup if checkpoints of {id} are missing; otherwise report a bug in Baton");
         found.record_damage("workflow", format!("{venture}/{id}"), problem, next);
     }
     Ok(found)

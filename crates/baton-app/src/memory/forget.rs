@@ -51,7 +51,7 @@ pub struct Forget {
 /// What was deleted, or would be.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ForgetOutput {
-    /// True if nothing was deleted.
+    /// True for a dry run, which deletes nothing.
     pub dry_run: bool,
     /// Number of deleted items of each kind; with `dry_run`, of items that would be deleted.
     pub forgotten: ForgottenItems,
@@ -103,7 +103,7 @@ impl ForgottenItems {
 impl Operation<OnStore> for Forget {
     const NAME: &'static str = "memory.forget";
     const SUMMARY: &'static str = "Delete an item with its raw output, or everything of a session, a repository or a \
-        period. Summaries and automatic handoffs that quote it are made again. Cannot be undone.";
+        period. Summaries and automatic handoffs that quote deleted items are recreated. Cannot be undone.";
     const EFFECT: Effect = Effect::Delete;
     const FREES_SPACE: bool = true;
     type Output = ForgetOutput;

@@ -34,7 +34,7 @@ pub struct ListMarksOutput {
 pub struct MarkedItem {
     /// Id of the item, for example `obs_01J…` or `note_01J…`.
     pub id: String,
-    /// For example `observation`, `handoff` or `note`.
+    /// Kind of the item, for example `observation`, `handoff` or `note`.
     pub kind: ItemKind,
     /// Repository as owner/name, for example acme/webshop, or null.
     pub repo: Option<Repo>,

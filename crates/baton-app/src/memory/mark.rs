@@ -12,7 +12,7 @@ use crate::recall::{Item, Loader, MarkView, kind_of, no_item};
 pub struct SupersedeItem {
     /// Id of the outdated item, for example `note_01J…`.
     pub id: String,
-    /// Id of the item that replaces it.
+    /// Id of the item that replaces the outdated item, for example `note_01J…`.
     pub by: String,
 }
 
@@ -21,7 +21,7 @@ pub struct SupersedeItem {
 pub struct MarkOutput {
     /// Id of the item, for example `obs_01J…` or `note_01J…`.
     pub id: String,
-    /// For example `observation`, `handoff` or `note`.
+    /// Kind of the item, for example `observation`, `handoff` or `note`.
     pub kind: ItemKind,
     /// Title of the item.
     pub title: String,

@@ -36,7 +36,7 @@ pub struct WorkerHealthOutput {
     /// Number of observations of tool uses captured today (UTC).
     #[schemars(with = "i64")]
     pub observations_today: u64,
-    /// Observations of tool uses captured in each of the last 24 hours, oldest hour first. Hours without any are omitted.
+    /// Observations of tool uses captured in each of the last 24 hours, oldest hour first. Hours without observations are omitted.
     pub observations_by_hour: Vec<HourCount>,
     /// Number of tool uses whose processing failed.
     #[schemars(with = "i64")]
@@ -48,7 +48,7 @@ pub struct WorkerHealthOutput {
     /// Number of model tokens used today (UTC).
     #[schemars(with = "i64")]
     pub tokens_today: u64,
-    /// Cost of these tokens in US dollars, as far as prices are known.
+    /// Cost of the model tokens used today (UTC) in US dollars, as far as prices are known.
     pub cost_today_usd: f64,
     /// Model usage of the last 7 days with usage, newest first.
     pub cost_by_day: Vec<DayCost>,
@@ -57,7 +57,7 @@ pub struct WorkerHealthOutput {
     /// Daily token budget, or null for no limit.
     #[schemars(with = "Option<i64>")]
     pub daily_token_budget: Option<u64>,
-    /// True if the daily budget is used up. Observations are then created offline until the next day (UTC).
+    /// True if the daily budget is used up. Observations are then created by the offline rules, without a model, until the next day (UTC).
     pub budget_used_up: bool,
     /// Problem with the model or the embedding endpoint, as last reported by the worker of this process, or null.
     pub model_trouble: Option<ModelTrouble>,
@@ -69,7 +69,7 @@ pub struct WorkerHealthOutput {
 pub struct HourCount {
     /// Start of the hour.
     pub hour: Timestamp,
-    /// Number of observations of tool uses captured in it.
+    /// Number of observations of tool uses captured in this hour.
     #[schemars(with = "i64")]
     pub observations: u64,
 }

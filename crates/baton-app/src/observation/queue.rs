@@ -48,9 +48,9 @@ pub struct QueueItemView {
     pub tool_name: String,
     /// Files named in the tool input.
     pub files_touched: Vec<String>,
-    /// `raw` (waiting), `processing`, `done` or `error`.
+    /// `raw` (pending), `processing`, `done` or `error`.
     pub status: QueueStatus,
-    /// How often a worker tried to compress the item.
+    /// Number of attempts to process the item.
     pub attempts: i64,
     /// Error of the last attempt.
     pub last_error: Option<String>,
@@ -176,7 +176,7 @@ impl Operation<OnStore> for RetryQueue {
 
 impl Operation<OnStore> for PurgeQueue {
     const NAME: &'static str = "queue.purge";
-    const SUMMARY: &'static str = "Delete completed or failed queue items with their raw output.";
+    const SUMMARY: &'static str = "Delete done or failed queue items and their raw output.";
     const EFFECT: Effect = Effect::Delete;
     const FREES_SPACE: bool = true;
     type Output = PurgeQueueOutput;

@@ -23,9 +23,10 @@ const MAX_IDS: usize = 50;
 pub struct GetItems {
     /// Item ids from search or timeline, separated by commas, at most 50. Example: `obs_01J…,turn_42`.
     pub ids: Option<String>,
-    /// Instead of ids: path of a file. Returns who worked on it and what was decided about it.
+    /// Path of a file, instead of `ids`, for example `src/auth.rs`. Returns who worked on the file and what was decided
+    /// about it.
     pub file: Option<String>,
-    /// Instead of ids: a shell command. Returns earlier runs and their results.
+    /// Shell command, instead of `ids`, for example `cargo test`. Returns earlier runs and their results.
     pub command: Option<String>,
     /// Repository of the file or command, as owner/name.
     pub repo: Option<Repo>,
@@ -68,7 +69,7 @@ pub struct GetItemsOutput {
 pub struct ItemView {
     /// Id of the item, for example `obs_01J…` or `note_01J…`.
     pub id: String,
-    /// For example `observation`, `handoff` or `note`.
+    /// Kind of the item, for example `observation`, `handoff` or `note`.
     pub kind: ItemKind,
     /// Id of the item in the system that it was imported from, or null.
     pub external_id: Option<String>,
@@ -133,9 +134,9 @@ impl Operation<OnStore> for GetItems {
         let ids = params.ids.unwrap_or_default();
         let ids: Vec<String> = ids.split(',').flat_map(split_ids).map(str::to_owned).collect();
         if ids.is_empty() || ids.len() > MAX_IDS {
-            let message = format!("ids must name 1 to {MAX_IDS} items, not {}", ids.len());
+            let message = format!("cannot get items: 1 to {MAX_IDS} ids are required, not {}", ids.len());
             return Err(Fault::new(ErrorCode::InvalidRequest, message)
-                .hint("find items with search (GET /api/search, baton search)"));
+                .hint("give ids from search (GET /api/search, baton search), or a file or a command"));
         }
         Ok(GetItemsInput::Items(ids))
     }
@@ -234,7 +235,7 @@ fn history(
 /// Fault for an item that does not exist or that the caller may not read.
 pub(crate) fn no_item(id: &str) -> Fault {
     Fault::new(ErrorCode::NotFound, format!("there is no item {id}"))
-        .hint("find items with search (GET /api/search, baton search)")
+        .hint("give ids from search (GET /api/search, baton search), or a file or a command")
 }
 
 /// Returns the kind of item that an id names. The id of a session names its summary, if it has one.

@@ -63,7 +63,7 @@ pub struct SearchOutput {
 pub struct SearchResult {
     /// Item id. Pass it to `get` or `timeline`.
     pub id: String,
-    /// For example `observation`, `handoff` or `note`.
+    /// Kind of the item, for example `observation`, `handoff` or `note`.
     pub kind: ItemKind,
     /// Id of the item in the system that it was imported from, for example the id of the tool use, or null.
     pub external_id: Option<String>,
@@ -77,7 +77,7 @@ pub struct SearchResult {
     pub created_at: Timestamp,
     /// Estimated number of tokens of the full item.
     pub tokens: u64,
-    /// Score; higher is better. Comparable within one result only.
+    /// Score; higher is better. Scores are comparable only within one search.
     pub score: f64,
     /// Why the item was found.
     pub why: String,

@@ -20,7 +20,7 @@ pub struct Timeline {
     pub id: String,
     /// Id of a later item. If given, lists the items from `id` to this one instead.
     pub to: Option<String>,
-    /// Maximum number of items before, and after; or in all with `to`. 1 to 200, defaults to 10.
+    /// Maximum number of items on each side of the item, or in total with `to`, 1 to 200. Defaults to 10.
     #[schemars(range(min = 1, max = 200))]
     pub limit: Option<i64>,
     /// Filter by kind.
@@ -43,7 +43,7 @@ pub struct TimelineOutput {
 pub struct TimelineEntry {
     /// Id of the item, for example `obs_01J…` or `note_01J…`.
     pub id: String,
-    /// For example `observation`, `handoff` or `note`.
+    /// Kind of the item, for example `observation`, `handoff` or `note`.
     pub kind: ItemKind,
     /// Title of the item, for example "Run cargo test: 14 passed".
     pub title: String,

@@ -33,7 +33,8 @@ pub struct EndSession {
     pub to_agent: Option<Agent>,
     /// All other fields of the handoff. Only without `handoff`.
     pub payload: Option<Map<String, Value>>,
-    /// Reason for the end. Defaults to `manual`.
+    /// Reason for the end: `manual` if the work stops, `error` if the session failed. `stale` and `superseded` are
+    /// usually set by Baton. Defaults to `manual`.
     pub end_reason: Option<EndReason>,
     /// Store the handoff but keep the session active; `end_reason` is then ignored. Defaults to false.
     pub keep_session_open: Option<bool>,

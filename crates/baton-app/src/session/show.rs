@@ -28,7 +28,7 @@ pub struct ShowSessionOutput {
 impl Operation<OnStore> for ShowSession {
     const NAME: &'static str = "session.show";
     const SUMMARY: &'static str =
-        "Show a session in any status, with the handoff that ended it and its summary.";
+        "Show a session in any status, with its summary and the handoff that ended it.";
     const EFFECT: Effect = Effect::Read;
     type Output = ShowSessionOutput;
     params_as_input!();

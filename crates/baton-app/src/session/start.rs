@@ -73,8 +73,8 @@ pub struct StartSessionOutput {
     pub session: SessionView,
     /// Latest handoff in the same venture, repository and track, or null.
     pub last_handoff: Option<HandoffSummary>,
-    /// Latest handoff written by an agent if `last_handoff` is one of a person or was created automatically, otherwise
-    /// null.
+    /// Latest handoff written by an agent, if `last_handoff` was written by a person or created automatically;
+    /// otherwise null.
     pub agent_handoff: Option<HandoffSummary>,
     /// Other active sessions in the repository.
     pub active_sessions: Vec<ActiveSession>,

@@ -29,8 +29,8 @@ pub struct ListTurnsOutput {
 
 impl Operation<OnStore> for ListTurns {
     const NAME: &'static str = "turn.list";
-    const SUMMARY: &'static str = "List the turns of a session, newest first: what the user asked for and how the agent \
-        closed it, in its own words. Call it to learn what happened in a session.";
+    const SUMMARY: &'static str = "List the turns of a session, newest first: the request of the user and the closing \
+        message of the agent. Call it to learn what happened in a session.";
     const EFFECT: Effect = Effect::Read;
     type Output = ListTurnsOutput;
     params_and!(u32, |params| limit_of(params.limit, 20));

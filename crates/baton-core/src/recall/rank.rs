@@ -62,7 +62,7 @@ impl CallerContext {
 pub struct Ranked {
     /// Position of the candidate in the input.
     pub index: usize,
-    /// Score; higher is better. Comparable within one result only.
+    /// Score; higher is better. Scores are comparable only within one search.
     pub score: f64,
     /// Share of the query's words that the document itself contains, from 0 to 1, where rare words count more; 0 if it
     /// contains fewer than two of them. Comparable between queries.
@@ -265,7 +265,7 @@ impl ScoreAdjuster<'_> {
             why.add(|| format!("the query names {file}"));
         } else if let Some(file) = named_file(&document.files, &self.caller.files) {
             score += self.best * FILE_SHARE;
-            why.add(|| format!("{file} is changed now"));
+            why.add(|| format!("{file} is among the files that the caller works on"));
         }
         if let Some(author) =
             document.author.as_deref().filter(|author| self.author.as_deref() == Some(author))

@@ -91,7 +91,7 @@ impl Writer {
                 Finished(batch.into_iter().map(&mut failed).collect())
             }
             Err(error) => {
-                tracing::warn!(%error, pieces = batch.len(), "a shared commit failed; running each piece alone");
+                tracing::warn!(%error, pieces = batch.len(), "a batch commit failed; committing each write separately");
                 Finished(batch.into_iter().flat_map(|write| self.run(vec![write]).0).collect())
             }
         }

@@ -39,7 +39,7 @@ pub struct AttachEvidenceOutput {
     pub task_id: TaskId,
     /// The attached evidence. Refer to it by its id.
     pub evidence: Evidence,
-    /// True if it was already attached.
+    /// True if the same content was already attached.
     pub known: bool,
     /// Command that continues the task.
     pub next: String,

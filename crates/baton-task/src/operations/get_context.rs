@@ -233,11 +233,11 @@ fn moved_head(context: &TaskContext, head: Option<&str>) -> Option<String> {
     let base = commit_name(context.git.base_commit.as_deref());
     Some(match (context.latest_snapshot(), context.holder()) {
         (None, _) => format!(
-            "context created at {from}, current HEAD is {to}; context may be stale: if the task continues from there, run baton task \
-             rebuild-context {id} (changes still count from {base})"
+            "context created at {from}, current HEAD is {to}; context may be stale: if the task continues from {to}, run baton task \
+             rebuild-context {id} (changes are still compared with {base})"
         ),
         (Some(newest), Some(holder)) => format!(
-            "snapshot {} was taken at {from}, current HEAD is {to}; the next snapshot of {holder} adopts it",
+            "snapshot {} was taken at {from}, current HEAD is {to}; the next snapshot of {holder} will start from {to}",
             newest.sequence
         ),
         (Some(newest), None) => format!(

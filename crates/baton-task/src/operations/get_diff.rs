@@ -55,7 +55,8 @@ pub struct GetDiffOutput {
     pub snapshot: u64,
     /// Path and hashes of the stored diff.
     pub artifact: Artifact,
-    /// Size of the change from the base, for example `+145 -32`.
+    /// Size of all changes from the base, for example `+145 -32`. For `drift`: the number of differences, for example
+    /// `3 differences`.
     pub diff_stat: String,
     /// The diff, or null if not requested. Invalid UTF-8 is replaced.
     pub content: Option<String>,

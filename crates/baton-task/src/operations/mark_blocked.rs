@@ -45,8 +45,8 @@ pub struct MarkBlockedOutput {
 
 impl Operation<OnCheckout> for MarkBlocked {
     const NAME: &'static str = "task.mark_blocked";
-    const SUMMARY: &'static str =
-        "Record a blocking finding. The role stops until an earlier role resolves it.";
+    const SUMMARY: &'static str = "Record a blocking finding and release the task, so that an earlier role can fix the problem. The finding is \
+         resolved when the role that reported it acquires the task again and finishes.";
     const EFFECT: Effect = Effect::Write;
     type Output = MarkBlockedOutput;
     params_as_input!();

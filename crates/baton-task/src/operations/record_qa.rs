@@ -19,7 +19,7 @@ use crate::rules::{QaCommand, QaResults};
 pub struct RecordQa {
     /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
-    /// Role that ran the checks and holds the task, for example `implementer`.
+    /// Role that ran the QA commands and holds the task, for example `implementer`.
     pub agent: Role,
     /// Path of the log, absolute or relative to the root of the checkout. Omit it to send `content`.
     pub from: Option<String>,

@@ -20,7 +20,7 @@ use crate::rules::{QaCommand, QaResults};
 pub struct RunQa {
     /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
-    /// Role that runs the checks and holds the task, for example `implementer`.
+    /// Role that runs the QA commands and holds the task, for example `implementer`.
     pub agent: Role,
     /// Command to run at the root of the checkout: one string for the shell, or a program and its arguments, for
     /// example `["cargo", "test"]`. Defaults to the QA commands of the task.

@@ -67,8 +67,9 @@ pub struct UpdateAgentOutput {
 
 impl Operation<OnCheckout> for UpdateAgent {
     const NAME: &'static str = "task.update_agent";
-    const SUMMARY: &'static str = "Acquire a task for a role (in_progress, verifies the working tree), \
-        finish the role (done) or release the task (pending).";
+    const SUMMARY: &'static str = "Set the status of a role: `in_progress` acquires the task and verifies \
+        the working tree, `done` finishes the role, `pending` releases the task, `blocked` stops a role that has open \
+        findings. Report a new finding with task_mark_blocked.";
     const EFFECT: Effect = Effect::Write;
     type Output = UpdateAgentOutput;
     params_as_input!();
@@ -211,7 +212,7 @@ fn finish(draft: &mut Draft<'_>, params: &UpdateAgent) -> Result<(), Fault> {
     }
     if role.as_str() == "validator" && !params.without_qa && !draft.context.has_recorded_qa(role) {
         let hint = format!(
-            "run the checks with baton task run-qa {id} --agent {role}; add --without-qa to finish without them"
+            "run the QA commands with baton task run-qa {id} --agent {role}; add --without-qa to finish without them"
         );
         let message = format!("cannot finish {role} of {id}: it has recorded no QA result");
         return Err(Fault::new(ErrorCode::TaskConflict, message).hint(hint));

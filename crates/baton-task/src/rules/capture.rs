@@ -107,7 +107,7 @@ pub fn capture(from: Capture<'_>) -> Result<Captured, Fault> {
     let (commands, commands_from) = qa_commands(task, from.qa);
     let commands = commands.into_iter().map(|command| bounded("qa", command)).collect::<Vec<_>>();
     if commands.is_empty() {
-        warnings.push("no quality commands: neither the task, its area nor the repository names any".into());
+        warnings.push("no QA commands: neither the task, its area nor the repository defines any".into());
     }
     if from.citations.is_empty() {
         warnings.push(format!(

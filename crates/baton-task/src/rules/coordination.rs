@@ -65,7 +65,7 @@ pub struct RoleState {
     /// Snapshot that the role started from, or null.
     #[serde(default)]
     pub taken_over: Option<StartSnapshot>,
-    /// Path of the log of the last quality check, or null.
+    /// Path of the log of the last QA result, or null.
     pub qa_log_path: Option<String>,
     /// Last QA result.
     pub qa_results: Option<QaResults>,
@@ -243,7 +243,7 @@ impl TaskContext {
                     Fault::new(ErrorCode::TaskConflict, message)
                 }
             };
-            return Err(fault.hint(format!("{before} must be done before {role} begins")));
+            return Err(fault.hint(format!("finish the role {before} first")));
         }
         Ok(())
     }

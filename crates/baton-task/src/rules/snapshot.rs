@@ -93,7 +93,7 @@ pub struct WorktreeSnapshot {
     pub snapshot_time: Timestamp,
     /// Path of the diff from the base.
     pub diff_from_base: String,
-    /// SHA-256 hash of that diff with LF line endings.
+    /// SHA-256 hash of `diff_from_base` with LF line endings.
     pub diff_sha: Sha256Hash,
     /// Output of `git status --porcelain=v2 -z`.
     pub status_report: String,
@@ -113,13 +113,14 @@ pub struct WorktreeSnapshot {
     pub submodules: Vec<Submodule>,
     /// Role whose snapshot this role started from, or null.
     pub previous_agent: Option<Role>,
-    /// Path of the diff from that snapshot: all changes of this role.
+    /// Path of the diff from the snapshot of `previous_agent`: all changes of this role.
     pub diff_from_previous: Option<String>,
-    /// The same path if that snapshot is from the implementer and this one is from another role.
+    /// Same path as `diff_from_previous` if `previous_agent` is the implementer and this role is another one; otherwise
+    /// null.
     pub diff_from_implementer: Option<String>,
-    /// SHA-256 hash of the diff from that snapshot with LF line endings.
+    /// SHA-256 hash of `diff_from_previous` with LF line endings.
     pub incremental_diff_sha: Option<Sha256Hash>,
-    /// Reason why the diff from that snapshot is missing.
+    /// Reason why `diff_from_previous` is missing, or null.
     pub incremental_diff_error: Option<String>,
     /// Files that hold the diffs.
     pub artifacts: Vec<Artifact>,

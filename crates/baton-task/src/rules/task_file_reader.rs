@@ -247,7 +247,7 @@ impl Reader {
         if let Ok(area) = slug.parse() {
             return area;
         }
-        let problem = problem(&text, "is not understood");
+        let problem = problem(&text, "cannot be parsed");
         self.warn("area", &format!("{problem}; unspecified is assumed"));
         Area::unspecified()
     }
@@ -379,7 +379,7 @@ fn standard(item: &Node) -> Result<StandardRef, &'static str> {
         }
         _ => None,
     };
-    let reference = reference.ok_or("is not understood; write `file#section`")?;
+    let reference = reference.ok_or("cannot be parsed; write `file#section`")?;
     match check_repo_path("standards", &reference.file) {
         Ok(_) => Ok(reference),
         Err(_) => Err("is not a file of the repository; it is ignored"),

@@ -206,7 +206,7 @@ fn secrets_are_rejected_unless_forced() {
         let mut params = params.clone();
         params["force_secrets"] = true.into();
         let answer = checkout.call(name, params);
-        assert!(answer["warnings"].to_string().contains("overruled"), "{name}: {answer}");
+        assert!(answer["warnings"].to_string().contains("accepted and recorded"), "{name}: {answer}");
     }
     // The finding in qa.log was accepted with the snapshot, whose diff contains that file.
     for (name, params) in &calls[3..] {
@@ -234,7 +234,7 @@ fn a_forced_secret_is_accepted_from_then_on() {
     checkout.update("reviewer", "in_progress");
     checkout.write("src/main.rs", &format!("// moved\nlet key = \"{}\";\n", secret()));
     let again = checkout.call("snapshot_worktree", snapshot("reviewer"));
-    assert!(!again["warnings"].to_string().contains("overruled"), "{again}");
+    assert!(!again["warnings"].to_string().contains("accepted and recorded"), "{again}");
     let audit = checkout.context().audit;
     assert_eq!((audit.forced_secrets.len(), audit.accepted_secrets.len()), (1, 1), "{audit:?}");
     assert_eq!(audit.accepted_secrets[0].path, "src/main.rs");

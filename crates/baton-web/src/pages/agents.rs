@@ -55,7 +55,7 @@ fn connections(connected: &ListAgentsOutput, probe: bool, now: Timestamp) -> Mar
             }
             @if !probe {
                 p.actions {
-                    a.button href="/ui/agents?probe=true" { "Check the programs too" }
+                    a.button href="/ui/agents?probe=true" { "Also check the MCP server and Codex" }
                     span.hint { "Starts the MCP server, and asks Codex whether it trusts the hooks." }
                 }
             }
@@ -93,7 +93,7 @@ fn mcp_server(server: &McpServerState) -> Markup {
 }
 
 fn state_label(is_good: bool) -> Markup {
-    html! { @if is_good { span.label.good { "connected" } } @else { span.label.warn { "check" } } }
+    html! { @if is_good { span.label.good { "connected" } } @else { span.label.warn { "problem" } } }
 }
 
 fn problem_and_fix(problem: Option<&str>, fix: Option<&str>) -> Markup {

@@ -70,7 +70,7 @@ fn form(query: &Query, known: &[SessionView]) -> Markup {
             div { label for="repo" { "Repository" } input id="repo" name="repo" list="repos" value=(value("repo")) placeholder="owner/name" data-search; }
             div { label for="branch" { "Branch" } input id="branch" name="branch" list="branches" value=(value("branch")) placeholder="any"; }
             div {
-                label for="client" { "Program" }
+                label for="client" { "Client" }
                 select id="client" name="client" {
                     option value="" { "Any" }
                     @for client in CLIENTS { option value=(client) selected[query.get("client") == Some(client)] { (client) } }

@@ -48,14 +48,14 @@ pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<PageConte
 }
 
 fn summary(overview: &SessionOverviewOutput) -> String {
-    let live: Vec<&LiveSession> = overview.sessions.iter().filter(|session| !session.is_stale).collect();
-    let stale = overview.sessions.len() - live.len();
-    let repos: BTreeSet<&str> = live.iter().map(|session| session.repo.as_str()).collect();
-    let agents = count(live.len(), "agent");
+    let active: Vec<&LiveSession> = overview.sessions.iter().filter(|session| !session.is_stale).collect();
+    let stale = overview.sessions.len() - active.len();
+    let repos: BTreeSet<&str> = active.iter().map(|session| session.repo.as_str()).collect();
+    let sessions = count(active.len(), "active session");
     let mut text = match repos.len() {
-        0 => "No agent is at work.".to_owned(),
-        1 => format!("{agents} at work in 1 repository."),
-        several => format!("{agents} at work in {several} repositories."),
+        0 => "No session is active.".to_owned(),
+        1 => format!("{sessions} in 1 repository."),
+        several => format!("{sessions} in {several} repositories."),
     };
     if stale > 0 {
         text.push_str(&format!(" {} without a recent heartbeat.", count(stale, "session")));
@@ -153,7 +153,7 @@ fn card(session: &LiveSession, now: Timestamp) -> Markup {
 
 fn no_sessions() -> Markup {
     empty(
-        "No agent is at work",
+        "No session is active",
         html! {
             p { "Connect the coding agents on this machine, then start one in a repository:" }
             pre { code { "baton setup" } }
@@ -182,11 +182,11 @@ mod tests {
                 json!({ "attention": [], "sessions": sessions, "has_more": false, "shared_files": [] });
             summary(&serde_json::from_value(overview).unwrap())
         };
-        assert_eq!(described(&[]), "No agent is at work.");
+        assert_eq!(described(&[]), "No session is active.");
         assert_eq!(
             described(&[("o/a", false), ("o/b", true)]),
-            "1 agent at work in 1 repository. 1 session without a recent heartbeat."
+            "1 active session in 1 repository. 1 session without a recent heartbeat."
         );
-        assert_eq!(described(&[("o/a", false), ("o/b", false)]), "2 agents at work in 2 repositories.");
+        assert_eq!(described(&[("o/a", false), ("o/b", false)]), "2 active sessions in 2 repositories.");
     }
 }

@@ -63,12 +63,12 @@ fn heading(session: &SessionView, now: Timestamp) -> Markup {
         dl.facts {
             (fact("Status", Some(html! { (session.status.as_str()) @if let Some(reason) = session.end_reason { " (" (reason.as_str()) ")" } })))
             (fact("Started", Some(time(session.created_at, now))))
-            (fact("Length", Some(html! { (duration(session.created_at, until)) })))
+            (fact("Duration", Some(html! { (duration(session.created_at, until)) })))
             (fact("Last heartbeat", Some(time(session.last_heartbeat_at, now))))
             (fact("Branch", code(&session.branch)))
             (fact("Commit", code(&session.commit_sha.as_ref().map(|sha| sha.chars().take(12).collect()))))
-            (fact("Program", session.client.as_ref().map(|client| html! { (client) " " (session.client_version.as_deref().unwrap_or_default()) })))
-            (fact("Machine", session.host.as_ref().map(|host| html! { (host) })))
+            (fact("Client", session.client.as_ref().map(|client| html! { (client) " " (session.client_version.as_deref().unwrap_or_default()) })))
+            (fact("Host", session.host.as_ref().map(|host| html! { (host) })))
             (fact("Venture", Some(html! { (session.venture) })))
             (fact("Id", Some(html! { span.id { (session.id) } })))
         }

@@ -21,7 +21,7 @@ pub(super) async fn render(visitor: &Visitor, _: &Query) -> Result<PageContent, 
                 p.problem { (line(&trouble.error, 400)) " Since " (time(trouble.since, visitor.now)) ", next attempt " (trouble.retry_at) "." }
             }
             div.numbers {
-                div { b { (stats.raw) } "waiting" }
+                div { b { (stats.raw) } "pending" }
                 div { b { (stats.processing) } "in progress" }
                 div { b { (stats.done) } "done" }
                 div { b { (stats.error) } "failed" }

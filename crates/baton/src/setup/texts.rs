@@ -37,9 +37,9 @@ pub(crate) const SKILLS: [Skill; 3] = [
     },
     Skill {
         name: "search",
-        description: "Search what earlier chats and other agents did with Baton. Use it before you investigate a \
+        description: "Use Baton to search what earlier chats and other agents did. Use it before you investigate a \
             problem again, or when the user asks what was tried, decided or changed.",
-        text: "Search the memory of Baton for the topic of the request.\n\n\
+        text: "Search the records of Baton for the topic of the request.\n\n\
             1. Call the Baton tool `search` with a few specific words: file names, function names, error messages.\n\
             2. Read promising results completely with the tool `get`.\n\
             3. Answer with what was found and when it happened. Check it against the current code before you rely on \
@@ -51,7 +51,7 @@ pub(crate) const SKILLS: [Skill; 3] = [
 pub(crate) const RULES: &str = "\
 # Baton
 
-Baton keeps the memory of earlier chats and other agents in this repository. Its tools are on the MCP server `baton`.
+Baton records the work of earlier chats and other agents in this repository. Its tools are on the MCP server `baton`.
 
 - At the start of a chat without a section from Baton: call `session_start`. It returns the latest handoff.
 - Before you investigate a problem again: call `search` with specific words.

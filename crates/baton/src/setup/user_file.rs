@@ -56,7 +56,7 @@ fn require_replaceable(path: &Path, metadata: &Metadata) -> Result<(), Failure> 
     }
     if metadata.uid() != user {
         return Err(failure(path, "it belongs to another user")
-            .hint(format!("run setup as its owner, or: chown {user} '{}'", path.display())));
+            .hint(format!("run setup as its owner, or run chown {user} '{}'", path.display())));
     }
     if metadata.mode() & 0o200 == 0 {
         return Err(failure(path, "it is read-only").hint(format!("chmod u+w '{}'", path.display())));

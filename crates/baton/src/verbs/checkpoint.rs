@@ -118,8 +118,8 @@ pub(crate) struct SaveArgs {
     /// Repository [default: repository of the current checkout]
     #[arg(long, value_name = "OWNER/NAME")]
     repo: Option<String>,
-    /// Session (sess_…) to record with the checkpoint; also counts as its heartbeat [default: live session in the current
-    /// checkout]
+    /// Session (sess_…) to record with the checkpoint; also counts as its heartbeat [default: newest active session of
+    /// this client in the repository]
     #[arg(long = "agent-session", value_name = "ID")]
     agent_session_id: Option<String>,
     #[command(flatten)]
@@ -163,7 +163,7 @@ pub(crate) struct LoadArgs {
     /// Maximum model tokens of the context and the list of omissions
     #[arg(long, value_name = "TOKENS", allow_negative_numbers = true, conflicts_with = "max_bytes")]
     max_tokens: Option<i64>,
-    /// How far values are shortened before they are omitted [default: standard]
+    /// Length and number of excerpts [default: standard]
     #[arg(long, value_enum)]
     level: Option<LevelArg>,
     #[command(flatten)]

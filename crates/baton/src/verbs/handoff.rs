@@ -112,7 +112,7 @@ pub(crate) struct ShowArgs {
 
 #[derive(Debug, Args, Serialize)]
 pub(crate) struct CreateArgs {
-    /// Session that creates the handoff [default: live session in the current checkout]
+    /// Session that creates the handoff [default: newest active session of this client in the repository]
     #[arg(long = "session", value_name = "ID")]
     session_id: Option<String>,
     #[command(flatten)]

@@ -70,7 +70,7 @@ struct ContentArgs {
 // What a handoff refers to.
 #[derive(Debug, Args, Serialize)]
 struct ReferenceArgs {
-    /// Workflow that the work belongs to [default: workflow that the session saved to last]
+    /// Workflow that the work belongs to [default: workflow to which the session saved last]
     #[arg(long, value_name = "ID")]
     workflow: Option<String>,
     /// Checkpoint to continue from [default: latest of that workflow]
@@ -79,10 +79,10 @@ struct ReferenceArgs {
     /// Task that the work belongs to
     #[arg(long, value_name = "ID")]
     task: Option<String>,
-    /// Branch with the work [default: branch of the session]
+    /// Branch with the work [default: branch of the session, if there is one]
     #[arg(long)]
     branch: Option<String>,
-    /// Commit with the work [default: commit of the session]
+    /// Commit with the work [default: commit of the session, if there is one]
     #[arg(long, value_name = "SHA")]
     commit: Option<String>,
     /// File with uncommitted changes (repeatable)

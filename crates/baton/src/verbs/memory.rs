@@ -34,7 +34,7 @@ pub(crate) enum MemoryCommand {
     /// Reject an item that is wrong, so that it is not returned again
     #[command(after_help = "Example:\n  $ baton memory reject note_01M7F8891P42VRJQTDHZ1XZQEZ")]
     Reject(MarkArgs),
-    /// Replace an outdated item by another one
+    /// Replace an outdated item with another one
     #[command(
         after_help = "Example:\n  $ baton memory supersede turn_42 --by note_01M7F8891P42VRJQTDHZ1XZQEZ"
     )]
@@ -66,7 +66,7 @@ pub(crate) struct MarkArgs {
 pub(crate) struct SupersedeArgs {
     /// Item id, for example turn_42
     id: String,
-    /// Id of the item that replaces it
+    /// Id of the item that replaces the outdated item
     #[arg(long, value_name = "ID")]
     by: String,
     #[command(flatten)]

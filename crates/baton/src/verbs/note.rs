@@ -66,7 +66,7 @@ struct CreateArgs {
     /// File that the note is about
     #[arg(long, value_name = "PATH")]
     file: Option<String>,
-    /// Session in which the note is recorded [default: live session in the current checkout]
+    /// Session in which the note is recorded [default: newest active session of this client in the repository]
     #[arg(long = "session", value_name = "ID")]
     session_id: Option<String>,
     /// Repository of a note without a session [default: repository of the current checkout]

@@ -30,7 +30,7 @@ pub(crate) enum QueueCommand {
     /// Retry failed items
     #[command(after_help = "Example:\n  $ baton queue retry 42")]
     Retry(RetryArgs),
-    /// Delete finished or failed items and their raw output
+    /// Delete done or failed items and their raw output
     #[command(after_help = "Example:\n  $ baton queue purge --older-than 24")]
     Purge(PurgeArgs),
 }

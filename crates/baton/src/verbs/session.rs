@@ -46,7 +46,9 @@ pub(crate) enum SessionCommand {
     #[command(after_help = START_EXAMPLES)]
     Start(StartArgs),
     /// Send a heartbeat to keep a session active
-    #[command(after_help = "Example:\n  $ baton session heartbeat   # the live session in this checkout")]
+    #[command(
+        after_help = "Example:\n  $ baton session heartbeat   # newest active session of this client in the repository"
+    )]
     Heartbeat(HeartbeatArgs),
     /// Update the branch, commit, issue, repository or metadata of a session
     #[command(after_help = "Example:\n  $ baton session update --branch feature/logout --issue 118")]
@@ -73,7 +75,7 @@ pub(crate) enum SessionCommand {
 
 #[derive(Debug, Args, Serialize)]
 pub(crate) struct StartArgs {
-    /// Agent that works in the session [default: session.agent, or the program that runs the command]
+    /// Agent that works in the session; ignored if a hook of this client already started one [default: session.agent, or the client that runs the command]
     #[arg(long)]
     agent: Option<String>,
     /// Repository [default: repository of the current checkout]
@@ -135,7 +137,7 @@ impl KeyArgs {
 
 #[derive(Debug, Args, Serialize)]
 pub(crate) struct HeartbeatArgs {
-    /// Session id [default: live session in the current checkout]
+    /// Session id [default: newest active session of this client in the repository]
     session_id: Option<String>,
     #[command(flatten)]
     #[serde(skip)]
@@ -144,7 +146,7 @@ pub(crate) struct HeartbeatArgs {
 
 #[derive(Debug, Args, Serialize)]
 pub(crate) struct UpdateArgs {
-    /// Session id [default: live session in the current checkout]
+    /// Session id [default: newest active session of this client in the repository]
     session_id: Option<String>,
     /// New branch
     #[arg(long)]
@@ -171,7 +173,7 @@ pub(crate) struct UpdateArgs {
 
 #[derive(Debug, Args, Serialize)]
 pub(crate) struct ShowArgs {
-    /// Session id [default: live session in the current checkout]
+    /// Session id [default: newest active session of this client in the repository]
     session_id: Option<String>,
 }
 
@@ -190,7 +192,7 @@ pub(crate) fn object(flag: &str, text: &str) -> Result<Map<String, Value>, Failu
 
 #[derive(Debug, Args, Serialize)]
 pub(crate) struct EndArgs {
-    /// Session id [default: live session in the current checkout]
+    /// Session id [default: newest active session of this client in the repository]
     session_id: Option<String>,
     #[command(flatten)]
     #[serde(flatten)]

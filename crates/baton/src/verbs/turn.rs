@@ -29,7 +29,7 @@ pub(crate) enum TurnCommand {
 
 #[derive(Debug, Args, Serialize)]
 pub(crate) struct ListArgs {
-    /// Session id [default: live session in the current checkout]
+    /// Session id [default: newest active session of this client in the repository]
     session_id: Option<String>,
     /// Maximum number of turns, 1 to 200 [default: 20]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]

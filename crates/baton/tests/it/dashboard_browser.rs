@@ -115,7 +115,7 @@ fn work(hooked: &Hooked) {
 fn a_session_appears_and_becomes_stale_without_loading_the_page_again() {
     for served in Served::each() {
         let Some(mut dashboard) = Dashboard::open(&served) else { return };
-        dashboard.browser.wait_for("document.body.innerText.includes('No agent is at work')");
+        dashboard.browser.wait_for("document.body.innerText.includes('No session is active')");
         dashboard.screenshot("now-empty");
         dashboard.browser.evaluate("window.loadedOnce = true");
         let started = Instant::now();
@@ -149,7 +149,7 @@ fn dashboard_shows_and_finds_work_and_previews_the_next_chat() {
 
     let now = dashboard.text();
     for expected in
-        ["2 agents at work in 1 repository", "Sessions now last thirty days", "src/cookies.rs is changed by"]
+        ["2 active sessions in 1 repository", "Sessions now last thirty days", "src/cookies.rs is changed by"]
     {
         assert!(now.contains(expected), "{expected}: {now}");
     }

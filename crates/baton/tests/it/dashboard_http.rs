@@ -465,7 +465,7 @@ fn a_change_is_announced_to_open_dashboards() {
         served.start("a");
         // Times on a page are renewed each minute, so an event alone does not show that the start was noticed.
         assert!(lines.any(|line| line == "event: change"));
-        assert!(browser.get(&served, "/").text.contains("1 agent at work in 1 repository."));
+        assert!(browser.get(&served, "/").text.contains("1 active session in 1 repository."));
         let refused = served.send("GET", "/ui/events", &[("X-Relay-Key", "")], b"");
         assert_eq!(refused.status, 401);
     }

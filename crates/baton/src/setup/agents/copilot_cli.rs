@@ -14,7 +14,7 @@ pub(crate) const AGENT: Agent = Agent {
     targets: |environment| vec![hooks_file(environment), servers_file(environment)],
     notes: |_| {
         vec![
-            "Copilot CLI accepts no context from hooks: its agent reads the memory with the MCP tools."
+            "Copilot CLI accepts no context from hooks: its agent reads the records with the MCP tools."
                 .into(),
         ]
     },

@@ -17,7 +17,7 @@ pub(crate) const AGENT: Agent = Agent {
     start: None,
     targets,
     notes: |_| {
-        vec!["Windsurf accepts no context from hooks: its agent reads the memory with the MCP tools.".into()]
+        vec!["Windsurf accepts no context from hooks: its agent reads the records with the MCP tools.".into()]
     },
 };
 

@@ -47,7 +47,7 @@ pub(crate) fn export(args: &ExportArgs, config: &Config) -> Result<Answer, Failu
     if is_taken {
         let message = format!("cannot {WHAT}: {} is not an empty folder", folder.display());
         return Err(Failure::new(Exit::Conflict, "file_exists", message)
-            .hint("choose a new folder, or remove this one first"));
+            .hint("choose a folder that does not exist or is empty"));
     }
     let written = FolderWriter::new(folder)
         .and_then(|mut writer| baton_store::export(&store, blobs.as_ref(), &mut writer, now));

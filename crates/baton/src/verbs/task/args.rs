@@ -357,16 +357,16 @@ pub(crate) struct ListArgs {
     #[arg(long)]
     #[serde(skip)]
     pub(super) everywhere: bool,
-    /// Filter by repository
+    /// Filter by repository (with --everywhere)
     #[arg(long, value_name = "OWNER/NAME", requires = "everywhere")]
     pub(super) repo: Option<String>,
-    /// Filter by status: pending, in_progress, waiting, blocked, done or completed
+    /// Filter by status: pending, in_progress, waiting, blocked, done or completed (with --everywhere)
     #[arg(long, requires = "everywhere")]
     pub(super) status: Option<String>,
-    /// Maximum number of tasks, 1 to 100 [default: 20]
+    /// Maximum number of tasks, 1 to 100 (with --everywhere) [default: 20]
     #[arg(long, value_name = "N", requires = "everywhere", allow_negative_numbers = true)]
     pub(super) limit: Option<i64>,
-    /// Number of tasks to skip
+    /// Number of tasks to skip (with --everywhere)
     #[arg(long, value_name = "N", requires = "everywhere", allow_negative_numbers = true)]
     pub(super) offset: Option<i64>,
     #[arg(skip)]

@@ -147,7 +147,7 @@ pub(super) fn quality(output: &RecordQaOutput) -> String {
     }
     lines.push(format!("log: {}", output.qa_log_path));
     if output.status == QaStatus::Failed && !output.is_baseline {
-        lines.push("fix the failures, then run the checks again".into());
+        lines.push("fix the failures, then run the QA commands again".into());
     }
     lines.join("\n")
 }

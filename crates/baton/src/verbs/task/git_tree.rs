@@ -175,7 +175,7 @@ impl WorkingTree for GitTree {
             kept.push(tree.parse().map_err(|_| invalid_object_id(tree))?);
         }
         let freed = object_store.sweep(&kept).map_err(fault)?;
-        tracing::debug!(freed_bytes = freed, "swept the objects of snapshots");
+        tracing::debug!(freed_bytes = freed, "deleted unused snapshot objects");
         Ok(())
     }
 }

@@ -165,18 +165,20 @@ pub(super) fn stop(config: &Config) -> Result<Answer, Failure> {
                     // ESRCH: the worker exited between the check and the signal.
                     Ok(()) | Err(Errno::SRCH) => signalled_pid = Some(number),
                     Err(error) => {
-                        return Err(failed(format!("cannot signal process {number}: {error}")));
+                        return Err(failed(format!(
+                            "cannot stop the worker: cannot signal process {number}: {error}"
+                        )));
                     }
                 }
             }
             LockState::Held(None) => {
-                return Err(failed("the worker runs in another container")
+                return Err(failed("cannot stop the worker: it runs in another container")
                     .hint("stop it in the container that it was started in"));
             }
             LockState::Held(Some(_)) => {}
         }
         if Instant::now() > deadline {
-            let failure = failed("the worker does not stop");
+            let failure = failed("cannot stop the worker: it did not exit after SIGTERM");
             return Err(match signalled_pid {
                 Some(pid) => failure.hint(format!("run kill -9 {pid}; no data is lost")),
                 None => failure,
