@@ -50,6 +50,7 @@ impl Operation<OnStore> for ResealCheckpoints {
         let mut output =
             ResealCheckpointsOutput { resealed: 0, damaged: Vec::new(), leftover_blobs: Vec::new(), next };
         for (checkpoint, stored) in found {
+            tx.lock_workflow(&checkpoint.venture, &checkpoint.workflow_id)?;
             match vault.reseal(tx, Owner::of(&checkpoint), &stored.frame) {
                 Ok(frame) => {
                     tx.replace_frame(checkpoint.id, &frame)?;

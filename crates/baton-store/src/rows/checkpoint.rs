@@ -304,7 +304,14 @@ impl dyn Tx + '_ {
         self.query(&sql, &[key_id.into(), after.into(), limit.into()])
     }
 
+    /// Replaces the frame of a checkpoint and updates the stored bytes of its workflow, which the caller has locked.
     pub fn replace_frame(&mut self, id: CheckpointId, frame: &Frame) -> Result<(), StoreError> {
+        self.run(
+            "UPDATE workflows SET stored_bytes = stored_bytes + $1 - \
+             (SELECT frame_bytes FROM checkpoints WHERE id = $2) \
+             WHERE (venture, id) = (SELECT venture, workflow_id FROM checkpoints WHERE id = $2)",
+            &[frame.size_bytes.into(), id.into()],
+        )?;
         let mut query = QueryBuilder::new("UPDATE checkpoints SET ");
         query.equations(frame_values(frame), ", ").with(" WHERE id = $?", id);
         self.run(query.sql(), query.params())

@@ -107,6 +107,7 @@ pub(crate) fn ask_for_checkpoints(rows: &mut dyn Tx) {
     rows.workflow(&venture, &workflow).unwrap();
     rows.lock_workflow(&venture, &workflow).unwrap();
     rows.touch_workflow(&venture, &workflow, now).unwrap();
+    rows.recount_stored_bytes(&venture, &workflow).unwrap();
     rows.recent_workflow(&venture, "n", None, now).unwrap();
     rows.recent_workflow(&venture, "n", Some(&"o/r".parse().unwrap()), now).unwrap();
     rows.checkpoint(id).unwrap();

@@ -1,7 +1,7 @@
 //! Rows of workflows.
 
 use baton_core::checkpoint::{Workflow, WorkflowId};
-use baton_core::{Repo, Timestamp, Venture};
+use baton_core::{Repo, Timestamp, Venture, counted};
 
 use crate::error::StoreError;
 use crate::record::{Record, record, select};
@@ -125,7 +125,7 @@ impl dyn Tx + '_ {
     /// Lists workflows whose counts differ from their checkpoints, and checkpoints without a workflow: venture,
     /// workflow id and problem.
     pub fn miscounted_workflows(&mut self, limit: u32) -> Result<Vec<(String, String, String)>, StoreError> {
-        let counted: Vec<((String, String), Counts, Counts)> = self.query(
+        let different: Vec<((String, String), Counts, Counts)> = self.query(
             "SELECT w.venture, w.id, w.checkpoint_count, w.unnamed_count, w.stored_bytes, \
              coalesce(c.listed, 0), coalesce(c.unnamed, 0), coalesce(c.bytes, 0) FROM workflows w LEFT JOIN ( \
              SELECT venture, workflow_id, sum(CASE WHEN status <> 'archived' THEN 1 ELSE 0 END) AS listed, \
@@ -141,18 +141,28 @@ impl dyn Tx + '_ {
              (SELECT 1 FROM workflows w WHERE w.venture = c.venture AND w.id = c.workflow_id) LIMIT $1",
             &[limit.into()],
         )?;
-        let miscounted = counted.into_iter().map(|((venture, id), recorded, found)| {
+        let miscounted = different.into_iter().map(|((venture, id), recorded, found)| {
             let (count, unnamed, bytes) = recorded;
             let (listed, nameless, stored) = found;
             let problem = format!(
-                "it records {count} checkpoints ({unnamed} unnamed, {bytes} bytes) and has {listed} \
-                 ({nameless} unnamed, {stored} bytes)"
+                "it records {} ({unnamed} unnamed, {bytes} bytes) and has {listed} ({nameless} unnamed, \
+                 {stored} bytes)",
+                counted(count.unsigned_abs(), "checkpoint")
             );
             (venture, id, problem)
         });
         let without_workflow = "it does not exist, but its checkpoints do";
         let lost = lost.into_iter().map(|(venture, id)| (venture, id, without_workflow.to_owned()));
         Ok(miscounted.chain(lost).collect())
+    }
+
+    /// Sets the stored bytes of a workflow, which the caller has locked, to the sum of its checkpoints.
+    pub fn recount_stored_bytes(&mut self, venture: &Venture, id: &WorkflowId) -> Result<(), StoreError> {
+        self.run(
+            "UPDATE workflows SET stored_bytes = (SELECT CAST(coalesce(sum(frame_bytes), 0) AS BIGINT) \
+             FROM checkpoints WHERE venture = $1 AND workflow_id = $2) WHERE venture = $1 AND id = $2",
+            &[venture.into(), id.into()],
+        )
     }
 
     /// Lists workflows of all ventures that have several unnamed checkpoints and were last used before `since`, longest

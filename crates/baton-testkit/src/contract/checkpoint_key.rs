@@ -1,6 +1,6 @@
-//! The keys that checkpoints are sealed with: counts per key, and replacement of frames.
+//! The keys that checkpoints are sealed with: counts per key, and replacement of frames with the bytes of their workflow.
 
-use baton_core::checkpoint::Checkpoint;
+use baton_core::checkpoint::{Checkpoint, Workflow};
 use baton_core::{CheckpointId, Sha256Hash};
 use baton_store::{Encoding, Frame, FrameBody, Store};
 
@@ -75,4 +75,45 @@ pub fn frames_are_replaced(store: &TestStore) {
         assert_eq!(read(store, move |tx| tx.checkpoint(id)), Some(expected));
     }
     assert_eq!(others(store, "new", None, 10), [all[0].id, all[1].id], "the first is not sealed any more");
+}
+
+/// A replaced frame changes the stored bytes of its workflow and of no other one. A wrong number is reported, and
+/// corrected by a recount.
+pub fn replaced_frames_count_in_their_workflow(store: &TestStore) {
+    let bytes = |id: &str| -> u64 {
+        let of = workflow(id);
+        read(store, move |tx| tx.workflow(&of.venture, &of.id)).unwrap().stored_bytes
+    };
+    let recorded = |id: &str, stored_bytes: u64| Workflow {
+        checkpoint_count: 2,
+        unnamed_count: 2,
+        stored_bytes,
+        ..workflow(id)
+    };
+    for id in ["a", "b"] {
+        let (row, rows) = (recorded(id, 4), [0, 1].map(|position| checkpoint(&workflow(id), 0, position)));
+        write(store, move |tx| {
+            tx.insert_workflow(&row)?;
+            rows.iter().try_for_each(|checkpoint| tx.insert_checkpoint(checkpoint, &frame()))
+        });
+    }
+    let of = workflow("a");
+    let found = read(store, move |tx| tx.latest_checkpoint(&of.venture, &of.id)).unwrap();
+    for (size_bytes, expected) in [(64, 66), (1, 3)] {
+        let written = Frame { size_bytes, ..sealed(Some("new")) };
+        write(store, move |tx| tx.replace_frame(found.id, &written));
+        assert_eq!((bytes("a"), bytes("b")), (expected, 4));
+    }
+    assert_eq!(read(store, |tx| tx.miscounted_workflows(10)), []);
+
+    let wrong = recorded("a", 4);
+    write(store, move |tx| tx.update_workflow(&wrong));
+    let problem = "it records 2 checkpoints (2 unnamed, 4 bytes) and has 2 (2 unnamed, 3 bytes)";
+    let miscounted = ("vc".to_owned(), "a".to_owned(), problem.to_owned());
+    assert_eq!(read(store, |tx| tx.miscounted_workflows(10)), [miscounted]);
+    for id in ["a", "b", "unknown"] {
+        let of = workflow(id);
+        write(store, move |tx| tx.recount_stored_bytes(&of.venture, &of.id));
+    }
+    assert_eq!((bytes("a"), bytes("b")), (3, 4));
 }

@@ -230,6 +230,7 @@ macro_rules! store_contract {
                 checkpoints_are_counted_per_key,
                 frames_of_other_keys_are_listed_in_batches,
                 frames_are_replaced,
+                replaced_frames_count_in_their_workflow,
             }
             transaction {
                 rejected_work_is_rolled_back,

@@ -205,6 +205,8 @@ fn rotate_encrypts_all_checkpoints_with_a_new_key() {
     let status = encrypted.data(&["key", "status"]);
     assert_eq!(status["in_use"], json!([{ "key_id": second["key_id"], "checkpoints": 4 }]));
     assert_eq!(status["keys"], json!([second["key_id"]]));
+    let doctor = encrypted.run(&["doctor", "--deep"]);
+    assert_eq!(doctor.code, 0, "the sizes of workflows must be updated: {doctor:?}");
     assert_eq!(encrypted.loaded(), context(3_000_000, 9));
     let listed = encrypted.data(&["checkpoint", "list", "--session", "s"]);
     for (checkpoint, step) in listed["checkpoints"].as_array().unwrap().iter().skip(1).zip([2, 1, 0]) {
