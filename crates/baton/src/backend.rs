@@ -111,12 +111,14 @@ pub(crate) fn settings(config: &Config) -> Result<Settings, Failure> {
 /// Converts a store error to a failure with a hint. All causes are included, because local users may see them.
 pub(crate) fn store_failure(error: &StoreError) -> Failure {
     let mut message = error.to_string();
+    let mut last = message.clone();
     let mut cause = std::error::Error::source(error);
     while let Some(inner) = cause {
         let text = inner.to_string();
-        // Some errors already contain their cause.
-        if !message.contains(&text) {
+        // Some errors contain the text of their cause, or the reverse.
+        if !message.contains(&text) && !text.contains(&last) {
             message = format!("{message}: {text}");
+            last = text;
         }
         cause = inner.source();
     }

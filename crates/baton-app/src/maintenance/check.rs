@@ -1,10 +1,10 @@
-//! Checks everything that is stored, for `baton doctor --deep`. Reads only.
+//! Checks everything that is stored, for `baton doctor --deep`. Only [`recount_workflows`] writes.
 
 use std::collections::BTreeMap;
 use std::io;
 
 use baton_core::Fault;
-use baton_store::{BlobFolder, RawReader, StoreError, Tx};
+use baton_store::{BlobFolder, Durability, RawReader, StoreError, Tx};
 use serde::Serialize;
 
 use crate::app::App;
@@ -59,10 +59,25 @@ pub fn check_store(app: &App) -> Result<StoreCheck, Fault> {
     check_raw_outputs(app, &mut found)?;
     for (venture, id, problem) in read(app, |tx| tx.miscounted_workflows(BATCH))? {
         let next =
-            format!("restore a backup if checkpoints of {id} are missing; otherwise report a bug in Baton");
+            format!("run baton doctor --deep --repair; restore a backup if checkpoints of {id} are missing");
         found.record_damage("workflow", format!("{venture}/{id}"), problem, next);
     }
     Ok(found)
+}
+
+/// Corrects the stored bytes that workflows record, and returns the number of corrected workflows. Recorded numbers of
+/// checkpoints stay as they are, because a difference means that a checkpoint is missing.
+pub fn recount_workflows(app: &App) -> Result<usize, Fault> {
+    let work = |tx: &mut dyn Tx| {
+        let wrong = tx.miscounted_workflows(BATCH)?;
+        for (venture, id, _) in &wrong {
+            let (Ok(venture), Ok(id)) = (venture.parse(), id.parse()) else { continue };
+            tx.lock_workflow(&venture, &id)?;
+            tx.recount_stored_bytes(&venture, &id)?;
+        }
+        Ok::<_, StoreError>(wrong.len().saturating_sub(tx.miscounted_workflows(BATCH)?.len()))
+    };
+    app.store().write_blocking(Durability::Full, work).map_err(Fault::from)
 }
 
 fn read<T: Send + 'static>(

@@ -3,5 +3,5 @@
 mod check;
 mod cleanup;
 
-pub use check::{Damage, StoreCheck, check_store};
+pub use check::{Damage, StoreCheck, check_store, recount_workflows};
 pub use cleanup::{Cleanup, CleanupOutput};

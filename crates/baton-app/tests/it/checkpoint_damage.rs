@@ -4,7 +4,7 @@ use std::path::Path;
 
 use baton_app::Settings;
 use baton_app::checkpoint::Vault;
-use baton_app::maintenance::check_store;
+use baton_app::maintenance::{check_store, recount_workflows};
 use baton_core::checkpoint::CheckpointStatus;
 use baton_store::{BlobFolder, Effort, Frame, FrameBody, Packing};
 use baton_testkit::contract::fixture::Dice;
@@ -300,6 +300,23 @@ fn store_check_lists_every_damaged_item() {
             CheckpointStatus::Active,
             "the check does not modify anything"
         );
+        assert_eq!(recount_workflows(&stage.app).unwrap(), 1);
+        stage.check_sums("other");
+        assert_eq!(check_store(&stage.app).unwrap().damaged, 2, "damaged checkpoints stay");
+        assert_eq!(recount_workflows(&stage.app).unwrap(), 0);
+    }
+}
+
+#[test]
+fn recount_does_not_hide_missing_checkpoints() {
+    for stage in Stage::each_with(default_settings) {
+        scene(&stage);
+        let sql = "DELETE FROM checkpoints WHERE workflow_id = 'other' AND position = 2";
+        stage.store.place().execute(sql, sql);
+        recount_workflows(&stage.app).unwrap();
+        let found = check_store(&stage.app).unwrap();
+        assert_eq!(found.damaged, 1, "{found:?}");
+        assert!(found.damage[0].problem.starts_with("it records 3 checkpoints"), "{found:?}");
     }
 }
 

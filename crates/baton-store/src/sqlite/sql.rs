@@ -119,7 +119,7 @@ pub(super) fn store_error(error: rusqlite::Error) -> StoreError {
             StoreError::Full
         }
         Some(ErrorCode::ReadOnly) => StoreError::ReadOnly,
-        Some(ErrorCode::NotADatabase) => StoreError::caused_by("the file is not a Baton database", error),
+        Some(ErrorCode::NotADatabase) => StoreError::unavailable("the file is not a Baton database"),
         Some(ErrorCode::DatabaseCorrupt) => StoreError::caused_by("the file is damaged", error),
         Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
             StoreError::caused_by("the file cannot be opened or written", error)

@@ -5,11 +5,11 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use baton_app::agent::{AgentConnection, ListAgentsOutput, McpServerState};
-use baton_app::maintenance::{Damage, StoreCheck, check_store};
+use baton_app::maintenance::{Damage, StoreCheck, check_store, recount_workflows};
 use baton_app::observation::ReadQueueStats;
 use baton_app::recall::{check_index, rebuild_index};
 use baton_core::counted;
-use baton_store::{Health, Inspection, LATEST_VERSION, Store, StoreConfig, Threads};
+use baton_store::{Health, Inspection, LATEST_VERSION, Store, StoreConfig, StoreError, Threads};
 use clap::Args;
 use serde::Serialize;
 use serde_json::json;
@@ -22,6 +22,7 @@ use crate::encryption::ConfiguredKeys;
 use crate::exit::Exit;
 use crate::hooks::{CaptureFailures, HookError, HookLog, ReportOutbox};
 use crate::keys::Mode;
+use crate::live_session::live_sessions;
 use crate::output::{Answer, Failure};
 use crate::progress::{Amount, Progress};
 use crate::terminal::{when, wrap};
@@ -36,6 +37,8 @@ const LOW_SPACE_BYTES: u64 = 256 * 1024 * 1024;
 #[serde(rename_all = "lowercase")]
 enum Level {
     Ok,
+    /// The check did not run, because of a problem that another finding reports.
+    Skipped,
     Warning,
     Error,
 }
@@ -55,6 +58,11 @@ struct Check(&'static str);
 impl Check {
     fn ok(self, message: impl Into<String>) -> Finding {
         Finding { check: self.0, level: Level::Ok, message: message.into(), fix: None }
+    }
+
+    /// Reports that the check did not run; the finding named `because_of` says why.
+    fn skipped(self, because_of: Self) -> Finding {
+        Finding { level: Level::Skipped, ..self.ok(format!("not checked; see the {} finding", because_of.0)) }
     }
 
     fn warning(self, message: impl Into<String>, fix: impl Into<String>) -> Finding {
@@ -85,7 +93,8 @@ pub(crate) struct DoctorArgs {
     /// Read and verify the whole database, every blob and every checkpoint
     #[arg(long)]
     pub(crate) deep: bool,
-    /// Rebuild the search index if it does not match the stored items (with --deep)
+    /// Rebuild the search index if it does not match the stored items, and correct the sizes that workflows record (with
+    /// --deep)
     #[arg(long, requires = "deep")]
     pub(crate) repair: bool,
 }
@@ -94,16 +103,22 @@ pub(crate) fn run(args: DoctorArgs, config: &Config) -> Result<Answer, Failure> 
     let inspection = if args.deep { Inspection::Full } else { Inspection::Quick };
     let mut findings = folder(&config.data_dir);
     findings.push(free_space(&config.data_dir));
-    findings.push(database(config, inspection));
-    findings.push(worker(config));
-    findings.push(observations(config));
-    findings.push(hooks(config));
-    findings.extend(agents(config));
-    findings.push(keys(config));
-    findings.push(spooled_checkpoints(config));
-    if args.deep {
-        findings.extend(content(config));
-        findings.extend(search_index(config, args.repair));
+    findings.extend(server(config));
+    if is_unreadable(&config.data_dir) {
+        let checks = [DATABASE, WORKER, OBSERVATIONS, HOOKS, AGENTS, ENCRYPTION, CHECKPOINTS];
+        findings.extend(checks.map(|check| check.skipped(FOLDER)));
+    } else {
+        findings.push(database(config, inspection));
+        findings.push(worker(config));
+        findings.push(observations(config));
+        findings.push(hooks(config));
+        findings.extend(agents(config));
+        findings.push(keys(config));
+        findings.push(spooled_checkpoints(config));
+        if args.deep {
+            findings.extend(content(config, args.repair));
+            findings.extend(search_index(config, args.repair));
+        }
     }
     let worst = findings.iter().map(|finding| finding.level).max_by_key(|level| *level as u8);
     let text = findings.iter().map(describe).collect::<Vec<_>>().join("\n");
@@ -115,6 +130,7 @@ pub(crate) fn run(args: DoctorArgs, config: &Config) -> Result<Answer, Failure> 
 fn describe(finding: &Finding) -> String {
     let mark = match finding.level {
         Level::Ok => "ok     ",
+        Level::Skipped => "skipped",
         Level::Warning => "warning",
         Level::Error => "ERROR  ",
     };
@@ -123,6 +139,17 @@ fn describe(finding: &Finding) -> String {
 }
 
 const FOLDER: Check = Check("data folder");
+const DATABASE: Check = Check("database");
+const WORKER: Check = Check("worker");
+const OBSERVATIONS: Check = Check("observations");
+const HOOKS: Check = Check("hooks");
+const AGENTS: Check = Check("agents");
+const ENCRYPTION: Check = Check("encryption");
+const CHECKPOINTS: Check = Check("checkpoints");
+
+fn is_unreadable(folder: &Path) -> bool {
+    std::fs::read_dir(folder).is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied)
+}
 
 /// Checks that only the owner can access the data folder and its files.
 fn folder(path: &Path) -> Vec<Finding> {
@@ -137,11 +164,17 @@ fn folder(path: &Path) -> Vec<Finding> {
             return vec![FOLDER.ok(format!("{name} will be created on first use"))];
         }
         Err(error) => {
-            let fix = "make it readable for you, or point BATON_DATA_DIR at a folder that is";
+            let fix = "make it readable for you, or point BATON_DATA_DIR at your own folder";
             return vec![FOLDER.error(format!("{name}: {error}"), fix)];
         }
     };
+    if let Some(finding) = owned_by_another_user(path, &metadata) {
+        return vec![finding];
+    }
     let mut findings: Vec<Finding> = access_for_others(path, &metadata, 0o700).into_iter().collect();
+    if is_unreadable(path) {
+        findings.push(FOLDER.error(format!("{name} cannot be read"), format!("chmod u+rwx {name}")));
+    }
     if rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_err() {
         findings.push(FOLDER.error(format!("{name} cannot be written"), format!("chmod u+w {name}")));
     }
@@ -159,17 +192,21 @@ fn files_with_access_for_others(folder: &Path) -> Vec<Finding> {
         .filter(|(_, metadata)| metadata.is_file() || metadata.is_dir())
         .filter_map(|(path, metadata)| {
             let wanted = if metadata.is_dir() { 0o700 } else { 0o600 };
-            access_for_others(&path, &metadata, wanted)
+            owned_by_another_user(&path, &metadata).or_else(|| access_for_others(&path, &metadata, wanted))
         })
         .collect()
 }
 
+fn owned_by_another_user(path: &Path, metadata: &Metadata) -> Option<Finding> {
+    let name = path.display();
+    (metadata.uid() != rustix::process::geteuid().as_raw()).then(|| {
+        let fix = format!("sudo chown -R \"$(id -u)\" {name}, or point BATON_DATA_DIR at your own folder");
+        FOLDER.error(format!("{name} belongs to another user"), fix)
+    })
+}
+
 fn access_for_others(path: &Path, metadata: &Metadata, wanted: u32) -> Option<Finding> {
     let (mode, name) = (metadata.permissions().mode() & 0o777, path.display());
-    if metadata.uid() != rustix::process::geteuid().as_raw() {
-        let fix = format!("chown -R \"$(id -u)\" {name}");
-        return Some(FOLDER.error(format!("{name} belongs to another user"), fix));
-    }
     (mode & !wanted != 0).then(|| {
         let message = format!("{name} has mode {mode:04o}; other users can access it");
         FOLDER.warning(message, format!("chmod {wanted:o} {name}"))
@@ -178,17 +215,16 @@ fn access_for_others(path: &Path, metadata: &Metadata, wanted: u32) -> Option<Fi
 
 /// Checks the connections of agents that were set up.
 fn agents(config: &Config) -> Vec<Finding> {
-    const CHECK: Check = Check("agents");
     let ListAgentsOutput { connections, mcp_server, .. } = match connections(config, Probe::Programs) {
         Ok(found) => found,
-        Err(failure) => return vec![CHECK.warning(failure.message, "set HOME, then try again")],
+        Err(failure) => return vec![AGENTS.warning(failure.message, "set HOME, then try again")],
     };
     if connections.is_empty() {
-        return vec![CHECK.ok("none is set up; run baton setup to connect one")];
+        return vec![AGENTS.ok("none is set up; run baton setup to connect one")];
     }
     let finding = |message: String, problem: Option<String>, fix: Option<String>| match problem {
-        None => CHECK.ok(message),
-        Some(problem) => CHECK.warning(format!("{message}: {problem}"), fix.unwrap_or_default()),
+        None => AGENTS.ok(message),
+        Some(problem) => AGENTS.warning(format!("{message}: {problem}"), fix.unwrap_or_default()),
     };
     let agent = |AgentConnection { name, scope, last_event_at, problem, fix, .. }| {
         let last =
@@ -221,24 +257,56 @@ fn free_space(data_dir: &Path) -> Finding {
     }
 }
 
+/// Checks that the configured server responds and accepts the credential.
+fn server(config: &Config) -> Option<Finding> {
+    const CHECK: Check = Check("server");
+    let url = config.server.as_ref()?;
+    let answered =
+        Backend::open_briefly(config).and_then(|server| live_sessions(None, None, config, &server));
+    Some(match answered {
+        Ok(_) => CHECK.ok(format!("{url} responds and accepts the credential")),
+        Err(failure) => {
+            CHECK.failed(failure, "check client.server and the credential with baton config show")
+        }
+    })
+}
+
 /// Checks the database without creating one.
 fn database(config: &Config, inspection: Inspection) -> Finding {
-    const CHECK: Check = Check("database");
     if !has_database(config) {
-        return CHECK.ok("none yet; created on first use");
+        return DATABASE.ok("none yet; created on first use");
     }
     match Store::inspect(&store_config(config, Threads::Caller), inspection) {
         Ok(health) if health.problems.is_empty() => {
             let migration =
                 if health.schema_version < LATEST_VERSION { ", migrated on next use" } else { "" };
             let Health { engine, engine_version, schema_version, .. } = health;
-            CHECK.ok(format!("{engine} {engine_version}, schema version {schema_version}{migration}"))
+            DATABASE.ok(format!("{engine} {engine_version}, schema version {schema_version}{migration}"))
         }
-        Ok(health) => CHECK.error(
+        Ok(health) => DATABASE.error(
             health.problems.join("; "),
             "stop baton, then restore a backup: baton restore FILE --force keeps the damaged file",
         ),
-        Err(error) => CHECK.failed(store_failure(&error), "check the configuration with baton config show"),
+        Err(error) => {
+            let mut failure = store_failure(&error);
+            if matches!(error, StoreError::Unavailable { .. }) {
+                // The hint of the failure is to run baton doctor.
+                failure.hint = Some(fix_of_database(config));
+            }
+            DATABASE.failed(failure, "check the configuration with baton config show")
+        }
+    }
+}
+
+/// Returns what to do about a database that cannot be opened.
+fn fix_of_database(config: &Config) -> String {
+    let path = DataDir::at(&config.data_dir).database();
+    if config.database_url.is_some() {
+        "check that PostgreSQL runs and that BATON_DATABASE_URL is right".into()
+    } else if rustix::fs::access(&path, rustix::fs::Access::READ_OK | rustix::fs::Access::WRITE_OK).is_err() {
+        format!("chmod u+rw {}", path.display())
+    } else {
+        format!("restore a backup (baton restore FILE --force), or move {} away", path.display())
     }
 }
 
@@ -258,18 +326,22 @@ fn is_current(config: &Config) -> bool {
 
 const RESTORE: &str = "restore a backup with baton restore";
 
-/// Checks every checkpoint, blob and raw output, and reports damaged ones with their id.
-fn content(config: &Config) -> Vec<Finding> {
+/// Checks every checkpoint, blob and raw output, and reports damaged ones with their id. With `repair`, the recorded sizes
+/// of workflows are corrected first.
+fn content(config: &Config, repair: bool) -> Vec<Finding> {
     const CHECK: Check = Check("content");
     // The check must not migrate or create a database.
     if !has_database(config) {
         return vec![CHECK.ok("nothing is stored yet")];
     }
     if !is_current(config) {
-        return vec![CHECK.ok("not checked; see the database finding")];
+        return vec![CHECK.skipped(DATABASE)];
     }
-    let checked = open_app(config, Threads::Caller).and_then(|app| check_store(&app).map_err(Failure::from));
-    let checked = match checked {
+    let checked = open_app(config, Threads::Caller).and_then(|app| {
+        let recounted = if repair { recount_workflows(&app)? } else { 0 };
+        Ok((recounted, check_store(&app)?))
+    });
+    let (recounted, checked) = match checked {
         Ok(checked) => checked,
         Err(failure) => return vec![CHECK.failed(failure, RESTORE)],
     };
@@ -286,13 +358,20 @@ fn content(config: &Config) -> Vec<Finding> {
     }
     findings.extend(without_key.into_iter().map(|(key, count)| {
         let message = format!(
-            "{count} checkpoints are encrypted with key {key}, which is not available: their stored bytes are \
-             intact, their contexts were not checked"
+            "{} {} encrypted with key {key}, which is not available: the stored bytes are intact, the contexts were \
+             not checked",
+            counted(count, "checkpoint"),
+            if count == 1 { "is" } else { "are" }
         );
         CHECK.warning(message, "put the key in place, then run baton doctor --deep again")
     }));
-    let intact = format!("{checkpoints} checkpoints and {raw_outputs} captured tool uses are intact");
-    findings.push(CHECK.ok(intact));
+    if recounted > 0 {
+        let corrected = counted(recounted as u64, "workflow");
+        findings.push(CHECK.ok(format!("corrected the size that was recorded for {corrected}")));
+    }
+    let (checkpoints, raw_outputs) =
+        (counted(checkpoints, "checkpoint"), counted(raw_outputs, "captured tool use"));
+    findings.push(CHECK.ok(format!("intact: {checkpoints} and {raw_outputs}")));
     findings
 }
 
@@ -327,44 +406,42 @@ fn search_index(config: &Config, repair: bool) -> Option<Finding> {
 
 /// Reports which process does the work of the worker, if any.
 fn worker(config: &Config) -> Finding {
-    const CHECK: Check = Check("worker");
     let data_dir = &config.data_dir;
     match WorkerLock::state(data_dir) {
-        LockState::Held(Some(pid)) => CHECK.ok(format!("running as process {}", pid.as_raw_pid())),
-        LockState::Held(None) => CHECK.ok("running in another container"),
+        LockState::Held(Some(pid)) => WORKER.ok(format!("running as process {}", pid.as_raw_pid())),
+        LockState::Held(None) => WORKER.ok("running in another container"),
         LockState::Free if has_server_with_worker(&DataDir::at(data_dir)) => {
-            CHECK.ok("not needed; baton serve processes the capture queue")
+            WORKER.ok("not needed; baton serve processes the capture queue")
         }
         LockState::Free => {
             if let Err(failure) = socket_of(&DataDir::at(data_dir)) {
                 let fix = failure.hint.unwrap_or_else(|| "choose a data folder with a shorter path".into());
-                return CHECK.warning(format!("cannot start a worker: {}", failure.message), fix);
+                return WORKER.warning(format!("cannot start a worker: {}", failure.message), fix);
             }
             let path = DataDir::at(data_dir).worker_pid();
             if path.exists() {
                 // The next worker removes the stale file.
-                return CHECK.ok("not running; the last worker did not exit cleanly");
+                return WORKER.ok("not running; the last worker did not exit cleanly");
             }
             if config.worker_autostart && config.server.is_none() {
-                return CHECK.ok("not running; the next hook starts it");
+                return WORKER.ok("not running; the next hook starts it");
             }
-            CHECK.ok("not running; run baton worker start to process the capture queue")
+            WORKER.ok("not running; run baton worker start to process the capture queue")
         }
     }
 }
 
 /// Checks the capture queue and the compressor.
 fn observations(config: &Config) -> Finding {
-    const CHECK: Check = Check("observations");
     if !has_database(config) {
-        return CHECK.ok("no tool uses captured yet");
+        return OBSERVATIONS.ok("no tool uses captured yet");
     }
     // The check must not migrate the database.
     let app = is_current(config).then(|| open_app(config, Threads::Caller).ok()).flatten();
     let backend = app.map(|app| Backend::Local(Box::new(app)));
     let stats = backend.and_then(|backend| backend.call::<ReadQueueStats>(&ReadQueueStats {}, None).ok());
     let Some((stats, _)) = stats else {
-        return CHECK.ok("not checked; see the database finding");
+        return OBSERVATIONS.skipped(DATABASE);
     };
     let mut problems = Vec::new();
     if stats.error > 0 {
@@ -385,12 +462,11 @@ fn observations(config: &Config) -> Finding {
         let fix = "wait until tomorrow (UTC), or raise worker.daily_token_budget";
         problems.push((message.to_owned(), fix.to_owned()));
     }
-    CHECK.problems(problems, format!("{} pending, none failed", stats.raw + stats.processing))
+    OBSERVATIONS.problems(problems, format!("{} pending, none failed", stats.raw + stats.processing))
 }
 
 /// Checks for hook reports that are in the outbox, rejected or lost.
 fn hooks(config: &Config) -> Finding {
-    const CHECK: Check = Check("hooks");
     let reports = ReportOutbox::of(&config.data_dir, Some(target(config)));
     let log = HookLog::of(&config.data_dir);
     let (spooled, rejected) = (reports.files().count(), reports.files().rejected());
@@ -423,26 +499,25 @@ fn hooks(config: &Config) -> Finding {
             format!("read {}, then remove it", log.path().display()),
         ));
     }
-    CHECK.problems(problems, "no problems")
+    HOOKS.problems(problems, "no problems")
 }
 
 /// Checks that the encryption keys are available.
 fn keys(config: &Config) -> Finding {
-    const CHECK: Check = Check("encryption");
     let keys = ConfiguredKeys::of(config);
     if keys.mode() == Mode::Off {
-        return CHECK.ok("off");
+        return ENCRYPTION.ok("off");
     }
     match keys.source().read() {
-        Ok((ring, None)) => CHECK.ok(format!("on, with key {}", ring.current_id())),
+        Ok((ring, None)) => ENCRYPTION.ok(format!("on, with key {}", ring.current_id())),
         Ok((_, Some(warning))) => {
-            CHECK.warning(warning.to_string(), "make the key file readable for you alone")
+            ENCRYPTION.warning(warning.to_string(), "make the key file readable for you alone")
         }
         Err(error) if error.is_missing() && !is_anything_sealed(config) => {
-            CHECK.ok("on; the first key is created with the first checkpoint")
+            ENCRYPTION.ok("on; the first key is created with the first checkpoint")
         }
-        Err(error) if keys.mode() == Mode::Required => CHECK.error(error.to_string(), error.hint()),
-        Err(error) => CHECK.warning(error.to_string(), error.hint()),
+        Err(error) if keys.mode() == Mode::Required => ENCRYPTION.error(error.to_string(), error.hint()),
+        Err(error) => ENCRYPTION.warning(error.to_string(), error.hint()),
     }
 }
 
@@ -453,19 +528,18 @@ fn is_anything_sealed(config: &Config) -> bool {
 
 /// Checks for checkpoints and notes in the outbox.
 fn spooled_checkpoints(config: &Config) -> Finding {
-    const CHECK: Check = Check("checkpoints");
     let outbox = checkpoints::outbox(config);
     let for_others: usize = outbox.for_other_targets().iter().map(|(_, count)| count).sum();
     if for_others > 0 {
-        return CHECK.warning(
+        return CHECKPOINTS.warning(
             format!("{for_others} checkpoints or notes in the outbox (spill/) are for another database"),
             "configure that database again (BATON_DATABASE_URL) to store them; the first line of each file names it",
         );
     }
     if outbox.is_empty() {
-        return CHECK.ok("the outbox is empty");
+        return CHECKPOINTS.ok("the outbox is empty");
     }
-    CHECK.warning(
+    CHECKPOINTS.warning(
         "the outbox (spill/) contains checkpoints or notes that are not in the database yet",
         "repair the database; the worker or the next checkpoint or note command replays them",
     )

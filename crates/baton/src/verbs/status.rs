@@ -22,7 +22,10 @@ const LABEL_WIDTH: usize = "venture  ".len();
 /// Shows the state. A store that does not exist is not created.
 pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
     let database = DataDir::at(&config.data_dir).database();
-    if config.server.is_none() && config.database_url.is_none() && !config.data_dir.exists() {
+    if config.server.is_none()
+        && config.database_url.is_none()
+        && matches!(config.data_dir.try_exists(), Ok(false))
+    {
         let next = ("baton setup", "connect your coding agents");
         let text = format!(
             "baton {VERSION}\nstore    {}, not created yet\nventure  {}\n{}",

@@ -170,7 +170,7 @@ fn every_checkpoint_verb_works_with_a_server() {
 }
 
 /// Returns a command without the capability of root to ignore file permissions.
-fn without_privilege(home: &Home) -> Command {
+pub(crate) fn without_privilege(home: &Home) -> Command {
     let plain = home.command();
     let is_root = std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
     if !is_root {

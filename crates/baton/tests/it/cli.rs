@@ -7,6 +7,7 @@ use std::process::Stdio;
 use baton_testkit::binary::{Home, RELAY_KEY};
 use baton_testkit::processes;
 
+use crate::checkpoint_cli::without_privilege;
 use crate::widths::on_a_terminal;
 
 fn home() -> Home {
@@ -317,9 +318,85 @@ fn doctor_checks_the_local_queue_although_a_server_is_configured() {
     let home = home();
     home.run(&["session", "start", "--agent", "a", "--repo", "o/r"]);
     let found = home.run(&["--server", "http://127.0.0.1:9", "doctor", "--format", "json"]).json();
-    let findings = found["data"]["findings"].as_array().unwrap();
-    let message = |check: &str| &findings.iter().find(|one| one["check"] == check).unwrap()["message"];
-    assert!(!message("observations").as_str().unwrap().contains("not checked"), "{found}");
+    assert_eq!(finding(&found, "observations")["level"], "ok");
+}
+
+/// Returns the finding of `baton doctor` with this name.
+#[track_caller]
+fn finding<'a>(doctor: &'a serde_json::Value, check: &str) -> &'a serde_json::Value {
+    let mut findings = doctor["data"]["findings"].as_array().unwrap().iter();
+    findings.find(|finding| finding["check"] == check).unwrap_or_else(|| panic!("no {check} in {doctor}"))
+}
+
+#[test]
+fn doctor_checks_the_configured_server() {
+    let home = home();
+    let doctor = |server: &[&str]| {
+        let found = home.run(&[server, &["doctor", "--format", "json"]].concat());
+        (found.code, found.json())
+    };
+    assert!(!doctor(&[]).1.to_string().contains("\"server\""));
+    let (code, missing) = doctor(&["--server", "http://127.0.0.1:9"]);
+    let server = finding(&missing, "server");
+    assert_eq!((code, &server["level"]), (1, &"error".into()), "{missing}");
+    assert!(server["fix"].as_str().unwrap().contains("baton serve"), "{missing}");
+
+    let served = home.serve();
+    let url = served.url().to_owned();
+    let (code, accepted) = doctor(&["--server", &url]);
+    let message = format!("{url} responds and accepts the credential");
+    assert_eq!((code, &finding(&accepted, "server")["message"]), (0, &message.into()), "{accepted}");
+    let wrong = home
+        .command()
+        .env("BATON_RELAY_KEY", "wrong-relay-key-0123456789")
+        .args(["--server", &url, "doctor"])
+        .output();
+    let wrong = String::from_utf8(wrong.unwrap().stdout).unwrap();
+    assert!(wrong.contains("ERROR    server: "), "{wrong}");
+}
+
+#[test]
+fn an_inaccessible_data_folder_is_not_a_missing_one() {
+    let home = home();
+    let sealed = home.path().join("sealed");
+    std::fs::create_dir(&sealed).unwrap();
+    for data_dir in [sealed.join("data"), sealed.clone()] {
+        std::fs::set_permissions(&sealed, PermissionsExt::from_mode(0o000)).unwrap();
+        let run = |arguments: &[&str]| {
+            let output = without_privilege(&home).env("BATON_DATA_DIR", &data_dir).args(arguments).output();
+            let output = output.unwrap();
+            (output.status.code(), String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
+        };
+        for arguments in [&["status"][..], &[]] {
+            let (code, text) = run(arguments);
+            assert_eq!(code, Some(9), "{arguments:?}: {text}");
+            assert!(text.contains("next: ") && text.contains("point BATON_DATA_DIR at"), "{text}");
+        }
+        let (code, doctor) = run(&["doctor", "--deep", "--format", "json"]);
+        std::fs::set_permissions(&sealed, PermissionsExt::from_mode(0o700)).unwrap();
+        let doctor = serde_json::from_str(&doctor).unwrap();
+        assert_eq!((code, &finding(&doctor, "data folder")["level"]), (Some(1), &"error".into()));
+        for check in ["database", "observations", "hooks", "agents", "checkpoints"] {
+            assert_eq!(finding(&doctor, check)["level"], "skipped", "{check}");
+        }
+    }
+}
+
+#[test]
+fn doctor_names_a_fix_for_the_data_folder_of_another_user() {
+    use std::os::unix::fs::{MetadataExt, chown};
+
+    let home = home();
+    std::fs::create_dir(home.data_dir()).unwrap();
+    let is_root = std::fs::metadata(home.data_dir()).unwrap().uid() == 0;
+    let folder = if is_root { home.data_dir() } else { "/".into() };
+    if is_root {
+        chown(&folder, Some(65_534), None).unwrap();
+    }
+    let output = home.command().env("BATON_DATA_DIR", &folder).args(["doctor", "--format", "json"]).output();
+    let doctor = serde_json::from_slice(&output.unwrap().stdout).unwrap();
+    let fix = finding(&doctor, "data folder")["fix"].as_str().unwrap();
+    assert!(fix.starts_with("sudo chown -R") && fix.contains("BATON_DATA_DIR"), "{fix}");
 }
 
 #[test]
@@ -329,6 +406,11 @@ fn doctor_and_verbs_reject_a_damaged_database() {
     std::fs::write(home.data_dir().join("baton.db"), b"this is not a database, not at all").unwrap();
     let doctor = home.run(&["doctor", "--format", "json"]);
     assert_eq!(doctor.code, 1);
+    let database = finding(&doctor.json(), "database").clone();
+    assert_eq!(database["message"], "the database is unavailable: the file is not a Baton database");
+    let fix = database["fix"].as_str().unwrap();
+    assert!(fix.starts_with("restore a backup") && !fix.contains("baton doctor"), "{fix}");
+    assert_eq!(finding(&doctor.json(), "observations")["level"], "skipped");
     let verb = home.run(&["session", "list", "--format", "json"]);
     assert_eq!((verb.code, &verb.json()["error"]["code"]), (9, &"store_unavailable".into()));
     assert!(verb.json()["error"]["hint"].is_string());
