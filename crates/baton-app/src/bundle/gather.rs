@@ -307,6 +307,7 @@ fn add_agents(
     let own = request.session;
     let mut others = other_sessions(context, tx, request.venture, request.repo, own)?;
     others.retain(|session| own.is_some() || request.agent.is_none_or(|agent| *agent != session.tuple.agent));
+    others.retain(|session| request.unrecorded.is_none_or(|unrecorded| unrecorded.id != session.id));
     for session in others.iter().take(MAX_AGENTS) {
         let files = files_changed_in_session(tx, session.id, FILES_OF_AGENT)?;
         let branch = session.facts.branch.as_ref().map_or_else(String::new, |branch| format!(" on {branch}"));

@@ -195,7 +195,7 @@ impl Work {
             None => latest.filter(|handoff| handoff.acknowledged_at.is_none()),
         };
         let from = handoff.as_ref().map(|handoff| handoff.from_agent.clone());
-        let context = relay.context(None)?;
+        let context = relay.context(sender.as_ref())?;
         Self { from, handoff, is_new, context }.require_content(relay.checkout)
     }
 
@@ -338,14 +338,15 @@ impl Relay<'_> {
         Ok(self.backend.call::<ShowHandoff>(&params, None)?.0.handoff)
     }
 
-    /// Reads the context for the new agent, with the work of a session that is not recorded as a handoff.
-    fn context(&self, unrecorded: Option<&SessionView>) -> Result<String, Failure> {
+    /// Reads the context for the new agent, without the sending session as another agent. The work of that session is
+    /// included if it is not recorded as a handoff yet.
+    fn context(&self, sender: Option<&SessionView>) -> Result<String, Failure> {
         let params = ContextArgs {
             repo: Some(self.checkout.repo.to_string()),
             venture: self.config.chosen_venture(None),
             branch: self.checkout.branch.clone(),
             client: Some(self.to.id.to_owned()),
-            unrecorded_session: unrecorded.map(|session| session.id),
+            unrecorded_session: sender.map(|session| session.id),
             ..ContextArgs::default()
         };
         Ok(self.backend.call::<ReadContext>(&params, None)?.0.context)

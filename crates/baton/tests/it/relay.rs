@@ -99,6 +99,8 @@ fn starts_the_agent_with_the_work_and_links_both_sessions() {
         ] {
             assert!(arguments[1].contains(part), "{part}: {}", arguments[1]);
         }
+        assert!(!arguments[1].contains("Other active agents"), "{}", arguments[1]);
+        assert!(!arguments[1].contains("not handed over yet"), "{}", arguments[1]);
         assert_eq!((&handoff["session_id"], &handoff["to_agent"]), (&sender["id"], &json!(to)));
         assert_eq!(handoff["status_label"], "relayed");
         assert_eq!(handoff["payload"]["references"]["uncommitted_files"], json!(["login.rs"]));
@@ -130,6 +132,7 @@ fn print_shows_the_prompt_and_records_nothing() {
     assert_eq!(printed.code, 0, "an agent that is not installed: {printed:?}");
     assert!(printed.stdout.starts_with("Continue the work of claude-code in "), "{printed:?}");
     assert!(printed.stdout.contains("- login.rs"), "{printed:?}");
+    assert!(!printed.stdout.contains("Other active agents"), "the sender is not another agent: {printed:?}");
     assert_eq!(handoffs(&hooked), Vec::<Value>::new());
     let data = hooked.data(&["relay", "--to", "codex", "--print"]);
     assert_eq!(data["prompt"].as_str().unwrap().trim(), printed.stdout.trim());
