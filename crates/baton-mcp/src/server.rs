@@ -154,6 +154,23 @@ impl McpServer {
         }
     }
 
+    /// Reads a resource. The context is for the checkout and the live session of the client.
+    async fn read(
+        &self,
+        uri: &str,
+        caller: Caller,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Reply, Fault> {
+        let venture = caller.actor.only_venture().unwrap_or(&self.app.settings().default_venture);
+        let (binding, mut params) = find_resource(uri, venture)?;
+        if binding.operation.name == ReadContext::NAME {
+            let (own, client) = ([Filled::RecordedSession("session_id")], client_of(context));
+            self.fill_session(&own, &mut params, client.as_ref(), &caller, venture).await?;
+            self.defaults.fill(&[Filled::Repo], &mut params, None, venture).await;
+        }
+        Ok(self.call(caller, binding.operation, params).await)
+    }
+
     /// Completes the arguments of a tool: adds what the client may omit, and reads integers that were sent as text.
     async fn complete(
         &self,
@@ -273,16 +290,11 @@ impl ServerHandler for McpServer {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let caller = self.caller(&context)?;
-        let default_venture = caller.actor.only_venture().unwrap_or(&self.app.settings().default_venture);
-        let reply = match find_resource(&request.uri, default_venture) {
-            Ok((binding, mut params)) => {
-                if binding.operation.name == ReadContext::NAME {
-                    self.defaults.fill(&[Filled::Repo], &mut params, None, default_venture).await;
-                }
-                self.call(caller, binding.operation, params).await
-            }
-            Err(fault) => Reply::fault(&fault, caller.correlation_id),
-        };
+        let correlation_id = caller.correlation_id.clone();
+        let reply = self
+            .read(&request.uri, caller, &context)
+            .await
+            .unwrap_or_else(|fault| Reply::fault(&fault, correlation_id));
         if let (Some(code), Some(error)) = (reply.error, error_of(&reply)) {
             return Err(resource_error(&request.uri, code, &error));
         }

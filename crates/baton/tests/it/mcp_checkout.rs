@@ -105,6 +105,18 @@ fn live(checkout: &Checkout) -> Vec<Value> {
 }
 
 #[test]
+fn context_resource_does_not_list_the_session_of_the_client_as_another_agent() {
+    let checkout = checkout_of_webshop();
+    let mut client = claude(&checkout);
+    let session = tool_answer(&client.call("session_start", &json!({})))["session_id"].clone();
+    checkout.home.run(&["session", "start", "--agent", "other-1", "--repo", "acme/webshop"]);
+    let read = client.request("resources/read", &json!({ "uri": "baton://context" }));
+    let text = read["result"]["contents"][0]["text"].as_str().unwrap();
+    let agents = text.split_once("Other active agents:").unwrap().1;
+    assert!(agents.contains("other-1") && !agents.contains(session.as_str().unwrap()), "{text}");
+}
+
+#[test]
 fn mcp_uses_the_session_that_the_hooks_of_the_same_client_opened() {
     let checkout = checkout_of_webshop();
     hook(&checkout, "session-start", "chat-1");
