@@ -115,8 +115,13 @@ fn text_output_lists_evidence_drifts_failures_and_sweeps() {
     checkout.refused(5, &["verify-worktree", TASK, "--expected-agent", "implementer"]);
     for arguments in [&["get-context", TASK][..], &["get-context", TASK, "--role", "reviewer"]] {
         let text = human(arguments);
-        for part in ["evidence:\n  ev_", "plan  README.md", "drifts:\n  found ", "src/main.rs: expected SHA"]
-        {
+        for part in [
+            "\nscope:\n  src/**/*.rs\nexisting files in scope:\n  src/lib.rs\n",
+            "evidence:\n  ev_",
+            "plan  README.md",
+            "drifts:\n  found ",
+            "src/main.rs: expected SHA",
+        ] {
             assert!(text.contains(part), "{part}: {text}");
         }
     }

@@ -91,7 +91,10 @@ impl ContextParts<'_> {
         let mut lines = vec![format!("{}  {}  [{} {}]", self.task_id, task.title, task.priority, task.area)];
         lines.push(task.description.trim_end().to_owned());
         section(&mut lines, "acceptance criteria", trimmed(&task.acceptance_criteria));
-        section(&mut lines, "scope", self.paths.clone());
+        let scope = trimmed(&task.scope_in);
+        let files: Vec<String> = self.paths.iter().filter(|path| !scope.contains(path)).cloned().collect();
+        section(&mut lines, "scope", scope);
+        section(&mut lines, "existing files in scope", files);
         section(&mut lines, "not in scope", trimmed(&task.scope_out));
         section(&mut lines, "standards", self.citations.iter().map(citation));
         section(&mut lines, "QA commands", self.commands.clone());
