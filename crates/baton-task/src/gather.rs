@@ -54,6 +54,7 @@ pub(crate) fn gather(
         task_text: &read.text,
         task_path: &read.path,
         citations,
+        cites_standards: !requested.is_empty(),
         qa: &config.qa(&read.task.area),
         repo_paths,
         scope_patterns: scope.patterns,

@@ -53,8 +53,10 @@ pub struct Capture<'a> {
     pub task_text: &'a str,
     /// Path of the task file.
     pub task_path: &'a str,
-    /// Standards that apply to the task.
+    /// Standards that apply to the task and exist.
     pub citations: Vec<Citation>,
+    /// True if the task or the configuration cites standards, even if none of them exists.
+    pub cites_standards: bool,
     /// QA commands of area and repository.
     pub qa: &'a QaDefaults,
     /// Paths in scope.
@@ -109,7 +111,7 @@ pub fn capture(from: Capture<'_>) -> Result<Captured, Fault> {
     if commands.is_empty() {
         warnings.push("no QA commands: neither the task, its area nor the repository defines any".into());
     }
-    if from.citations.is_empty() {
+    if !from.cites_standards {
         warnings.push(format!(
             "{}: no standards are cited; add `standards: [file.md#section]`, or [[task.citations]] to .baton.toml",
             from.task_path
@@ -236,6 +238,7 @@ mod tests {
             task,
             task_text: "title: T\ndescription: |\n  a\n",
             task_path,
+            cites_standards: !citations.is_empty(),
             citations,
             qa: &QaDefaults { area: vec!["area".into()], repository: vec!["repo".into()] },
             repo_paths: vec!["src/a.rs".into()],

@@ -106,6 +106,17 @@ fn task_files_with_unknown_or_invalid_fields_initialise_with_warnings() {
 }
 
 #[test]
+fn missing_standards_are_cited_standards() {
+    let checkout = Checkout::new();
+    let text = TASK_FILE.replace("standards/backend.md#", "standards/missing.md#");
+    checkout.write("tasks/open/TASK-0824-settings.task.yaml", &text);
+    let answer = checkout.call("init_context", json!({ "task_id": TASK }));
+    let warnings = answer["warnings"].to_string();
+    assert!(warnings.contains("it does not exist"), "{warnings}");
+    assert!(!warnings.contains("no standards are cited"), "{warnings}");
+}
+
+#[test]
 fn names_and_paths_outside_the_checkout_are_rejected() {
     let checkout = Checkout::with_context();
     let outside = tempfile::NamedTempFile::new().unwrap();
