@@ -7,7 +7,7 @@ use baton_core::recall::ItemKind;
 use baton_core::{ErrorCode, NoteId, ObservationId, Repo, SessionId, Since, Venture};
 use baton_store::ForgetFilter;
 
-use super::mark::{is_quoted, readable_item};
+use super::mark::{is_quoted, readable_item, remove_mark};
 use crate::checkpoint::delete_checkpoint;
 use crate::observation::renew_session_texts;
 use crate::prelude::*;
@@ -220,7 +220,16 @@ impl Forgetting<'_> {
             }
         }
         if !self.output.dry_run {
-            tx.delete_mark(&item.id)?;
+            self.delete_marks(tx, &item.id)?;
+        }
+        Ok(())
+    }
+
+    /// Deletes the mark of a deleted item. The items that it replaced are no longer superseded.
+    fn delete_marks(&self, tx: &mut dyn Tx, id: &str) -> Result<(), Fault> {
+        tx.delete_mark(id)?;
+        for mark in tx.marks_replaced_by(id)? {
+            remove_mark(self.context, tx, &mark.item)?;
         }
         Ok(())
     }
@@ -235,8 +244,7 @@ impl Forgetting<'_> {
             ItemKind::Observation | ItemKind::Note | ItemKind::Checkpoint | ItemKind::Task => return Ok(()),
         }
         self.output.forgotten.add(kind, 1);
-        tx.delete_mark(id)?;
-        Ok(())
+        self.delete_marks(tx, id)
     }
 
     /// Deletes a turn and the tool uses in it.
@@ -266,7 +274,7 @@ impl Forgetting<'_> {
         self.delete_raw_output(tx, observation.queue_id)?;
         if !self.output.dry_run {
             tx.delete_observations(&[id])?;
-            tx.delete_mark(&id.to_string())?;
+            self.delete_marks(tx, &id.to_string())?;
         }
         Ok(())
     }

@@ -107,6 +107,15 @@ pub(super) fn readable_item(context: &Context<'_>, tx: &mut dyn Tx, id: &str) ->
     found.filter(|item| context.actor.may_access(&item.venture)).ok_or_else(|| no_item(id))
 }
 
+/// Removes the mark of an item, which may be deleted already.
+pub(super) fn remove_mark(context: &Context<'_>, tx: &mut dyn Tx, id: &str) -> Result<(), Fault> {
+    match Loader::default().load(tx, kind_of(id), id)? {
+        Some(item) => _ = set_mark(context, tx, item, None)?,
+        None => _ = tx.delete_mark(id)?,
+    }
+    Ok(())
+}
+
 /// Sets or removes the mark of an item. Texts that quote it are recreated if it becomes hidden or visible.
 /// Repeating the call changes nothing.
 fn set_mark(

@@ -155,6 +155,28 @@ fn superseded_items_name_their_replacement() {
 }
 
 #[test]
+fn forgetting_a_replacement_restores_what_it_replaced() {
+    for stage in Stage::each() {
+        let (_, [new, old]) = chat(&stage);
+        let observation = first_of(&stage, "cargo test", "observation");
+        ok(&stage.call("memory.supersede", json!({ "id": observation, "by": old })));
+        ok(&stage.call("memory.supersede", json!({ "id": old, "by": new })));
+        ok(&stage.call("memory.forget", json!({ "id": new, "dry_run": true })));
+        assert!(!ids(&search(&stage, "walrus tokens")).contains(&old.as_str()), "a dry run changes nothing");
+        ok(&stage.call("memory.forget", json!({ "id": new })));
+        let got = ok(&stage.call("recall.get", json!({ "ids": old })));
+        assert_eq!(got["items"][0]["mark"], Value::Null, "{got}");
+        assert!(ids(&search(&stage, "walrus tokens")).contains(&old.as_str()));
+        let got = ok(&stage.call("recall.get", json!({ "ids": observation })));
+        assert_eq!(got["items"][0]["mark"]["replaced_by"], old.as_str(), "its replacement still exists");
+
+        ok(&stage.call("memory.forget", json!({ "repo": "o/r" })));
+        let marks = ok(&stage.call("memory.list", json!({})));
+        assert_eq!(marks["items"], json!([]), "{marks}");
+    }
+}
+
+#[test]
 fn pinned_items_come_first_in_the_context_and_rank_higher() {
     for stage in Stage::each() {
         let (_, [first, second]) = chat(&stage);

@@ -49,6 +49,11 @@ impl dyn Tx + '_ {
         self.query_among(&select::<Mark>("WHERE item"), items, "")
     }
 
+    /// Finds the marks of the items that an item replaces.
+    pub fn marks_replaced_by(&mut self, item: &str) -> Result<Vec<Mark>, StoreError> {
+        self.records("WHERE replaced_by = $1 ORDER BY item", &[item.into()])
+    }
+
     /// Lists marks, newest first.
     pub fn marks(&mut self, filter: &MarkFilter, limit: u32) -> Result<Vec<Mark>, StoreError> {
         let mut query = QueryBuilder::new(&select::<Mark>("WHERE 1 = 1"));
