@@ -61,8 +61,8 @@ pub use operation::{
 };
 pub use params::{integral, read_params};
 pub use plain::{
-    clip, cut_with_ellipsis, first_characters, one_line, strip_control, strip_overwritten, visible,
-    without_control_characters,
+    clip, cut_with_ellipsis, first_characters, one_line, strip_control, strip_overwritten, title_line,
+    visible, without_control_characters,
 };
 pub use request::{LoggedRequest, RequestRecord, Since, SinceError, StatusFilter, StatusFilterError};
 pub use schema::{output_schema, params_schema};

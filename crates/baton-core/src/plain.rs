@@ -7,6 +7,8 @@ use std::borrow::Cow;
 use std::iter::Peekable;
 use std::str::Chars;
 
+use crate::text::shorten;
+
 const ESCAPE: char = '\u{1b}';
 
 /// Removes escape sequences and all control characters except newlines and tabs. A carriage return that is not part of
@@ -88,6 +90,12 @@ pub fn one_line(text: &str, max: usize) -> String {
     let plain = strip_control(text);
     let joined = plain.split_whitespace().collect::<Vec<_>>().join(" ");
     first_characters(&joined, max).trim_end().to_owned()
+}
+
+/// Joins a text into one line like [`one_line`]. A shortened line ends with `…`.
+pub fn title_line(text: &str, max: usize) -> String {
+    // The second character more is not a space if the first one is.
+    shorten(&one_line(text, max.saturating_add(2)), max)
 }
 
 /// Returns the first `max` characters of a text.
@@ -186,6 +194,20 @@ mod tests {
     fn one_line_joins_and_truncates() {
         assert_eq!(one_line(" a\n\tb  \u{1b}[1mc\u{1b}[0m ", 100), "a b c");
         assert_eq!(one_line("äöü ß", 4), "äöü");
+    }
+
+    #[test]
+    fn shortened_titles_end_with_an_ellipsis() {
+        for (text, title) in [
+            ("abcdef", "abcdef"),
+            (" abc\n def ", "abc d…"),
+            ("abcdefg", "abcde…"),
+            ("abcdef g", "abcde…"),
+            ("abcd efg", "abcd…"),
+            ("äöü ßä", "äöü ßä"),
+        ] {
+            assert_eq!(title_line(text, 6), title);
+        }
     }
 
     #[test]

@@ -60,7 +60,7 @@ fn fences_inside_the_object_are_text() {
 #[test]
 fn truncates_long_fields_on_character_boundaries() {
     let observation = read_observation(&with("title", json!("ä".repeat(300)))).unwrap();
-    assert_eq!(observation.title, "ä".repeat(MAX_TITLE_CHARS));
+    assert_eq!(observation.title, format!("{}…", "ä".repeat(MAX_TITLE_CHARS - 1)));
     let observation = read_observation(&with("summary", json!("👩‍💻".repeat(1_000)))).unwrap();
     assert_eq!(observation.summary.chars().count(), MAX_SUMMARY_CHARS);
     let observation = read_observation(&with("detail", json!("d".repeat(9_000)))).unwrap();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use baton_core::observation::Turn;
 use baton_core::task::TaskStatus;
 use baton_core::{
-    Session, SessionId, Timestamp, Venture, VentureScope, counted, cut_with_ellipsis, one_line,
+    Session, SessionId, Timestamp, Venture, VentureScope, counted, cut_with_ellipsis, title_line,
 };
 use baton_store::{HandoffFilter, ObservationFilter, Page, SessionFilter, TaskFilter};
 
@@ -248,7 +248,7 @@ fn add_blocked(tx: &mut dyn Tx, venture: &Venture, attention: &mut Vec<Attention
         let reason = blockers.first().unwrap_or(&handoff.summary);
         attention.push(Attention {
             kind: AttentionKind::Blocked,
-            text: format!("{} is blocked: {}", handoff.from_agent, one_line(reason, 200)),
+            text: format!("{} is blocked: {}", handoff.from_agent, title_line(reason, 200)),
             id: Some(handoff.id.to_string()),
             repo: Some(handoff.repo.into()),
             at: Some(handoff.created_at),
@@ -267,7 +267,7 @@ fn add_drifted(tx: &mut dyn Tx, venture: &Venture, attention: &mut Vec<Attention
         let drifts = counted(task.open_drifts, "open drift");
         attention.push(Attention {
             kind: AttentionKind::Drifted,
-            text: format!("{} has {drifts}: {}", task.task_id, one_line(&task.title, 120)),
+            text: format!("{} has {drifts}: {}", task.task_id, title_line(&task.title, 120)),
             id: Some(task.item_id()),
             repo: task.repo.map(Into::into),
             at: Some(task.updated_at),
@@ -280,7 +280,7 @@ fn add_capture(context: &Context<'_>, tx: &mut dyn Tx, attention: &mut Vec<Atten
     let settings = &context.settings.observations;
     let mut add = |kind, text, at| attention.push(Attention { kind, text, id: None, repo: None, at });
     if let Some(trouble) = settings.troubles.current() {
-        let text = format!("The model is unavailable: {}", one_line(&trouble.error, 200));
+        let text = format!("The model is unavailable: {}", title_line(&trouble.error, 200));
         add(AttentionKind::CaptureFailing, text, Some(trouble.since));
     }
     let failed = tx.queue_stats()?.error;
@@ -302,7 +302,7 @@ fn failed_turn(session: &LiveSession) -> Option<Attention> {
     let failure = turn.failure.as_ref()?;
     Some(Attention {
         kind: AttentionKind::TurnFailed,
-        text: format!("The last turn of {} failed: {}", session.agent, one_line(failure, 200)),
+        text: format!("The last turn of {} failed: {}", session.agent, title_line(failure, 200)),
         id: Some(session.id.to_string()),
         repo: Some(session.repo.clone()),
         at: turn.ended_at,
