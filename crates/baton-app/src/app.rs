@@ -199,7 +199,7 @@ impl App {
             Ok(execution) => self.execute(operation, &open, &execution).await,
             Err(fault) => Err(fault),
         };
-        open.close(answer)
+        open.close(answer.map_err(|fault| say_if_nothing_was_stored(operation, fault)))
     }
 
     /// Hands a call to the store: once more after an error that a second attempt can avoid, and without the store if it is
@@ -399,6 +399,23 @@ fn or_without_store(execution: &Execution, fault: Fault) -> Result<Stored, Fault
         && store_error(&fault).is_some_and(|error| !matches!(error, StoreError::Full));
     let answer = if is_unavailable { execution.without_store() } else { None };
     answer.unwrap_or(Err(fault))
+}
+
+/// Adds to the failure of a write that nothing was stored, if its message does not imply that.
+fn say_if_nothing_was_stored(operation: &AnyOperation, mut fault: Fault) -> Fault {
+    let is_rolled_back = matches!(
+        store_error(&fault),
+        Some(
+            StoreError::Unavailable { .. }
+                | StoreError::Closed
+                | StoreError::Statement { .. }
+                | StoreError::WorkFailed
+        )
+    );
+    if operation.effect.is_write() && is_rolled_back {
+        fault.message.push_str("; nothing was stored");
+    }
+    fault
 }
 
 /// Returns true if the effect of a call is in the database. An error that is stored for replays has none.

@@ -38,7 +38,7 @@ impl From<StoreError> for Fault {
                     .details(json!({ "reason": "read_only", "retryable": false }))
             }
             StoreError::Unavailable { .. } | StoreError::Folder { .. } | StoreError::Closed => {
-                Self::new(ErrorCode::StoreUnavailable, "the database is unavailable; nothing was stored")
+                Self::new(ErrorCode::StoreUnavailable, "the database is unavailable")
                     .hint("run baton doctor to see the reason")
             }
             StoreError::NewerSchema { found, known } => Self::new(
@@ -62,8 +62,10 @@ impl From<StoreError> for Fault {
                     .hint("check the database with baton doctor; restore a backup if it is damaged")
             }
             StoreError::Statement { .. } | StoreError::WorkFailed => {
-                Self::new(ErrorCode::Internal, "internal error; nothing was stored")
-                    .hint("look up the cause in the log: standard error of the command, or the log of the server under this correlation id")
+                Self::new(ErrorCode::Internal, "internal error").hint(
+                    "look up the cause in the log: standard error of the command, or the log of the server under this \
+                     correlation id",
+                )
             }
         };
         fault.caused_by(error)

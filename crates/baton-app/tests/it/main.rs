@@ -27,5 +27,6 @@ mod request_log;
 mod saving;
 mod schemas;
 mod stage;
+mod store_failure;
 mod token;
 mod turn;
