@@ -142,7 +142,10 @@ impl Context<'_> {
         let accessible = found.filter(|session| self.actor.may_access(&session.tuple.venture));
         let session = accessible.ok_or_else(|| {
             Fault::new(ErrorCode::SessionNotFound, format!("there is no session {id}"))
-                .hint("start one with session_start (POST /sod, baton session start)")
+                .hint(
+                    "list sessions with session_history (GET /sessions, baton session history), or start one with \
+                     session_start (POST /sod, baton session start)",
+                )
         })?;
         self.log_session(&session);
         Ok(session)

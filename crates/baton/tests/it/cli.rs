@@ -289,7 +289,8 @@ fn a_failure_prints_the_next_step() {
     let finished = home().run(&["session", "heartbeat", "sess_01HQXV3NK8ZZZZZZZZZZZZZZZZ"]);
     assert!(finished.stdout.is_empty());
     assert!(finished.stderr.contains("there is no session"), "{}", finished.stderr);
-    assert!(finished.stderr.contains("next: start one with"), "{}", finished.stderr);
+    assert!(finished.stderr.contains("next: list sessions with session_history"), "{}", finished.stderr);
+    assert!(finished.stderr.contains(" or start one with"), "{}", finished.stderr);
 }
 
 #[test]
