@@ -65,8 +65,15 @@ impl ToolGroup {
             Some(Value::String(action)) if self.actions.contains(&action.as_str()) => {
                 Ok(format!("{}_{action}", self.name))
             }
-            _ => Err(Fault::invalid(ACTION, format!("must be one of {}", self.actions.join(", ")))
-                .hint(format!("add action, for example \"action\": \"{}\"", self.actions[0]))),
+            given => {
+                let hint = match given {
+                    None | Some(Value::Null) => {
+                        format!("add action, for example \"action\": \"{}\"", self.actions[0])
+                    }
+                    Some(_) => "set action to one of the listed values".to_owned(),
+                };
+                Err(Fault::invalid(ACTION, format!("must be one of {}", self.actions.join(", "))).hint(hint))
+            }
         }
     }
 

@@ -64,7 +64,9 @@ pub(crate) fn read_message(bytes: &[u8]) -> Result<ClientJsonRpcMessage, Rejecte
             | JsonErrorKind::InvalidUtf8
             | JsonErrorKind::LoneSurrogate
             | JsonErrorKind::ControlCharacter
-            | JsonErrorKind::Truncated => ErrorData::parse_error(message, Some(place)),
+            | JsonErrorKind::Truncated => {
+                ErrorData::parse_error(format!("the message is not valid JSON: {message}"), Some(place))
+            }
         };
         RejectedMessage::new(request_id(bytes), ErrorCode::InvalidJson, answer)
     })?;
@@ -191,6 +193,8 @@ mod tests {
             (br#"{"id":5}"#, INVALID_REQUEST, Some(json!(5))),
             (br#"{"jsonrpc":"1.0","id":6,"method":"ping"}"#, INVALID_REQUEST, Some(json!(6))),
         ];
+        let rejected = read_message(b"not json").unwrap_err();
+        assert!(rejected.text().starts_with("the message is not valid JSON: "), "{}", rejected.text());
         for (bytes, code, id) in cases {
             let (found_code, found_id, _) = refused(bytes);
             assert_eq!((found_code, &found_id), (*code, id), "{}", String::from_utf8_lossy(bytes));

@@ -165,9 +165,12 @@ fn grouped_tools_run_the_tool_of_their_action() {
 
     let begun = tool_answer(&client.call("task", &json!({ "action": "init_context", "task_id": TASK })));
     assert_eq!(begun["task_id"], TASK, "{begun}");
-    for arguments in [json!({}), json!({ "action": "remove" })] {
+    let by_action =
+        [(json!({}), "add action, for example"), (json!({ "action": "remove" }), "set action to")];
+    for (arguments, suggestion) in by_action {
         let error = tool_answer(&client.call("task", &arguments));
         assert!(error["message"].as_str().unwrap().starts_with("action: must be one of list, "), "{error}");
+        assert!(error["suggestion"].as_str().unwrap().starts_with(suggestion), "{error}");
     }
     let error = tool_answer(&client.call("task", &json!({ "action": "get_context" })));
     assert_eq!(error["message"], "task_id: is missing", "{error}");
