@@ -144,7 +144,7 @@ fn question_repo(params: &StartSession) -> Option<String> {
     let here = params.checkout_repo.as_ref().filter(is_questionable)?;
     Some(format!(
         "the session is in {}, but the current checkout is {here}. If that is not intended, correct it: session_update with \
-         repo {here}",
+         repo {here} (baton session update SESSION --repo {here})",
         params.repo
     ))
 }

@@ -171,6 +171,7 @@ fn a_repository_that_differs_from_the_checkout_is_questioned() {
     let started = tool_answer(&client.call("session_start", &json!({ "repo": "acme/other" })));
     let warning = started["warning"].as_str().unwrap();
     assert!(warning.contains("acme/other") && warning.contains("acme/webshop"), "{warning}");
+    assert!(warning.contains("(baton session update SESSION --repo acme/webshop)"), "{warning}");
     let correct = json!({ "session_id": started["session_id"], "repo": "acme/webshop" });
     tool_answer(&client.call("session_update", &correct));
     let again = tool_answer(&client.call("session_start", &json!({})));
