@@ -446,9 +446,9 @@ fn workflow_line(workflow: &WorkflowView) -> String {
     let name = workflow.name.as_deref().unwrap_or("-");
     let repo = workflow.repo.as_ref().map(|repo| format!("  {repo}")).unwrap_or_default();
     format!(
-        "{}  {name}{repo}  {} checkpoints, {} bytes, saved {}",
+        "{}  {name}{repo}  {}, {} bytes, saved {}",
         workflow.session_id,
-        workflow.checkpoint_count,
+        counted(workflow.checkpoint_count, "checkpoint"),
         workflow.stored_bytes,
         when(workflow.last_saved_at)
     )

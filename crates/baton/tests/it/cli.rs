@@ -294,6 +294,17 @@ fn a_failure_prints_the_next_step() {
 }
 
 #[test]
+fn counts_of_one_are_singular() {
+    let home = home();
+    let arguments = ["checkpoint", "save", "--session", "w"];
+    assert_eq!(home.run_with_input(&arguments, br#"{"goal":"x"}"#).code, 0);
+    let listed = home.run(&["checkpoint", "workflows"]).stdout;
+    assert!(listed.contains("  1 checkpoint, 12 bytes, saved "), "{listed}");
+    let checked = home.run(&["doctor", "--deep"]).stdout;
+    assert!(checked.contains("content: intact: 1 checkpoint and 0 captured tool uses"), "{checked}");
+}
+
+#[test]
 fn data_files_are_private() {
     let home = home();
     assert_eq!(home.run(&["session", "start", "--agent", "a", "--repo", "o/r"]).code, 0);

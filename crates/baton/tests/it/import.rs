@@ -93,6 +93,8 @@ fn observations_are_imported_once_and_invalid_lines_are_reported_by_number() {
             .map(|line| line["line"].as_i64().unwrap())
             .collect();
         assert_eq!(numbers, [2, 3]);
+        let text = hooked.home.run(&["import", "observations", file]).stdout;
+        assert!(text.contains("\nskipped 2 invalid records:\n  "), "{text}");
         let second = hooked.data(&["import", "observations", file]);
         assert_eq!((&second["added"], &second["unchanged"]), (&0.into(), &2.into()));
         let found = hooked.data(&["observation", "list", "--repo", "acme/shop"])["observations"][0].clone();

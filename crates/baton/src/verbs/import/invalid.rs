@@ -1,5 +1,6 @@
 //! Lines and other records that could not be imported.
 
+use baton_core::counted;
 use serde_json::{Value, json};
 
 /// Maximum number of lines that are listed.
@@ -41,7 +42,7 @@ impl InvalidLines {
     pub(super) fn describe(&self) -> String {
         let mut text = String::new();
         if self.count > 0 {
-            text += &format!("\n{} invalid records were skipped:", self.count);
+            text += &format!("\nskipped {}:", counted(self.count, "invalid record"));
         }
         for (file, line, reason) in self.listed.iter().take(MAX_SHOWN) {
             text += &format!("\n  {file}:{line}: {reason}");

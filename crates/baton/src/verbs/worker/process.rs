@@ -201,11 +201,11 @@ pub(super) fn status(config: &Config) -> Result<Answer, Failure> {
         }
         Some((answer, health)) => {
             let mut text = format!(
-                "{}, up {} s, {} waiting, {} observations today, {} failed, compressor {}",
+                "{}, up {} s, {} waiting, {} today, {} failed, compressor {}",
                 answer.text,
                 health["uptime_s"],
                 health["queue_depth"],
-                health["observations_today"],
+                counted(health["observations_today"].as_u64().unwrap_or_default(), "observation"),
                 health["errors"],
                 health["compressor"].as_str().unwrap_or_default(),
             );
