@@ -52,6 +52,9 @@ fn check_relay_key(key: &str) -> Result<(), Failure> {
 }
 
 pub(crate) fn run(args: &ServeArgs, config: &Config) -> Result<Answer, Failure> {
+    if let Some(url) = &config.server {
+        warn(&format!("baton serve works on the local store; the server {url} is not used"));
+    }
     let folder = DataDir::open(&config.data_dir)?;
     let key = match &config.relay_key {
         Some(key) => key.expose().to_owned(),
@@ -83,8 +86,14 @@ pub(crate) fn run(args: &ServeArgs, config: &Config) -> Result<Answer, Failure> 
     // While this lock is held, hooks do not start a worker.
     let _announced = worker.as_ref().and_then(|_| announce_server(&folder));
     let failed = |error: baton_server::ServeError| {
-        Failure::new(Exit::Failure, "serve_failed", error.to_string())
-            .hint("choose another address with --listen, or stop the process that uses it")
+        let baton_server::ServeError::Listen { source, .. } = &error;
+        let hint = match source.kind() {
+            std::io::ErrorKind::AddrInUse => {
+                "choose another address with --listen, or stop the process that uses it"
+            }
+            _ => "choose another address with --listen",
+        };
+        Failure::new(Exit::Failure, "serve_failed", error.to_string()).hint(hint)
     };
     let served = runtime.block_on(async {
         let server = Server::bind(app.clone(), server).await.map_err(failed)?;

@@ -567,6 +567,21 @@ fn relay_key_and_tokens_of_all_ventures_use_the_venture_of_the_server() {
 }
 
 #[test]
+fn serve_names_the_process_only_if_the_address_is_in_use() {
+    let home = home();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = taken.local_addr().unwrap().to_string();
+    // No machine has the other address.
+    for (address, is_taken) in [(taken.as_str(), true), ("192.0.2.1:7423", false)] {
+        let failed = home.run(&["--server", "http://127.0.0.1:9", "serve", "--listen", address]);
+        assert_eq!(failed.code, 1, "{failed:?}");
+        assert!(failed.stderr.contains("next: choose another address with --listen"), "{failed:?}");
+        assert_eq!(failed.stderr.contains("stop the process that uses it"), is_taken, "{failed:?}");
+        assert!(failed.stderr.contains("warning: baton serve works on the local store"), "{failed:?}");
+    }
+}
+
+#[test]
 fn serve_rejects_a_relay_key_that_is_short_or_a_token() {
     for (key, why) in
         [("fifteen-letters", "fewer than 16 characters"), ("bt_0123456789abcdef_0123", "it is a token")]
