@@ -203,7 +203,8 @@ pub(crate) fn run() -> Exit {
                 let first = message.lines().next().unwrap_or_default().trim_start_matches("error: ");
                 return run_hook(salvaged, Some(first.to_owned()));
             }
-            verbs::hook::record_error(&Sources::from_process(Vec::new()), "hook", message.trim());
+            let message = message.trim().trim_start_matches("error: ");
+            verbs::hook::record_error(&Sources::from_process(Vec::new()), "hook", message);
             return Exit::Ok;
         }
         Err(error) if error.kind() == ErrorKind::DisplayHelp => return usage(&short_help(error)),

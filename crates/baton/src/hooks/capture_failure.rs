@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use baton_app::{Clock, SystemClock};
-use baton_core::Timestamp;
+use baton_core::{Timestamp, counted};
 use baton_store::FallbackFolder;
 use serde::{Deserialize, Serialize};
 
@@ -56,6 +56,10 @@ impl CaptureFailure {
     /// Describes the failure in one sentence.
     pub(crate) fn describe(&self) -> String {
         let Self { since, last_at, lost, kept_elsewhere, message } = self;
+        if *lost == 0 {
+            let kept = counted(*kept_elsewhere as u64, "hook report");
+            return format!("saved outside the data folder from {since} to {last_at}: {kept}; {message}");
+        }
         format!(
             "hook reports could not be kept in the data folder from {since} to {last_at}: {lost} lost, \
              {kept_elsewhere} kept in the temporary folder ({message})"

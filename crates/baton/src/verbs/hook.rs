@@ -434,7 +434,9 @@ impl HookRun {
         let message = match self.outbox.put(&self.report_id, report, &self.intake) {
             Ok(SpooledTo::Folder) => format!("{reason}; the report was saved to the outbox"),
             Ok(SpooledTo::Fallback(folder, error)) => {
-                let message = format!("{reason}; the report was saved to {}: {error}", folder.display());
+                let folder = folder.display();
+                let message =
+                    format!("the data folder cannot be written ({error}); the report was saved to {folder}");
                 self.failures.record(event, Outcome::KeptElsewhere, &message);
                 message
             }

@@ -87,8 +87,13 @@ pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
     lines.extend(captured.iter().map(|(client, at)| format!("captured {client}, last {}", when(*at))));
     lines.extend(capture_failure.as_ref().map(|failure| format!("capture  {}", failure.describe())));
     let errors = health.as_ref().map_or(0, |health| health.errors);
-    let next = if capture_failure.is_some() {
-        ("baton doctor", "find out why hook reports were lost")
+    let next = if let Some(failure) = &capture_failure {
+        let purpose = if failure.lost == 0 {
+            "find out why hook reports were saved elsewhere"
+        } else {
+            "find out why hook reports were lost"
+        };
+        ("baton doctor", purpose)
     } else if matches!(capture, CaptureState::Paused { .. }) {
         ("baton pause --end", "let hooks record again")
     } else if capture == CaptureState::Off {

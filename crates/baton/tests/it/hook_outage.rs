@@ -102,11 +102,12 @@ fn an_unusable_data_folder_is_reported_and_its_reports_are_replayed_later() {
         assert_eq!(mode & 0o777, 0o600, "{}: {text}", file.display());
     }
     let (level, message) = hooked.diagnosis();
-    assert!(level == "warning" && message.contains("0 lost, 1 kept"), "{level} {message}");
+    assert!(level == "warning" && message.contains(": 1 hook report; the data folder cannot be written ("));
+    assert!(message.contains("; the report was saved to ") && !message.contains("lost"), "{message}");
     let status = hooked.home.run(&["status"]);
-    assert!(status.code == 9 && status.stderr.contains("0 lost, 1 kept"), "{status:?}");
+    assert!(status.code == 9 && status.stderr.contains(": 1 hook report; "), "{status:?}");
     let response = start(&hooked);
-    assert!(response.contains("SessionStart") && response.contains("0 lost"), "{response}");
+    assert!(response.contains("SessionStart") && response.contains(": 2 hook reports; "), "{response}");
 
     std::fs::remove_file(hooked.home.data_dir()).unwrap();
     let response = start(&hooked);
