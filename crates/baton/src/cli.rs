@@ -218,7 +218,22 @@ pub(crate) fn run() -> Exit {
     if cli.global.format == Format::Json {
         progress::hide();
     }
-    finish(cli.global.format, dispatch(cli))
+    finish(cli.global.format, dispatch(cli).map_err(or_see_help))
+}
+
+/// Adds a hint to a failure about the arguments that has none: the help of the verb.
+fn or_see_help(failure: Failure) -> Failure {
+    if failure.hint.is_some() || !matches!(failure.exit, Exit::Usage | Exit::Validation) {
+        return failure;
+    }
+    let mut command = "baton".to_owned();
+    let matches = Cli::command().try_get_matches_from(std::env::args_os());
+    let mut inner = matches.as_ref().ok();
+    while let Some((verb, more)) = inner.and_then(clap::ArgMatches::subcommand) {
+        command = format!("{command} {verb}");
+        inner = Some(more);
+    }
+    failure.hint(format!("see {command} --help"))
 }
 
 /// Parses the arguments of the process.

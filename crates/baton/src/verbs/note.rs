@@ -158,6 +158,10 @@ fn create(mut args: CreateArgs, config: &Config, backend: &Backend) -> Result<An
     let venture = args.venture.as_deref();
     if args.repo.is_none() {
         args.repo = repository_here()?.map(String::from);
+        if args.repo.is_none() && args.session_id.is_none() {
+            return Err(Failure::usage("cannot record a note: no repository given")
+                .hint("add --repo OWNER/NAME or --session ID, or run the command in a checkout"));
+        }
         if let (None, Some(repo)) = (&args.session_id, &args.repo) {
             let live = match live_session(repo, venture, config, backend) {
                 // Without the store the live session is not known, and the note is recorded for the repository.

@@ -23,6 +23,23 @@ fn version_includes_the_commit() {
 }
 
 #[test]
+fn invalid_arguments_end_with_the_help_to_read() {
+    let home = home();
+    for (arguments, verb) in [
+        ("session heartbeat foo", "session heartbeat"),
+        ("handoff show xyz", "handoff show"),
+        ("context --repo acme/shop --max-tokens 10", "context"),
+        ("search cargo --since yesterdayx", "search"),
+        ("session list --limit 0", "session list"),
+        ("token create --name x --expires-in-days 0", "token create"),
+    ] {
+        let done = home.run(&arguments.split(' ').collect::<Vec<_>>());
+        assert_eq!(done.code, 7, "{done:?}");
+        assert!(done.stderr.ends_with(&format!("next: see baton {verb} --help\n")), "{done:?}");
+    }
+}
+
+#[test]
 fn demo_runs_all_steps_and_leaves_no_files() {
     let home = home();
     let temporary = home.path().join("tmp");
@@ -599,6 +616,14 @@ fn serve_rejects_a_relay_key_that_is_short_or_a_token() {
             assert!(!failed.stdout.contains(key) && !failed.stderr.contains(key), "{failed:?}");
         }
     }
+}
+
+#[test]
+fn a_note_outside_a_checkout_needs_a_repository() {
+    let refused = home().run(&["note", "x"]);
+    assert_eq!(refused.code, 2, "{refused:?}");
+    assert!(refused.stderr.starts_with("error: cannot record a note: no repository given\n"), "{refused:?}");
+    assert!(refused.stderr.contains("next: add --repo OWNER/NAME or --session ID"), "{refused:?}");
 }
 
 #[test]

@@ -143,7 +143,8 @@ fn invalid_input_fails_with_the_documented_codes() {
     let checkout = Checkout::with_context();
     checkout.refused(3, &["init-context", "TASK-9999"]);
     checkout.refused(3, &["get-context", "TASK-9999"]);
-    checkout.refused(7, &["get-context", "../../etc"]);
+    let refused = checkout.refused(7, &["get-context", "../../etc"]);
+    assert_eq!(refused["hint"], "see baton task get-context --help");
     checkout.refused(7, &["attach-evidence", TASK, "--type", "x", "--path", "../../outside"]);
     checkout.refused(7, &["attach-evidence", TASK, "--type", "x", "--path", "/etc/hostname"]);
     checkout.refused(3, &["verify-worktree", TASK, "--expected-agent", "implementer"]);

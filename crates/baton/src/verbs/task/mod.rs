@@ -12,7 +12,7 @@ mod tools;
 
 use std::io::Read;
 
-use baton_core::{ErrorCode, Fault, Operation, strip_control};
+use baton_core::{Fault, Operation, strip_control};
 use baton_qa::QaStatus;
 use baton_task::{
     AnyTaskOperation, AttachEvidence, CONTEXT_FILE, CompleteTask, GetContext, GetDiff, InitContext,
@@ -160,13 +160,7 @@ impl Verb<'_> {
         if let Err(failure) = index::record(self.config, environment, operation, &params, &result) {
             warn(&format!("cannot update the task index: {}", failure.message));
         }
-        let data = result.map_err(|mut fault| {
-            if fault.code == ErrorCode::InvalidRequest && fault.hint.is_none() {
-                let verb = operation.name.trim_start_matches("task.").replace('_', "-");
-                fault.hint = Some(format!("see baton task {verb} --help"));
-            }
-            fault
-        })?;
+        let data = result?;
         for warning in data["warnings"].as_array().into_iter().flatten().filter_map(Value::as_str) {
             warn(warning);
         }
