@@ -74,16 +74,20 @@ impl Query {
         }
     }
 
-    /// Keeps the rarest terms. `documents` returns the number of documents that contain a term.
+    /// Keeps the rarest terms, and of equally rare ones the first. `documents` returns the number of documents that contain
+    /// a term.
     pub fn reduce(&mut self, documents: impl Fn(&str) -> u64) {
-        self.terms.retain(|one| documents(&one.term) > 0);
-        if self.terms.len() > MAX_SEARCHED_TERMS {
-            let mut counts: Vec<u64> = self.terms.iter().map(|one| documents(&one.term)).collect();
-            counts.sort_unstable();
-            let most = counts[MAX_SEARCHED_TERMS - 1];
-            self.terms.retain(|one| documents(&one.term) <= most);
-            self.terms.truncate(MAX_SEARCHED_TERMS);
+        let mut counted: Vec<(u64, usize, QueryTerm)> = Vec::new();
+        for (index, one) in self.terms.drain(..).enumerate() {
+            let count = documents(&one.term);
+            if count > 0 {
+                counted.push((count, index, one));
+            }
         }
+        counted.sort_unstable_by_key(|(count, index, _)| (*count, *index));
+        counted.truncate(MAX_SEARCHED_TERMS);
+        counted.sort_unstable_by_key(|(_, index, _)| *index);
+        self.terms = counted.into_iter().map(|(_, _, one)| one).collect();
     }
 
     /// Returns true if a word of a name occurs in the query.
@@ -141,6 +145,16 @@ mod tests {
         long.reduce(|term| term.len() as u64);
         assert_eq!(long.terms.len(), MAX_SEARCHED_TERMS);
         assert!(long.terms.iter().all(|one| one.term.len() <= 4 + MAX_SEARCHED_TERMS));
+    }
+
+    #[test]
+    fn the_rarest_terms_are_kept_when_counts_are_equal_at_the_limit() {
+        let named = |name: &'static str| ('a'..='t').map(move |letter| format!("{name}{letter}x"));
+        let mut words: Vec<String> = named("common").chain(named("rare")).collect();
+        let mut long = query(&words.join(" "));
+        long.reduce(|term| if term.starts_with("rare") { 1 } else { 10 });
+        words.drain(12..20);
+        assert!(long.terms.iter().map(|one| &one.written).eq(&words), "{:?}", long.terms);
     }
 
     #[test]
