@@ -132,9 +132,10 @@ fn named_day(captures: &Captures<'_>, today: Date) -> Option<(Date, Date)> {
     if let Some(year) = number(captures, "year") {
         return one_day(Date::new(year, month, day).ok()?);
     }
-    let this_year = Date::new(today.year(), month, day).ok()?;
-    let date = if this_year > today { Date::new(today.year() - 1, month, day).ok()? } else { this_year };
-    one_day(date)
+    // Two leap years are at most eight years apart.
+    let mut days =
+        (today.year() - 8..=today.year()).rev().filter_map(|year| Date::new(year, month, day).ok());
+    one_day(days.find(|date| *date <= today)?)
 }
 
 fn named_month(captures: &Captures<'_>, today: Date) -> Option<(Date, Date)> {
@@ -227,6 +228,20 @@ mod tests {
             ("two weeks ago", "2026-10-30", "2026-11-06"),
         ] {
             assert_eq!(period(text), Some((from.to_owned(), until.to_owned())), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_leap_day_without_a_year_is_the_latest_one() {
+        for (now, leap_day) in [
+            ("2026-11-16", "2024-02-29"),
+            ("2024-02-28", "2020-02-29"),
+            ("2024-02-29", "2024-02-29"),
+            ("2100-03-01", "2096-02-29"),
+            ("2104-01-01", "2096-02-29"),
+        ] {
+            let (found, _) = find_periods("on 29 February", format!("{now}T09:00:00.000Z").parse().unwrap());
+            assert!(found.iter().map(|period| period.from.day()).eq([leap_day]), "{now}: {found:?}");
         }
     }
 
