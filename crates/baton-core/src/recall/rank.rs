@@ -172,21 +172,27 @@ impl<'a> Ranker<'a> {
         }
         let similarity: HashMap<i64, f64> = similar.iter().copied().collect();
         let explained = |(index, score): (usize, f64)| {
-            let (candidate, matches) = (&candidates[index], &matches[index]);
-            let mut why = Reasons(Some(explain_terms(query, matches)));
+            let (candidate, own) = (&candidates[index], &matches[index]);
+            let mut why = Reasons(Some(explain_terms(query, own)));
             if let Some(similarity) = similarity.get(&candidate.number) {
                 why.add(|| format!("similar meaning ({similarity:.2})"));
             }
-            if matches.frequencies.is_empty() && scores[index] > 0.0 {
+            if own.frequencies.is_empty() && scores[index] > 0.0 {
+                let turn = &candidate.document.turn;
+                let is_in_turn = |(other, matches): (&Candidate, &Matches)| {
+                    other.document.turn == *turn && !matches.frequencies.is_empty()
+                };
                 let reason = if candidate.place.is_some() {
                     "next to matching parts of the conversation"
-                } else {
+                } else if turn.is_some() && candidates.iter().zip(matches).any(is_in_turn) {
                     "part of a matching turn"
+                } else {
+                    "part of a matching session"
                 };
                 why.add(|| reason.to_owned());
             }
             adjuster.apply(candidate, scores[index], &mut why);
-            let query_coverage = if matches.frequencies.len() < 2 { 0.0 } else { scorer.coverage(matches) };
+            let query_coverage = if own.frequencies.len() < 2 { 0.0 } else { scorer.coverage(own) };
             Ranked { index, score, query_coverage, why: why.0.unwrap_or_default().join("; ") }
         };
         select(ranked, candidates, limit).into_iter().map(explained).collect()

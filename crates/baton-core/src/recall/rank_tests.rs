@@ -182,6 +182,25 @@ fn edits_of_a_matching_turn_are_found() {
     assert!(place(2) < place(3), "{found:?}");
 }
 
+#[test]
+fn the_reason_for_an_item_without_the_words_is_its_turn_or_its_session() {
+    let of_session = |number: i64, title: &str, turn: &str| {
+        let mut made = candidate(number, ItemKind::Observation, title, "", &[]);
+        made.document.session_id = Some(session(1));
+        made.document.turn = Some(turn.to_owned());
+        made
+    };
+    let all = [
+        of_session(1, "Make the import faster", "turn_1"),
+        of_session(2, "Modify read_rows", "turn_1"),
+        of_session(3, "Run the linter", "turn_2"),
+    ];
+    let found = ranked("faster import", &all);
+    let reason = |number: i64| found.iter().find(|found| found.0 == number).map(|found| found.1.as_str());
+    assert_eq!(reason(2), Some("part of a matching turn"));
+    assert_eq!(reason(3), Some("part of a matching session"));
+}
+
 proptest! {
     /// The result does not depend on the order in which a database returns candidates.
     #[test]
