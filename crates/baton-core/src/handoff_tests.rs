@@ -29,7 +29,10 @@ fn every_invalid_field_is_listed() {
     let mut fields: Vec<_> =
         details["fields"].as_array().unwrap().iter().map(|field| field["field"].as_str().unwrap()).collect();
     fields.sort_unstable();
-    assert_eq!(fields, ["handoff.blockers", "handoff.next_actions.0", "handoff.summary", "handoff.to_agent"]);
+    assert_eq!(
+        fields,
+        ["handoff.blockers", "handoff.next_actions[0]", "handoff.summary", "handoff.to_agent"]
+    );
 }
 
 #[test]

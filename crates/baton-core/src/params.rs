@@ -227,9 +227,9 @@ impl Problem {
 
     /// Returns true if the problem is about the field, a part of it, or an object that contains it.
     fn is_about(&self, field: &str) -> bool {
-        let name = self.name().replace('[', ".").replace(']', "");
+        let name = self.name();
         let contains = |outer: &str, inner: &str| {
-            inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
         };
         contains(&name, field) || contains(field, &name)
     }

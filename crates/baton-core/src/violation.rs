@@ -40,7 +40,7 @@ pub const SCHEMA_KEYWORDS: [&str; 23] = [
 /// A part of a document that violates its schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Violation {
-    /// Path of the field, with dots between the names; empty for the whole document.
+    /// Path of the field, for example `nested.tags[1]`; empty for the whole document.
     pub(crate) field: String,
     pub(crate) problem: String,
     pub(crate) kind: ViolationKind,
@@ -93,7 +93,7 @@ fn check(schema: &Value, value: &Value, field: &str, found: &mut Vec<Violation>)
         Value::Array(items) => {
             if let Some(schema) = schema.get("items") {
                 for (index, item) in items.iter().enumerate() {
-                    check(schema, item, &join(field, &index.to_string()), found);
+                    check(schema, item, &format!("{field}[{index}]"), found);
                 }
             }
         }

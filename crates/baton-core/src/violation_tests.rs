@@ -51,8 +51,8 @@ fn every_violation_is_described_with_its_field() {
         "one: must be 1",
         "other: is not a known field",
         "ratio: must be at least -0.5",
-        "tags.1: must be one of a, b, 3",
         "tags: must have at most 2 elements",
+        "tags[1]: must be one of a, b, 3",
     ];
     let mut found: Vec<&str> = found.iter().map(String::as_str).collect();
     found.sort_unstable();
@@ -156,7 +156,7 @@ proptest! {
             let found = violations(&schema, &document);
             let mut fields: Vec<String> = found
                 .iter()
-                .map(|found| match found.field.split_once('.') {
+                .map(|found| match found.field.split_once(['.', '[']) {
                     Some((first, _)) => first.to_owned(),
                     None if found.kind != ViolationKind::Invalid => String::new(),
                     None => found.field.clone(),
