@@ -31,7 +31,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn rfc_examples_pass() {
+    fn merges_the_examples_of_rfc_7396() {
         for (target, patch, expected) in [
             (json!({"a":"b"}), json!({"a":"c"}), json!({"a":"c"})),
             (json!({"a":"b"}), json!({"b":"c"}), json!({"a":"b","b":"c"})),

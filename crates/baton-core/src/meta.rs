@@ -33,13 +33,17 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_enforced() {
+    fn meta_over_the_size_limit_is_rejected() {
         let overhead = r#"{"a":""}"#.len();
         assert_eq!(check(json!({ "a": "x".repeat(MAX_META_BYTES - overhead) })), Ok(()));
         assert_eq!(
             check(json!({ "a": "x".repeat(MAX_META_BYTES - overhead + 1) })),
             Err(ErrorCode::PayloadTooLarge)
         );
+    }
+
+    #[test]
+    fn rounded_integers_and_control_characters_are_rejected() {
         assert_eq!(check(json!({ "a": { "b": 9_007_199_254_740_993_u64 } })), Err(ErrorCode::InvalidRequest));
         assert_eq!(check(json!({ "a": "\u{0}" })), Err(ErrorCode::InvalidRequest));
     }

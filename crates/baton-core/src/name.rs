@@ -255,7 +255,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn good_names_pass_unchanged() {
+    fn names_are_kept_as_sent() {
         for name in ["a", "cc-cli-host", "desktop.pm_1", "0x", &"a".repeat(128)] {
             assert_eq!(name.parse::<Agent>().unwrap().as_str(), name);
         }
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_names_are_rejected() {
+    fn names_with_invalid_characters_or_length_are_rejected() {
         for name in ["", ".a", "-a", "a b", "a/b", "é", "a\n", "a\0", &"a".repeat(129)] {
             assert!(name.parse::<Agent>().is_err(), "{name:?}");
         }

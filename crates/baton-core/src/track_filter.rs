@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn other_values_are_rejected() {
+    fn values_other_than_a_number_or_none_are_rejected() {
         for bad in [json!(-1), json!(u64::MAX), json!(1.5), json!("1"), json!("None"), json!(true), json!([])]
         {
             let bad: Value = bad;

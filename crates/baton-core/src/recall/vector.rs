@@ -113,7 +113,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn bytes_keep_the_angle(pairs in proptest::collection::vec((-1.0_f32..1.0, -1.0_f32..1.0), 8..200)) {
+        fn quantized_vectors_keep_their_cosine_similarity(pairs in proptest::collection::vec((-1.0_f32..1.0, -1.0_f32..1.0), 8..200)) {
             let (left, right): (Vec<f32>, Vec<f32>) = pairs.into_iter().unzip();
             let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| f64::from(a * b)).sum::<f64>();
             let exact = dot(&left, &right) / (dot(&left, &left) * dot(&right, &right)).sqrt().max(1e-9);
