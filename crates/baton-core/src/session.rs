@@ -79,7 +79,7 @@ pub struct SessionFacts {
 
 impl SessionFacts {
     /// Copies every field that is set in `newer`.
-    fn fill_from(&mut self, newer: Self) {
+    fn update_from(&mut self, newer: Self) {
         let Self { client, client_version, host, issue_number, branch, commit_sha } = newer;
         self.client = client.or(self.client.take());
         self.client_version = client_version.or(self.client_version.take());
@@ -129,7 +129,7 @@ impl Session {
     /// Resumes an active session: records a heartbeat and copies every field that is set in `facts`.
     pub fn resume(&mut self, now: Timestamp, facts: SessionFacts) -> Result<(), Fault> {
         self.beat(now)?;
-        self.facts.fill_from(facts);
+        self.facts.update_from(facts);
         Ok(())
     }
 
