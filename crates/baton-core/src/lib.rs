@@ -70,7 +70,7 @@ pub use session::{
     EndReason, HeartbeatPolicy, Liveness, Session, SessionFacts, SessionStatus, SessionTuple, StartDecision,
 };
 pub use text::{counted, cut_with_notice, require_no_nul, require_plain_text, shorten};
-pub use time::{TimeError, Timestamp};
+pub use time::{TimeError, TimeRangeError, Timestamp};
 pub use token::{PresentedToken, Token, TokenId};
 pub use token_estimate::estimate_tokens;
 pub use track_filter::{TrackFilter, TrackFilterError};

@@ -13,6 +13,11 @@ use crate::wire::wire_text;
 #[error("time must be RFC 3339, like 2026-01-17T10:00:00.000Z")]
 pub struct TimeError;
 
+/// Reason why a number of milliseconds is not a timestamp.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("is not a time of the years 1970 to 9999")]
+pub struct TimeRangeError;
+
 /// A point in time, to the millisecond, in UTC.
 ///
 /// Values are limited to the years 1970 to 9999, so every RFC 3339 form has exactly 24 characters.
@@ -36,6 +41,11 @@ impl Timestamp {
         } else {
             Self(millis)
         }
+    }
+
+    /// Creates a timestamp from milliseconds since the Unix epoch, or fails outside the years 1970 to 9999.
+    pub const fn try_from_millis(millis: i64) -> Result<Self, TimeRangeError> {
+        if 0 <= millis && millis <= MAX_MILLIS { Ok(Self(millis)) } else { Err(TimeRangeError) }
     }
 
     /// Returns the milliseconds since the Unix epoch.
@@ -83,8 +93,7 @@ impl FromStr for Timestamp {
 
     fn from_str(text: &str) -> Result<Self, TimeError> {
         let instant: jiff::Timestamp = text.parse().map_err(|_| TimeError)?;
-        let millis = instant.as_millisecond();
-        if (0..=MAX_MILLIS).contains(&millis) { Ok(Self(millis)) } else { Err(TimeError) }
+        Self::try_from_millis(instant.as_millisecond()).map_err(|_| TimeError)
     }
 }
 
@@ -116,6 +125,16 @@ mod tests {
         assert_eq!(Timestamp::from_millis(-1), Timestamp::EPOCH);
         assert_eq!(Timestamp::EPOCH.minus(Duration::MAX), Timestamp::EPOCH);
         assert_eq!(Timestamp::EPOCH.plus(Duration::MAX).as_millis(), MAX_MILLIS);
+    }
+
+    #[test]
+    fn numbers_outside_the_range_are_no_times() {
+        for millis in [-1, MAX_MILLIS + 1, i64::MIN, i64::MAX] {
+            assert_eq!(Timestamp::try_from_millis(millis), Err(TimeRangeError), "{millis}");
+        }
+        for millis in [0, MAX_MILLIS] {
+            assert_eq!(Timestamp::try_from_millis(millis), Ok(Timestamp::from_millis(millis)));
+        }
     }
 
     proptest! {

@@ -250,7 +250,7 @@ integer_columns! {
     u32: i64::from, u32::try_from;
     // For counts and sizes. Values above `i64::MAX` are stored as `i64::MAX`.
     u64: |number| i64::try_from(number).unwrap_or(i64::MAX), u64::try_from;
-    Timestamp: Timestamp::as_millis, |millis| Ok::<_, Infallible>(Timestamp::from_millis(millis));
+    Timestamp: Timestamp::as_millis, Timestamp::try_from_millis;
     Track: Track::number, Track::try_from;
     TurnId: TurnId::number, |number| Ok::<_, Infallible>(TurnId::new(number));
 }

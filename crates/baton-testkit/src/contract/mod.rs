@@ -51,6 +51,7 @@ macro_rules! store_contract {
                 context_is_given_once,
                 reads_back_every_field,
                 reads_back_every_status,
+                times_out_of_range_are_corruption,
                 finds_the_first_session_of_a_chat,
                 finds_the_latest_session_of_a_tuple,
                 finds_nothing_under_an_unknown_id,

@@ -75,6 +75,21 @@ pub fn reads_back_every_status(store: &TestStore) {
     }
 }
 
+/// A stored time outside the years 1970 to 9999 is reported and not replaced by the nearest time.
+pub fn times_out_of_range_are_corruption(store: &TestStore) {
+    let written = session(tuple("agent"));
+    insert(store, &written);
+    for millis in [-1, i64::MAX] {
+        let sql = format!("UPDATE sessions SET last_heartbeat_at = {millis}");
+        store.place().execute(&sql, &sql);
+        let answer = try_write(store, move |tx| tx.session(written.id));
+        assert!(
+            matches!(&answer, Err(StoreError::Corrupt { table, .. }) if table == "sessions"),
+            "{answer:?}"
+        );
+    }
+}
+
 /// The latest session of a tuple is found, whatever its status.
 pub fn finds_the_latest_session_of_a_tuple(store: &TestStore) {
     let latest =
