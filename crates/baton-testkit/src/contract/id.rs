@@ -1,8 +1,9 @@
 //! Ids by their beginning.
 
+use baton_core::checkpoint::CheckpointStatus;
 use baton_core::{Note, NoteId, PartialId, Ulid, Venture};
 
-use super::fixture::NOW;
+use super::fixture::{NOW, checkpoint, frame, workflow};
 use super::note::note;
 use super::store::{TestStore, read, write};
 
@@ -36,4 +37,19 @@ pub fn ids_are_found_by_their_beginning(store: &TestStore) {
     for kind in ["sess_01KF", "ho_01KF", "ckpt_01KF", "obs_01KF"] {
         assert!(find(store, kind, None, 10).is_empty(), "{kind}");
     }
+}
+
+/// Deleted checkpoints, whose rows remain as archived ones, are not found.
+pub fn archived_checkpoints_are_not_found(store: &TestStore) {
+    let of = workflow("a");
+    let (kept, deleted) = (checkpoint(&of, 0, 0), checkpoint(&of, 0, 1));
+    let (kept_id, deleted_id) = (kept.id.to_string(), deleted.id);
+    write(store, move |tx| {
+        tx.insert_checkpoint(&kept, &frame())?;
+        tx.insert_checkpoint(&deleted, &frame())?;
+        tx.set_checkpoint_status(deleted.id, CheckpointStatus::Archived)
+    });
+    assert_eq!(find(store, &kept_id[..kept_id.len() - 1], None, 10), [kept_id.as_str()]);
+    let deleted_id = deleted_id.to_string();
+    assert!(!find(store, &deleted_id[..deleted_id.len() - 1], None, 10).contains(&deleted_id));
 }

@@ -84,6 +84,7 @@ macro_rules! store_contract {
             }
             id {
                 ids_are_found_by_their_beginning,
+                archived_checkpoints_are_not_found,
             }
             shown_item {
                 items_are_shown_once_per_session,
