@@ -50,7 +50,7 @@ const fn kind_of(error: &StoreError) -> &'static str {
         | StoreError::ForeignDatabase { .. } => "schema",
         StoreError::CommitUnknown { .. } => "commit_unknown",
         StoreError::Corrupt { .. } | StoreError::BlobMissing { .. } => "corrupt",
-        StoreError::Statement { .. } | StoreError::WorkFailed => "internal",
+        StoreError::Encode { .. } | StoreError::Statement { .. } | StoreError::WorkFailed => "internal",
     }
 }
 

@@ -5,7 +5,7 @@
 //! such files.
 
 use std::fs::{File, Metadata, OpenOptions};
-use std::io::Write;
+use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -42,8 +42,7 @@ impl BlobFolder {
 
     /// Writes a blob and syncs it to disk. The name must be a plain file name.
     pub fn put(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
-        make_folder(&self.path).map_err(|source| file_error(&self.path, source))?;
-        let path = self.file(name)?;
+        let path = self.new_file(name)?;
         write_durably(&path, bytes).map_err(|source| file_error(&path, source))
     }
 
@@ -56,20 +55,19 @@ impl BlobFolder {
 
     /// Starts a blob that is written incrementally. The name must be a plain file name.
     pub fn create(&self, name: &str) -> Result<DurableFile, StoreError> {
-        make_folder(&self.path).map_err(|source| file_error(&self.path, source))?;
-        let path = self.file(name)?;
+        let path = self.new_file(name)?;
         DurableFile::create(&path).map_err(|source| file_error(&path, source))
     }
 
     /// Opens a blob; `None` if it is missing.
     pub fn open(&self, name: &str) -> Result<Option<File>, StoreError> {
-        let path = self.file(name)?;
+        let Some(path) = self.file(name) else { return Ok(None) };
         existing(&path, File::open(&path))
     }
 
     /// Reads a blob; `None` if it is missing.
     pub fn get(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        let path = self.file(name)?;
+        let Some(path) = self.file(name) else { return Ok(None) };
         existing(&path, std::fs::read(&path))
     }
 
@@ -99,7 +97,7 @@ impl BlobFolder {
     /// Removes a blob whose row was deleted and committed. A missing blob is not an error. While an archive is written,
     /// the blob is kept for a later cleanup.
     pub fn remove(&self, name: &str) -> Result<(), StoreError> {
-        let path = self.file(name)?;
+        let Some(path) = self.file(name) else { return Ok(()) };
         let lock = self.lock_path();
         // Without a lock file no archive is being written, and an archive that starts now does not see the deleted row.
         let file = existing(&lock, File::open(&lock))?;
@@ -128,12 +126,20 @@ impl BlobFolder {
         &self.path
     }
 
-    fn file(&self, name: &str) -> Result<PathBuf, StoreError> {
+    /// Returns the path of a new blob, and creates the folder.
+    fn new_file(&self, name: &str) -> Result<PathBuf, StoreError> {
+        let invalid =
+            || io::Error::new(io::ErrorKind::InvalidInput, format!("{name:?} is not a valid blob name"));
+        let path = self.file(name).ok_or_else(|| file_error(&self.path, invalid()))?;
+        make_folder(&self.path).map_err(|source| file_error(&self.path, source))?;
+        Ok(path)
+    }
+
+    /// Returns the path of a blob; `None` for a name that no blob can have, because it is not a plain file name.
+    fn file(&self, name: &str) -> Option<PathBuf> {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-        if name.is_empty() || name.starts_with('.') || !name.bytes().all(is_plain) {
-            return Err(StoreError::corrupt("checkpoints", format!("{name:?} is not a valid blob name")));
-        }
-        Ok(self.path.join(name))
+        let is_valid = !name.is_empty() && !name.starts_with('.') && name.bytes().all(is_plain);
+        is_valid.then(|| self.path.join(name))
     }
 }
 
@@ -178,11 +184,21 @@ mod tests {
     }
 
     #[test]
-    fn only_plain_names_are_accepted() {
-        let blobs = BlobFolder::at("/nonexistent");
+    fn other_names_than_plain_ones_name_no_blob() {
+        let home = tempfile::tempdir().unwrap();
+        let blobs = BlobFolder::at(home.path().join("blobs"));
+        blobs.put("a", b"1").unwrap();
+        std::fs::write(home.path().join("x"), "outside").unwrap();
+        std::fs::write(home.path().join("blobs/.a"), "hidden").unwrap();
         for name in ["", "..", ".a", "a/b", "../x", "a\0"] {
-            assert!(matches!(blobs.get(name), Err(StoreError::Corrupt { .. })), "{name:?}");
+            assert_eq!(blobs.get(name).unwrap(), None, "{name:?}");
+            assert!(blobs.open(name).unwrap().is_none(), "{name:?}");
+            blobs.remove(name).unwrap();
+            let refused = blobs.put(name, b"2").unwrap_err().to_string();
+            assert!(refused.contains("is not a valid blob name"), "{refused}");
         }
+        assert_eq!(std::fs::read(home.path().join("x")).unwrap(), b"outside");
+        assert_eq!(std::fs::read(home.path().join("blobs/.a")).unwrap(), b"hidden");
     }
 
     #[test]

@@ -341,7 +341,11 @@ enum_columns! {
 
 /// Encodes the value of a JSON column.
 pub(crate) fn json(value: &impl Serialize) -> Result<String, StoreError> {
-    serde_json::to_string(value).map_err(|problem| StoreError::corrupt("a JSON column", problem))
+    let failed = |error: serde_json::Error| StoreError::Encode {
+        action: "encode a value as JSON",
+        source: error.into(),
+    };
+    serde_json::to_string(value).map_err(failed)
 }
 
 /// Types that are stored as JSON.

@@ -70,6 +70,13 @@ pub enum StoreError {
         /// Reason why the row is invalid.
         problem: String,
     },
+    /// A new value cannot be encoded.
+    #[error("cannot {action}")]
+    Encode {
+        /// The action that failed, for example `compress raw output`.
+        action: &'static str,
+        source: Box<dyn Error + Send + Sync>,
+    },
     /// A statement failed for a reason that the caller cannot influence.
     #[error("a database statement failed")]
     Statement {

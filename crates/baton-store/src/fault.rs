@@ -61,7 +61,7 @@ impl From<StoreError> for Fault {
                 Self::new(ErrorCode::Internal, "a stored row is invalid")
                     .hint("check the database with baton doctor; restore a backup if it is damaged")
             }
-            StoreError::Statement { .. } | StoreError::WorkFailed => {
+            StoreError::Encode { .. } | StoreError::Statement { .. } | StoreError::WorkFailed => {
                 Self::new(ErrorCode::Internal, "internal error").hint(
                     "look up the cause in the log: standard error of the command, or the log of the server under this \
                      correlation id",

@@ -33,7 +33,9 @@ pub fn pack_raw(raw: &[u8]) -> Result<Vec<u8>, StoreError> {
     if raw.len() < MIN_PACKED_BYTES {
         return Ok([&[PLAIN], raw].concat());
     }
-    let bytes = compress(raw).map_err(|problem| StoreError::corrupt("pending_queue", problem))?;
+    let failed =
+        |error: io::Error| StoreError::Encode { action: "compress raw output", source: error.into() };
+    let bytes = compress(raw).map_err(failed)?;
     Ok([&[ZSTD], bytes.as_slice()].concat())
 }
 
