@@ -32,6 +32,14 @@ pub enum ArchiveError {
         /// The newest version that this binary reads.
         known: i64,
     },
+    /// The archive has another schema version than the store.
+    #[error("the archive has schema version {found}; only version {known} can be added to this store")]
+    OtherSchema {
+        /// The version that was found.
+        found: i64,
+        /// The version of the store.
+        known: i64,
+    },
     /// There is no database to export.
     #[error("there is no database at {place}")]
     NoDatabase {

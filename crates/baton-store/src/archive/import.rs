@@ -95,7 +95,7 @@ pub fn import(
 ) -> Result<Imported, ArchiveError> {
     let found = reader.header().schema;
     if found != LATEST_VERSION {
-        return Err(ArchiveError::damaged(format!("it has schema version {found}, not {LATEST_VERSION}")));
+        return Err(ArchiveError::OtherSchema { found, known: LATEST_VERSION });
     }
     let mut target: Box<dyn Target> = match config {
         StoreConfig::Sqlite { path, .. } => Box::new(crate::sqlite::open_target(path)?),

@@ -468,6 +468,21 @@ fn a_damaged_archive_changes_nothing() {
     }
 }
 
+#[test]
+fn an_archive_of_another_schema_version_is_not_imported() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = ArchivedStore::sqlite(folder.path());
+    let mut older = Memory { header: Some(Header::new(11, "sqlite", AT)), ..Memory::default() };
+    let imported = import(&place.config, place.blobs.as_ref(), &mut older, true);
+    let message = imported.unwrap_err().to_string();
+    assert_eq!(
+        message,
+        format!(
+            "the archive has schema version 11; only version {LATEST_VERSION} can be added to this store"
+        )
+    );
+}
+
 /// An archive of an older store is migrated to the current schema when it is restored.
 #[test]
 fn archives_of_older_schemas_are_migrated() {

@@ -85,6 +85,11 @@ fn failure(what: &str, error: &ArchiveError) -> Failure {
             "archive_newer",
             "use the baton version that wrote the archive, or a newer one",
         ),
+        ArchiveError::OtherSchema { .. } => (
+            Exit::Validation,
+            "archive_schema",
+            "load it into an empty store with baton restore, which upgrades it, and export that",
+        ),
         ArchiveError::NoDatabase { .. } => (
             Exit::NotFound,
             ErrorCode::NotFound.as_str(),
