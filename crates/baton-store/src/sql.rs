@@ -25,6 +25,11 @@ pub(crate) trait Sql {
     /// Chooses the statement for the current database.
     fn pick(&self, sqlite: &'static str, postgres: &'static str) -> &'static str;
 
+    /// Returns true if the current database is SQLite.
+    fn is_sqlite(&self) -> bool {
+        self.pick("sqlite", "postgres") == "sqlite"
+    }
+
     /// Runs a statement and returns the number of changed rows.
     fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError>;
 

@@ -2,9 +2,8 @@
 //!
 //! Checkpoints are selected here and deleted with their workflow, by the caller.
 
-use baton_core::observation::TurnId;
 use baton_core::recall::ItemKind;
-use baton_core::{HandoffId, Repo, SessionId, Timestamp, Venture};
+use baton_core::{Repo, SessionId, Timestamp, Venture};
 
 use super::queue::{PurgedItems, purge};
 use crate::error::StoreError;
@@ -136,33 +135,5 @@ impl dyn Tx + '_ {
         let mut query = QueryBuilder::new("DELETE FROM pending_queue WHERE ");
         query.with("id = $? RETURNING blob", id);
         purge(self, &query)
-    }
-
-    pub fn delete_turn(&mut self, id: TurnId) -> Result<(), StoreError> {
-        self.run("DELETE FROM chat_turns WHERE id = $1", &[id.number().into()])?;
-        self.delete_documents(ItemKind::Turn, &[id.to_string()])
-    }
-
-    pub fn delete_handoff(&mut self, id: HandoffId) -> Result<(), StoreError> {
-        let id = id.to_string();
-        self.run("DELETE FROM handoffs WHERE id = $1", &[(&id).into()])?;
-        self.delete_documents(ItemKind::Handoff, &[id])
-    }
-
-    /// Deletes the text of a session's summary. A summary that is being made is not stored, and the next one covers the
-    /// whole session again.
-    pub fn delete_summary(&mut self, session: SessionId) -> Result<(), StoreError> {
-        let session = session.to_string();
-        self.run(
-            "UPDATE summaries SET made_at = NULL, summary = NULL, key_files = NULL, key_decisions = NULL, \
-             observations = 0, fence = fence + 1 WHERE session_id = $1",
-            &[(&session).into()],
-        )?;
-        let sql = self.pick(
-            "UPDATE observations SET summed_up = 0 WHERE session_id = $1 AND summed_up",
-            "UPDATE observations SET summed_up = FALSE WHERE session_id = $1 AND summed_up",
-        );
-        self.run(sql, &[(&session).into()])?;
-        self.delete_documents(ItemKind::Summary, &[session])
     }
 }

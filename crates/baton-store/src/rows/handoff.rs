@@ -159,4 +159,10 @@ impl dyn Tx + '_ {
         query.text(and_visible!("handoffs.id")).with(" ORDER BY id DESC LIMIT $?", page.limit);
         self.query(query.sql(), query.params())
     }
+
+    pub fn delete_handoff(&mut self, id: HandoffId) -> Result<(), StoreError> {
+        let id = id.to_string();
+        self.run("DELETE FROM handoffs WHERE id = $1", &[(&id).into()])?;
+        self.delete_documents(ItemKind::Handoff, &[id])
+    }
 }

@@ -3,7 +3,6 @@
 use baton_core::observation::{QueueStats, QueueStatus};
 use baton_core::{Repo, SessionId, Timestamp, Venture};
 
-use super::recall::is_sqlite;
 use crate::column::{Column, FromRow, Row};
 use crate::error::StoreError;
 use crate::record::{columns, record, select};
@@ -142,7 +141,7 @@ fn claim_statement(tx: &dyn Tx, condition: &str, order: &str) -> String {
             columns::<QueueItem>()
         )
     };
-    if is_sqlite(tx) {
+    if tx.is_sqlite() {
         return claim(&due);
     }
     // MATERIALIZED: a subquery in the condition could be executed again for each row and exceed the limit.

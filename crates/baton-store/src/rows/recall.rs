@@ -80,10 +80,6 @@ pub(super) fn select_candidates(rest: &str) -> String {
     format!("SELECT number, place, {} FROM recall_documents {rest}", columns::<Document>())
 }
 
-pub(super) fn is_sqlite(tx: &dyn Tx) -> bool {
-    tx.pick("sqlite", "postgres") == "sqlite"
-}
-
 /// Finds the documents of items.
 fn stored(tx: &mut dyn Tx, kind: ItemKind, items: &[&str]) -> Result<Vec<Candidate>, StoreError> {
     let mut found = Vec::new();
@@ -240,7 +236,7 @@ impl dyn Tx + '_ {
 
     /// Deletes the whole index, so that it is rebuilt.
     pub fn clear_index(&mut self) -> Result<(), StoreError> {
-        if is_sqlite(self) {
+        if self.is_sqlite() {
             // The triggers below delete from an index that matches its documents only.
             self.run("INSERT INTO recall_index (recall_index) VALUES ('rebuild')", &[])?;
         }
@@ -432,7 +428,7 @@ impl dyn Tx + '_ {
         if surplus > 0 {
             problems.push(format!("{surplus} deleted observations are still in the search index"));
         }
-        if is_sqlite(self) {
+        if self.is_sqlite() {
             let check = "INSERT INTO recall_index (recall_index, rank) VALUES ('integrity-check', 1)";
             if let Err(error) = self.execute(check, &[]) {
                 problems.push(format!("the full-text index does not match its documents: {error}"));

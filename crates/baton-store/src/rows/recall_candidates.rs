@@ -2,7 +2,7 @@
 
 use baton_core::recall::Candidate;
 
-use super::recall::{RecallFilter, is_sqlite, select_candidates};
+use super::recall::{RecallFilter, select_candidates};
 use super::recall_match::{MatchPlan, fts5_expression, tsquery};
 use super::recall_scope::{conditions, required_terms, touches};
 use crate::error::StoreError;
@@ -22,7 +22,7 @@ impl dyn Tx + '_ {
             return Ok(Vec::new());
         }
         let mut found = match plan.newest {
-            Some(newest) if !is_sqlite(self) && !filter.has_period() => {
+            Some(newest) if !self.is_sqlite() && !filter.has_period() => {
                 newest_candidates(self, filter, plan, newest, limit)?
             }
             _ => Vec::new(),
@@ -45,7 +45,7 @@ fn indexed_candidates(
     /// Maximum number of matches that are searched for documents of a period.
     const SCANNED_FOR_PERIOD: u32 = 20_000;
     let required = required_terms(filter);
-    let expression = if is_sqlite(tx) { fts5_expression(&required, plan) } else { tsquery(&required, plan) };
+    let expression = if tx.is_sqlite() { fts5_expression(&required, plan) } else { tsquery(&required, plan) };
     let scanned = if filter.has_period() { SCANNED_FOR_PERIOD.max(limit) } else { limit };
     // PostgreSQL does not know how many documents match. An order by the key itself makes it read the table backwards, an
     // order by an expression makes it use the full-text index. With a filter besides the venture, few of many matches may

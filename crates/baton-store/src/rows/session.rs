@@ -268,22 +268,6 @@ impl dyn Tx + '_ {
         self.query(query.sql(), query.params())
     }
 
-    /// Counts the turns that started on each day, like `sessions_by_day`.
-    pub fn turns_by_day(
-        &mut self,
-        ventures: Option<&[Venture]>,
-        since: Timestamp,
-    ) -> Result<Vec<(i64, u64)>, StoreError> {
-        let mut query = QueryBuilder::new("SELECT started_at / 86400000, count(*) FROM chat_turns WHERE");
-        query.with(" started_at >= $?", since);
-        if ventures.is_some() {
-            query.text(" AND session_id IN (SELECT id FROM sessions WHERE 1 = 1");
-            query.among_ventures("venture", ventures).text(")");
-        }
-        query.text(" GROUP BY 1");
-        self.query(query.sql(), query.params())
-    }
-
     /// Lists the ventures that have sessions.
     pub fn session_ventures(&mut self) -> Result<Vec<Venture>, StoreError> {
         self.ventures_in("sessions")

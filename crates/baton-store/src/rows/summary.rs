@@ -186,4 +186,21 @@ impl dyn Tx + '_ {
     pub fn next_summary_due_at(&mut self) -> Result<Option<Timestamp>, StoreError> {
         self.query_one("SELECT run_at FROM summaries WHERE run_at IS NOT NULL ORDER BY run_at LIMIT 1", &[])
     }
+
+    /// Deletes the text of a session's summary. A summary that is being made is not stored, and the next one covers the
+    /// whole session again.
+    pub fn delete_summary(&mut self, session: SessionId) -> Result<(), StoreError> {
+        let session = session.to_string();
+        self.run(
+            "UPDATE summaries SET made_at = NULL, summary = NULL, key_files = NULL, key_decisions = NULL, \
+             observations = 0, fence = fence + 1 WHERE session_id = $1",
+            &[(&session).into()],
+        )?;
+        let sql = self.pick(
+            "UPDATE observations SET summed_up = 0 WHERE session_id = $1 AND summed_up",
+            "UPDATE observations SET summed_up = FALSE WHERE session_id = $1 AND summed_up",
+        );
+        self.run(sql, &[(&session).into()])?;
+        self.delete_documents(ItemKind::Summary, &[session])
+    }
 }

@@ -4,10 +4,11 @@ use std::collections::{HashMap, HashSet};
 
 use baton_core::observation::{Turn, TurnId, TurnStatus};
 use baton_core::recall::ItemKind;
-use baton_core::{SessionId, Timestamp};
+use baton_core::{SessionId, Timestamp, Venture};
 
 use crate::error::StoreError;
 use crate::record::{columns, record};
+use crate::sql::QueryBuilder;
 use crate::tx::Tx;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -193,5 +194,26 @@ impl dyn Tx + '_ {
     pub fn turn_starts(&mut self, session: SessionId) -> Result<Vec<(TurnId, Timestamp)>, StoreError> {
         let sql = "SELECT id, started_at FROM chat_turns WHERE session_id = $1 ORDER BY id";
         self.query(sql, &[session.into()])
+    }
+
+    pub fn delete_turn(&mut self, id: TurnId) -> Result<(), StoreError> {
+        self.run("DELETE FROM chat_turns WHERE id = $1", &[id.number().into()])?;
+        self.delete_documents(ItemKind::Turn, &[id.to_string()])
+    }
+
+    /// Counts the turns that started on each day, like `sessions_by_day`.
+    pub fn turns_by_day(
+        &mut self,
+        ventures: Option<&[Venture]>,
+        since: Timestamp,
+    ) -> Result<Vec<(i64, u64)>, StoreError> {
+        let mut query = QueryBuilder::new("SELECT started_at / 86400000, count(*) FROM chat_turns WHERE");
+        query.with(" started_at >= $?", since);
+        if ventures.is_some() {
+            query.text(" AND session_id IN (SELECT id FROM sessions WHERE 1 = 1");
+            query.among_ventures("venture", ventures).text(")");
+        }
+        query.text(" GROUP BY 1");
+        self.query(query.sql(), query.params())
     }
 }
