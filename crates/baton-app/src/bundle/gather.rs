@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use baton_core::observation::{TurnStatus, is_interruption, user_request};
 use baton_core::recall::{CallerContext, ItemKind, MarkKind};
-use baton_core::task::TaskStatus;
 use baton_core::{
     Fault, Handoff, HandoffAuthor, HandoffFields, NoteKind, Repo, Session, SessionId, counted,
     estimate_tokens, one_line,
@@ -32,6 +31,8 @@ const FILES_OF_AGENT: usize = 3;
 const MAX_NOTES: u32 = 20;
 /// Maximum number of pinned items.
 const MAX_PINNED: u32 = 20;
+/// Number of latest turns of a session among which the latest request is looked for.
+const MAX_LATEST_TURNS: u32 = 10;
 /// Maximum number of open tasks.
 const MAX_TASKS: u32 = 3;
 /// Number of characters by which a request is recognized in another line.
@@ -225,29 +226,31 @@ fn add_unfinished_turn(tx: &mut dyn Tx, sessions: &[Session], parts: &mut Bundle
     let ids: Vec<SessionId> = sessions.iter().map(|session| session.id).collect();
     let with_turns = tx.sessions_with_turns(&ids)?;
     for session in sessions.iter().filter(|session| with_turns.contains(&session.id)) {
-        let mut turns = tx.turns(session.id, None, 2)?.into_iter();
-        let latest = turns.next();
-        // Some clients report an interruption as a prompt.
-        let is_interrupted = latest.as_ref().is_some_and(|turn| is_interruption(&turn.prompt));
-        let Some(turn) = latest.filter(|_| !is_interrupted).or_else(|| turns.next()) else { continue };
-        // A command of the client, for example /exit, is no request.
-        let Some(request) = user_request(&turn.prompt) else { continue };
-        let state = match turn.status {
-            _ if is_interrupted => "was interrupted",
-            TurnStatus::Failed => "failed",
-            TurnStatus::Interrupted => "was interrupted",
-            TurnStatus::Unfinished => "is unfinished",
-            TurnStatus::Open | TurnStatus::Done | TurnStatus::Unknown => return Ok(()),
-        };
-        // An automatic handoff lists it as next action.
-        let start = one_line(&request, MAX_KNOWN_CHARS);
-        parts.lines.retain(|line| line.section != Section::Next || !line.text.contains(&start));
-        let mut text = format!("Request of {} that {state}: {request}", session.tuple.agent);
-        if let Some(failure) = &turn.failure {
-            text = format!("{text} ({failure})");
+        let mut is_interrupted = false;
+        for turn in tx.turns(session.id, None, MAX_LATEST_TURNS)? {
+            // A command of the client, for example /exit, and a text of a program are no requests.
+            let Some(request) = user_request(&turn.prompt) else {
+                // Some clients report an interruption as a prompt.
+                is_interrupted = is_interruption(&turn.prompt);
+                continue;
+            };
+            let state = match turn.status {
+                _ if is_interrupted => "was interrupted",
+                TurnStatus::Failed => "failed",
+                TurnStatus::Interrupted => "was interrupted",
+                TurnStatus::Unfinished => "is unfinished",
+                TurnStatus::Open | TurnStatus::Done | TurnStatus::Unknown => return Ok(()),
+            };
+            // An automatic handoff lists it as next action.
+            let start = one_line(&request, MAX_KNOWN_CHARS);
+            parts.lines.retain(|line| line.section != Section::Next || !line.text.contains(&start));
+            let mut text = format!("Request of {} that {state}: {request}", session.tuple.agent);
+            if let Some(failure) = &turn.failure {
+                text = format!("{text} ({failure})");
+            }
+            parts.lines.push(line(Section::State, turn.id, text));
+            return Ok(());
         }
-        parts.lines.push(line(Section::State, turn.id, text));
-        return Ok(());
     }
     Ok(())
 }
@@ -257,13 +260,11 @@ fn add_tasks(tx: &mut dyn Tx, request: &BundleRequest<'_>, parts: &mut BundlePar
         venture: request.venture.clone(),
         repo: Some(request.repo.clone()),
         status: None,
+        only_open: true,
         offset: 0,
         limit: MAX_TASKS,
     };
     for task in tx.tasks(&filter)? {
-        if matches!(task.status, TaskStatus::Done | TaskStatus::Completed) {
-            continue;
-        }
         let holder = task.holder.as_ref().map_or_else(String::new, |role| format!(", held by {role}"));
         let drift = match task.open_drifts {
             0 => "no open drift".to_owned(),

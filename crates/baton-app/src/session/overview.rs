@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use baton_core::observation::Turn;
-use baton_core::task::TaskStatus;
 use baton_core::{
     Session, SessionId, Timestamp, Venture, VentureScope, counted, cut_with_ellipsis, title_line,
 };
@@ -258,12 +257,15 @@ fn add_blocked(tx: &mut dyn Tx, venture: &Venture, attention: &mut Vec<Attention
 }
 
 fn add_drifted(tx: &mut dyn Tx, venture: &Venture, attention: &mut Vec<Attention>) -> Result<(), Fault> {
-    let filter =
-        TaskFilter { venture: venture.clone(), repo: None, status: None, offset: 0, limit: MAX_RECORDS };
-    for task in tx.tasks(&filter)? {
-        if task.open_drifts == 0 || matches!(task.status, TaskStatus::Done | TaskStatus::Completed) {
-            continue;
-        }
+    let filter = TaskFilter {
+        venture: venture.clone(),
+        repo: None,
+        status: None,
+        only_open: true,
+        offset: 0,
+        limit: MAX_RECORDS,
+    };
+    for task in tx.tasks(&filter)?.into_iter().filter(|task| task.open_drifts > 0) {
         let drifts = counted(task.open_drifts, "open drift");
         attention.push(Attention {
             kind: AttentionKind::Drifted,

@@ -46,6 +46,7 @@ impl Operation<OnStore> for ListTasks {
             venture: context.venture(params.venture.as_ref())?,
             repo: params.repo.clone(),
             status: params.status,
+            only_open: false,
             offset: window.offset,
             limit: window.limit,
         };

@@ -1,6 +1,7 @@
 //! Operations through the application layer, with a clock that tests set.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod bundle;
 mod chat_recall;
 mod checkpoint;
 mod checkpoint_damage;

@@ -277,7 +277,8 @@ pub(crate) fn ask_for_lists(rows: &mut dyn Tx) {
     }
     for [of_repo, of_status] in combinations() {
         let (repo, status) = (of_repo.then(repo), of_status.then_some(TaskStatus::Completed));
-        rows.tasks(&TaskFilter { venture: venture.clone(), repo, status, offset: 2, limit: 10 }).unwrap();
+        let (venture, only_open) = (venture.clone(), status.is_none());
+        rows.tasks(&TaskFilter { venture, repo, status, only_open, offset: 2, limit: 10 }).unwrap();
     }
 }
 

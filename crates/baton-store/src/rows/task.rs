@@ -16,6 +16,8 @@ pub struct TaskFilter {
     /// Repository of the task.
     pub repo: Option<Repo>,
     pub status: Option<TaskStatus>,
+    /// Leave out tasks that are done or completed.
+    pub only_open: bool,
     /// Number of tasks to skip.
     pub offset: u32,
     /// Maximum number of tasks.
@@ -73,6 +75,9 @@ impl dyn Tx + '_ {
         query.with("venture = $?", &filter.venture);
         query.with_some(" AND repo = $?", filter.repo.as_ref());
         query.with_some(" AND status = $?", filter.status);
+        if filter.only_open {
+            query.text(" AND status NOT IN ('done', 'completed')");
+        }
         query.text(" ORDER BY updated_at DESC, host DESC, checkout DESC, task_id DESC");
         query.with(" LIMIT $?", filter.limit);
         query.with(" OFFSET $?", filter.offset);

@@ -190,6 +190,7 @@ macro_rules! store_contract {
                 reads_back_every_field,
                 newer_record_is_kept,
                 lists_filter_and_order,
+                open_tasks_are_listed_without_finished_ones,
                 only_the_deleted_task_is_gone,
             }
             schedule {

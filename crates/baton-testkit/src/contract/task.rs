@@ -28,7 +28,8 @@ fn put(store: &Store, task: &TaskRecord) {
 }
 
 fn all() -> TaskFilter {
-    TaskFilter { venture: "v".parse().unwrap(), repo: None, status: None, offset: 0, limit: 10 }
+    let venture = "v".parse().unwrap();
+    TaskFilter { venture, repo: None, status: None, only_open: false, offset: 0, limit: 10 }
 }
 
 fn list(store: &Store, filter: TaskFilter) -> Vec<TaskRecord> {
@@ -85,6 +86,19 @@ pub fn lists_filter_and_order(store: &TestStore) {
     assert_eq!(list(store, TaskFilter { repo: here.repo.clone(), ..all() }), [here]);
     assert_eq!(list(store, TaskFilter { status: Some(TaskStatus::Done), ..all() }), []);
     assert_eq!(list(store, TaskFilter { offset: 1, limit: 3, ..all() }), tasks[1..4]);
+}
+
+/// A list of open tasks has no finished ones, and finished ones do not count for its limit.
+pub fn open_tasks_are_listed_without_finished_ones(store: &TestStore) {
+    let tasks = TaskStatus::ALL.map(|status| TaskRecord { status, ..task(status.as_str(), NOW) });
+    tasks.iter().for_each(|task| put(store, task));
+    for finished in [TaskStatus::Done, TaskStatus::Completed] {
+        put(store, &TaskRecord { status: finished, ..task("/later", later(1)) });
+    }
+    let found = list(store, TaskFilter { only_open: true, limit: 4, ..all() });
+    let mut statuses: Vec<&str> = found.iter().map(|task| task.status.as_str()).collect();
+    statuses.sort_unstable();
+    assert_eq!(statuses, ["blocked", "in_progress", "pending", "waiting"]);
 }
 
 /// Deleting a task of one checkout does not affect others.
