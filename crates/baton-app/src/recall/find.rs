@@ -121,11 +121,14 @@ fn candidates_of_periods(
     filter: &RecallFilter,
 ) -> Result<Vec<Candidate>, StoreError> {
     let mut found = Vec::new();
+    let mut known = HashSet::new();
     for period in &query.periods {
         let since = filter.since.map_or(period.from, |since| since.max(period.from));
         let until = filter.until.map_or(period.until, |until| until.min(period.until));
         let filter = RecallFilter { since: Some(since), until: Some(until), ..filter.clone() };
-        found.extend(tx.timeline(&filter, (until, 0), false, MAX_OF_PERIOD)?);
+        let of_period = tx.timeline(&filter, (until, 0), false, MAX_OF_PERIOD)?;
+        // Periods can overlap.
+        found.extend(of_period.into_iter().filter(|candidate| known.insert(candidate.number)));
     }
     Ok(found)
 }

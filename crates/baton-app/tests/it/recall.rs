@@ -130,6 +130,19 @@ fn every_kind_of_item_is_found_and_read_in_full() {
 }
 
 #[test]
+fn items_of_overlapping_periods_are_found_once() {
+    for stage in Stage::each() {
+        work_day(&stage);
+        // The start is a Saturday.
+        stage.clock.set(NOW.plus(24 * HOUR));
+        let yesterday = search(&stage, json!({ "q": "yesterday", "limit": 100 }));
+        let both = search(&stage, json!({ "q": "yesterday this week", "limit": 100 }));
+        assert!(!yesterday.is_empty());
+        assert_eq!(both.len(), yesterday.len(), "{:?}", titles(&both));
+    }
+}
+
+#[test]
 fn tasks_are_read_by_the_id_that_search_and_the_context_bundle_show() {
     for stage in Stage::each() {
         let id = "v/TASK-7@build-3:/srv/web shop";
