@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use baton_core::observation::{Turn, TurnStatus, closing_message};
 use baton_core::{
-    Agent, ErrorCode, Handoff, HandoffId, Repo, Session, SessionStatus, SessionTuple, Timestamp,
+    Agent, ErrorCode, Handoff, HandoffId, Label, Repo, Session, SessionStatus, SessionTuple, Timestamp,
     cut_with_notice,
 };
 use baton_observation::{HookEvent, make_private};
@@ -264,10 +264,9 @@ fn is_repeated(latest: &Turn, prompt: &str, at: Timestamp) -> bool {
 /// Derives the session parameters from a report.
 fn start_of(params: &Hook) -> Result<StartSession, Fault> {
     let client = params.client.clone().or_else(|| guess_client(params).parse().ok());
-    let agent = match (&params.agent, &client) {
-        (Some(agent), _) => agent.clone(),
-        (None, Some(client)) => agent_named(client.as_str())?,
-        (None, None) => agent_named("agent")?,
+    let agent = match &params.agent {
+        Some(agent) => agent.clone(),
+        None => agent_of(client.as_ref())?,
     };
     Ok(StartSession {
         schema_version: None,
@@ -296,8 +295,11 @@ pub(super) fn repo_of(repo: Option<&Repo>, folder: Option<&str>) -> Result<Repo,
     })
 }
 
-pub(super) fn agent_named(name: &str) -> Result<Agent, Fault> {
-    name.parse().map_err(|problem| Fault::invalid("agent", problem))
+/// Returns the agent that is named after a client; `agent` if the client has no valid agent name, because it can have any
+/// text.
+pub(super) fn agent_of(client: Option<&Label>) -> Result<Agent, Fault> {
+    let named: Option<Agent> = client.and_then(|client| client.as_str().parse().ok());
+    named.map_or_else(|| "agent".parse(), Ok).map_err(|problem| Fault::invalid("agent", problem))
 }
 
 /// Guesses the client from the folder of its transcript.

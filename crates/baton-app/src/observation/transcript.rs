@@ -13,7 +13,7 @@ use baton_observation::{HookEvent, ToolUse, files_of, redact_observation};
 use serde_json::{Map, Value, json};
 
 use super::capture::clean_name;
-use super::hook::{agent_named, prompt_text, repo_of};
+use super::hook::{agent_of, prompt_text, repo_of};
 use super::hook_params::Hook;
 use super::imported::{self, ImportPeriod, NewSession, redact_items};
 use super::raw::error_response;
@@ -169,7 +169,7 @@ fn progress_of(session: &Session) -> Vec<TranscriptProgress> {
 fn tuple_of(params: &ImportTranscript, venture: Venture) -> Result<SessionTuple, Fault> {
     let agent = match &params.agent {
         Some(agent) => agent.clone(),
-        None => agent_named(params.client.as_str())?,
+        None => agent_of(Some(&params.client))?,
     };
     let repo = repo_of(params.repo.as_ref(), params.cwd.as_deref())?;
     let client_session_id = Some(params.client_session_id.clone());

@@ -30,4 +30,5 @@ mod schemas;
 mod stage;
 mod store_failure;
 mod token;
+mod transcript;
 mod turn;

@@ -121,6 +121,7 @@ fn agent_name_defaults_to_the_client() {
             (json!({ "transcript_path": "/home/dev/.gemini/tmp/r.json" }), "gemini", "gemini"),
             (json!({ "transcript_path": "/home/dev/.cursor/r.json" }), "cursor", "cursor"),
             (json!({ "client": "codex" }), "codex", "codex"),
+            (json!({ "client": "Cursor IDE" }), "agent", "Cursor IDE"),
             (json!({ "agent": "reviewer" }), "reviewer", "claude-code"),
             (json!({ "agent": "reviewer", "client": "codex" }), "reviewer", "codex"),
         ]
