@@ -103,8 +103,8 @@ pub struct Handoff {
 }
 
 impl Handoff {
-    /// Parses the payload.
-    pub fn payload(&self) -> Result<Value, serde_json::Error> {
+    /// Parses the payload, a JSON object.
+    pub fn payload(&self) -> Result<Map<String, Value>, serde_json::Error> {
         serde_json::from_str(&self.payload_json)
     }
 
@@ -117,11 +117,8 @@ impl Handoff {
 
     /// Returns the named fields of the payload. References that the payload lacks are filled in with the workflow,
     /// checkpoint, branch and commit that were stored with the handoff.
-    pub fn fields(&self) -> HandoffFields {
-        let mut fields = match self.payload() {
-            Ok(Value::Object(payload)) => HandoffFields::of(&payload),
-            _ => HandoffFields::default(),
-        };
+    pub fn fields(&self) -> Result<HandoffFields, serde_json::Error> {
+        let mut fields = HandoffFields::of(&self.payload()?);
         let references = &mut fields.references;
         if references.workflow.is_none() && references.checkpoint.is_none() {
             references.workflow = self.workflow_id.as_ref().map(ToString::to_string);
@@ -129,7 +126,7 @@ impl Handoff {
         }
         references.branch = references.branch.take().or_else(|| self.branch.clone());
         references.commit = references.commit.take().or_else(|| self.commit_sha.clone());
-        fields
+        Ok(fields)
     }
 }
 

@@ -8,12 +8,13 @@ use baton_core::{
     Fault, Handoff, HandoffAuthor, HandoffFields, NoteKind, Repo, Session, SessionId, counted,
     estimate_tokens, one_line,
 };
-use baton_store::{MarkFilter, NoteFilter, Page, TaskFilter, Tx, WorkflowFilter};
+use baton_store::{MarkFilter, NoteFilter, Page, StoreError, TaskFilter, Tx, WorkflowFilter};
 
 use super::files;
 use super::layout::{Bundle, BundleLine, BundleParts, Section, lay_out};
 use super::request::{BundleRequest, BundleScope};
 use crate::context::Context;
+use crate::handoff::{corrupt, stored_automatic_content};
 use crate::memory::hidden_items;
 use crate::observation::{automatic_content, workflow_of};
 use crate::recall::{Loader, kind_of};
@@ -98,7 +99,7 @@ fn add_pinned(tx: &mut dyn Tx, request: &BundleRequest<'_>, parts: &mut BundlePa
     };
     let mut loader = Loader::default();
     for mark in tx.marks(&filter, MAX_PINNED)? {
-        let Some(item) = loader.load(tx, kind_of(&mark.item), &mark.item)? else { continue };
+        let Some(item) = loader.load_intact(tx, kind_of(&mark.item), &mark.item)? else { continue };
         let text = match item.kind {
             ItemKind::Note | ItemKind::Summary => item.text,
             _ => item.title,
@@ -142,7 +143,10 @@ fn add_handoffs(
     let unrecorded = request.unrecorded.filter(|session| !wrote_latest(session));
     let mut described = Vec::new();
     for handoff in handoffs.iter().rev() {
-        add_handoff(handoff, caller, parts);
+        if let Err(error) = add_handoff(handoff, caller, parts) {
+            tracing::error!(%error, "a damaged handoff is left out of the context");
+            continue;
+        }
         if handoff.written_by == HandoffAuthor::Hook {
             described.push(handoff.session_id);
         }
@@ -170,14 +174,15 @@ fn add_unrecorded(
     Ok(())
 }
 
-fn add_handoff(handoff: &Handoff, caller: &CallerContext, parts: &mut BundleParts) {
+fn add_handoff(handoff: &Handoff, caller: &CallerContext, parts: &mut BundleParts) -> Result<(), StoreError> {
     let Handoff { id, from_agent, created_at, .. } = handoff;
     let label = handoff.status_label.as_ref().map_or_else(String::new, |label| format!(", {label}"));
     let unmerged = unmerged_label(caller, &handoff.repo, handoff.branch.as_deref());
     let HandoffFields {
         goal, state, decisions, rejected, gotchas, constraints, blockers, next_actions, ..
-    } = handoff.fields();
-    let goal = goal.or_else(|| captured_goal(handoff));
+    } = handoff.fields().map_err(|error| corrupt(handoff, &error))?;
+    let captured = stored_automatic_content(handoff)?;
+    let goal = goal.or_else(|| HandoffFields::of(&captured?).goal);
     let summary = without_goal(&handoff.summary, goal.as_deref());
     let person = if handoff.written_by == HandoffAuthor::Person { " (a person)" } else { "" };
     let summary = format!("Handoff of {from_agent}{person}, {created_at}{label}{unmerged}: {summary}");
@@ -197,6 +202,7 @@ fn add_handoff(handoff: &Handoff, caller: &CallerContext, parts: &mut BundlePart
     }
     let tokens = estimate_tokens(&handoff.summary) + estimate_tokens(&handoff.payload_json);
     parts.more.push(format!("handoff show {id} ({tokens} tokens)"));
+    Ok(())
 }
 
 /// Removes the requests that are the goal from the start of an automatic summary, because the goal has a line of its own.
@@ -215,13 +221,7 @@ fn without_goal<'a>(summary: &'a str, goal: Option<&str>) -> &'a str {
     rest
 }
 
-/// Returns the goal that was captured in the session of a handoff.
-fn captured_goal(handoff: &Handoff) -> Option<String> {
-    let captured = serde_json::from_str(handoff.automatic_json.as_deref()?).ok()?;
-    HandoffFields::of(&captured).goal
-}
-
-/// Adds the latest request that was not finished.
+/// Adds the latest request if it was not finished.
 fn add_unfinished_turn(tx: &mut dyn Tx, sessions: &[Session], parts: &mut BundleParts) -> Result<(), Fault> {
     let ids: Vec<SessionId> = sessions.iter().map(|session| session.id).collect();
     let with_turns = tx.sessions_with_turns(&ids)?;

@@ -16,4 +16,5 @@ pub use list::{LatestHandoff, LatestHandoffOutput, ListHandoffs, ListHandoffsOut
 pub(crate) use schema::{handoff_schema, optional_handoff_schema};
 pub use show::{ShowHandoff, ShowHandoffOutput};
 pub use view::{HandoffSummary, HandoffView};
+pub(crate) use view::{corrupt, stored_automatic_content};
 pub use withdraw::{WithdrawHandoff, WithdrawHandoffOutput};

@@ -4,6 +4,7 @@ use baton_core::checkpoint::WorkflowId;
 use baton_core::{
     CheckpointId, ErrorCode, Fault, Handoff, HandoffAuthor, HandoffFields, HandoffId, SessionId, Timestamp,
 };
+use baton_store::StoreError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -37,11 +38,15 @@ pub struct HandoffSummary {
     pub created_at: Timestamp,
 }
 
-impl From<Handoff> for HandoffSummary {
-    fn from(handoff: Handoff) -> Self {
-        Self {
-            fields: handoff.fields(),
-            automatic_summary: automatic_content(&handoff)
+impl TryFrom<Handoff> for HandoffSummary {
+    type Error = Fault;
+
+    fn try_from(handoff: Handoff) -> Result<Self, Fault> {
+        let fields = handoff.fields().map_err(|error| corrupt(&handoff, &error));
+        let automatic = stored_automatic_content(&handoff).map_err(|error| damaged(&handoff, error))?;
+        Ok(Self {
+            fields: fields.map_err(|error| damaged(&handoff, error))?,
+            automatic_summary: automatic
                 .and_then(|content| content.get("summary")?.as_str().map(str::to_owned)),
             written_by: handoff.written_by,
             incomplete: handoff.incomplete,
@@ -52,12 +57,24 @@ impl From<Handoff> for HandoffSummary {
             summary: handoff.summary,
             status_label: handoff.status_label,
             created_at: handoff.created_at,
-        }
+        })
     }
 }
 
-fn automatic_content(handoff: &Handoff) -> Option<Map<String, Value>> {
-    serde_json::from_str(handoff.automatic_json.as_deref()?).ok()
+/// Returns what was captured in the session of a handoff that an agent wrote, if anything was.
+pub(crate) fn stored_automatic_content(handoff: &Handoff) -> Result<Option<Map<String, Value>>, StoreError> {
+    let parsed = handoff.automatic_json.as_deref().map(serde_json::from_str).transpose();
+    parsed.map_err(|error| corrupt(handoff, &error))
+}
+
+/// Makes the error for stored JSON of a handoff that cannot be read.
+pub(crate) fn corrupt(handoff: &Handoff, error: &serde_json::Error) -> StoreError {
+    StoreError::corrupt("handoffs", format!("the content of {} is invalid: {error}", handoff.id))
+}
+
+fn damaged(handoff: &Handoff, error: StoreError) -> Fault {
+    let message = format!("the stored content of {} is damaged", handoff.id);
+    Fault::new(ErrorCode::Internal, message).hint("check the database with baton doctor").caused_by(error)
 }
 
 /// A handoff. Absent values are `null`.
@@ -130,17 +147,10 @@ impl TryFrom<Handoff> for HandoffView {
     type Error = Fault;
 
     fn try_from(handoff: Handoff) -> Result<Self, Fault> {
-        let payload = match handoff.payload() {
-            Ok(Value::Object(payload)) => payload,
-            _ => {
-                let message = format!("the stored payload of {} is damaged", handoff.id);
-                return Err(
-                    Fault::new(ErrorCode::Internal, message).hint("check the database with baton doctor")
-                );
-            }
-        };
+        let payload = handoff.payload().map_err(|error| corrupt(&handoff, &error));
+        let payload = payload.map_err(|error| damaged(&handoff, error))?;
         Ok(Self {
-            automatic: automatic_content(&handoff),
+            automatic: stored_automatic_content(&handoff).map_err(|error| damaged(&handoff, error))?,
             written_by: handoff.written_by,
             workflow_id: handoff.workflow_id,
             checkpoint_id: handoff.checkpoint_id,

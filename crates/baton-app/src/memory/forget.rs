@@ -177,7 +177,7 @@ impl Forgetting<'_> {
             let mut loader = Loader::default();
             for id in tx.forgettable(kind, filter, left)? {
                 left -= 1;
-                match loader.load(tx, kind, &id)? {
+                match loader.load_intact(tx, kind, &id)? {
                     Some(item) => self.delete_item(tx, item)?,
                     None => self.delete_unsearchable(tx, kind, &id)?,
                 }

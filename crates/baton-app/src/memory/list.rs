@@ -62,7 +62,7 @@ impl Operation<OnStore> for ListMarks {
         let mut items = Vec::new();
         for mark in tx.marks(&filter, *limit)? {
             // Retention deletes items without their marks.
-            let Some(item) = loader.load(tx, kind_of(&mark.item), &mark.item)? else { continue };
+            let Some(item) = loader.load_intact(tx, kind_of(&mark.item), &mark.item)? else { continue };
             items.push(MarkedItem {
                 id: item.id,
                 kind: item.kind,

@@ -14,6 +14,7 @@ use baton_store::Tx;
 use serde_json::{Map, Value, json};
 
 use super::material::{SummaryInput, describe_pending, read_summary_input};
+use crate::handoff::corrupt;
 use crate::settings::Settings;
 
 /// Maximum number of observation titles in a handoff; the newest are kept.
@@ -91,11 +92,15 @@ pub(crate) fn add_automatic_content(
     Ok(())
 }
 
-/// Updates the automatic content of the latest handoff of a session after its summary changed.
+/// Updates the automatic content of the latest handoff of a session after its summary changed. A damaged handoff is not
+/// changed.
 pub(crate) fn refresh_handoff(settings: &Settings, tx: &mut dyn Tx, session: SessionId) -> Result<(), Fault> {
     let Some(mut handoff) = tx.latest_handoff_of(session)? else { return Ok(()) };
     let Some(content) = automatic_content(settings, tx, session)? else { return Ok(()) };
-    content.write_to(&mut handoff)?;
+    if let Err(fault) = content.write_to(&mut handoff) {
+        tracing::error!(handoff = %handoff.id, %fault, "cannot update the automatic content of a handoff");
+        return Ok(());
+    }
     tx.update_handoff(&handoff).map_err(Fault::from)
 }
 
@@ -136,10 +141,7 @@ impl AutomaticContent {
                 handoff.automatic_json = Some(self.to_automatic_json());
             }
             HandoffAuthor::Hook => {
-                let mut payload = match handoff.payload() {
-                    Ok(Value::Object(payload)) => payload,
-                    _ => Map::new(),
-                };
+                let mut payload = handoff.payload().map_err(|error| corrupt(handoff, &error))?;
                 let has_summary = payload.contains_key("summary");
                 payload.retain(|name, _| OWN_FIELDS.contains(&name.as_str()));
                 payload.extend(self.payload.clone());

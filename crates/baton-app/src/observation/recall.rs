@@ -68,7 +68,7 @@ pub(super) fn at_prompt(
     let mut loader = Loader::default();
     let mut lines = Vec::new();
     for found in related.iter().filter(|found| found.document.session_id != Some(session.id)) {
-        let Some(item) = loader.load(tx, found.document.kind, &found.document.item)? else { continue };
+        let Some(item) = loader.load_intact(tx, found.document.kind, &found.document.item)? else { continue };
         // A summary and the automatic handoff of its session begin with the same text.
         let is_repeated = lines.iter().any(|line: &String| line.contains(&item.title));
         if is_repeated || !tx.record_shown_item(session.id, &item.id)? {

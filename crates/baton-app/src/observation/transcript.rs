@@ -10,6 +10,7 @@ use baton_core::{
 };
 use baton_llm::{Compression, TokenUsage};
 use baton_observation::{HookEvent, ToolUse, files_of, redact_observation};
+use baton_store::StoreError;
 use serde_json::{Map, Value, json};
 
 use super::capture::clean_name;
@@ -123,7 +124,7 @@ impl Operation<OnStore> for ImportTranscript {
             session_id,
             turns: 0,
             observations: 0,
-            progress: known.as_ref().map(progress_of).unwrap_or_default(),
+            progress: known.as_ref().map(progress_of).transpose()?.unwrap_or_default(),
         };
         // Hooks captured the chat from the start of its first session. Only what happened before is imported.
         let live = tx.first_session_of_chat(&venture, &params.client_session_id, session_id)?;
@@ -161,9 +162,11 @@ impl Operation<OnStore> for ImportTranscript {
     }
 }
 
-fn progress_of(session: &Session) -> Vec<TranscriptProgress> {
-    let files = imported::import_state(session).remove(FILES).unwrap_or_default();
-    serde_json::from_value(files).unwrap_or_default()
+fn progress_of(session: &Session) -> Result<Vec<TranscriptProgress>, StoreError> {
+    let Some(files) = imported::import_state(session).remove(FILES) else { return Ok(Vec::new()) };
+    serde_json::from_value(files).map_err(|error| {
+        StoreError::corrupt("sessions", format!("the import progress of {} is invalid: {error}", session.id))
+    })
 }
 
 fn tuple_of(params: &ImportTranscript, venture: Venture) -> Result<SessionTuple, Fault> {

@@ -105,7 +105,7 @@ fn index_batch(tx: &mut dyn Tx) -> Result<usize, StoreError> {
         }
         let item = match observations.remove(&entry.item) {
             Some(observation) => Some(loader.observation(tx, observation)?),
-            None => loader.load(tx, entry.kind, &entry.item)?,
+            None => loader.load_intact(tx, entry.kind, &entry.item)?,
         };
         match item {
             Some(item) => items.push(item),

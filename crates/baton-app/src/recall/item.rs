@@ -16,6 +16,8 @@ use baton_core::{
 use baton_store::{StoreError, Tx};
 use serde_json::Value;
 
+use crate::handoff::corrupt;
+
 /// Maximum number of tool uses of a turn whose files are counted as files of the turn.
 const MAX_TURN_OBSERVATIONS: u32 = 300;
 /// Maximum length of a title in characters.
@@ -148,6 +150,22 @@ impl Loader {
         }
     }
 
+    /// Like [`load`](Self::load), but leaves out a damaged item and logs it, so that the other items can be used.
+    pub(crate) fn load_intact(
+        &mut self,
+        tx: &mut dyn Tx,
+        kind: ItemKind,
+        id: &str,
+    ) -> Result<Option<Item>, StoreError> {
+        match self.load(tx, kind, id) {
+            Err(error @ StoreError::Corrupt { .. }) => {
+                tracing::error!(item = id, %error, "a damaged item is left out");
+                Ok(None)
+            }
+            loaded => loaded,
+        }
+    }
+
     /// Reads the observations of documents at once, for [`load_indexed`](Self::load_indexed).
     pub(crate) fn read_observations<'a>(
         &mut self,
@@ -161,7 +179,7 @@ impl Loader {
         Ok(())
     }
 
-    /// Reads the item of a document. Data that the index contains is not read again.
+    /// Reads the item of a document, unless it is damaged. Data that the index contains is not read again.
     pub(crate) fn load_indexed(
         &mut self,
         tx: &mut dyn Tx,
@@ -177,7 +195,7 @@ impl Loader {
                 };
                 Ok(found.map(|found| observation_item(found, turn, branch, agent)))
             }
-            (kind, _) => self.load(tx, kind, &document.item),
+            (kind, _) => self.load_intact(tx, kind, &document.item),
         }
     }
 
@@ -245,9 +263,8 @@ impl Loader {
         let Some(handoff) = found else { return Ok(None) };
         let turn = self.turn_at(tx, handoff.session_id, handoff.created_at)?;
         let mut text = vec![handoff.summary.clone()];
-        if let Ok(payload) = handoff.payload() {
-            strings(&payload, &mut text);
-        }
+        let payload = handoff.payload().map_err(|error| corrupt(&handoff, &error))?;
+        payload.values().for_each(|value| strings(value, &mut text));
         text.dedup();
         Ok(Some(Item {
             repo: Some(handoff.repo),

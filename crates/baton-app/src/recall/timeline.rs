@@ -108,7 +108,8 @@ impl Operation<OnStore> for Timeline {
         let mut loader = Loader::default();
         let mut items = Vec::new();
         for candidate in found {
-            let Some(item) = loader.load(tx, candidate.document.kind, &candidate.document.item)? else {
+            let Some(item) = loader.load_intact(tx, candidate.document.kind, &candidate.document.item)?
+            else {
                 continue;
             };
             items.push(TimelineEntry {

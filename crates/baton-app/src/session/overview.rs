@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use baton_core::observation::Turn;
 use baton_core::{
-    Session, SessionId, Timestamp, Venture, VentureScope, counted, cut_with_ellipsis, title_line,
+    HandoffFields, Session, SessionId, Timestamp, Venture, VentureScope, counted, cut_with_ellipsis, title_line,
 };
 use baton_store::{HandoffFilter, ObservationFilter, Page, SessionFilter, TaskFilter};
 
@@ -239,7 +239,8 @@ fn add_blocked(tx: &mut dyn Tx, venture: &Venture, attention: &mut Vec<Attention
             continue;
         }
         seen.push(place);
-        let blockers = handoff.fields().blockers;
+        let log = |error: &serde_json::Error| tracing::error!(handoff = %handoff.id, %error, "a damaged handoff is left out");
+        let Ok(HandoffFields { blockers, .. }) = handoff.fields().inspect_err(log) else { continue };
         let is_blocked = !blockers.is_empty() || handoff.status_label.as_deref() == Some("blocked");
         if !is_blocked || handoff.acknowledged_at.is_some() {
             continue;

@@ -39,7 +39,7 @@ impl Operation<OnStore> for ShowSession {
         let summary = tx.summary(session.id)?;
         Ok(ShowSessionOutput {
             session: session.into(),
-            handoff: handoff.map(Into::into),
+            handoff: handoff.map(TryInto::try_into).transpose()?,
             summary: summary.map(Into::into),
         })
     }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use baton_core::{
-    Agent, ClientSessionId, CorrelationId, EndReason, HandoffAuthor, IssueNumber, Label, Repo, Session,
-    SessionFacts, SessionId, SessionStatus, SessionTuple, StartDecision, Timestamp, Track, Venture,
+    Agent, ClientSessionId, CorrelationId, EndReason, Handoff, HandoffAuthor, IssueNumber, Label, Repo,
+    Session, SessionFacts, SessionId, SessionStatus, SessionTuple, StartDecision, Timestamp, Track, Venture,
     require_valid_meta,
 };
 use serde_json::{Map, Value, json};
@@ -106,7 +106,7 @@ impl Operation<OnStore> for StartSession {
         let (status, session) = find_or_create(context, tx, tuple, params)?;
         let SessionTuple { venture, repo, track, .. } = &session.tuple;
         let mut handoffs = latest_handoffs(tx, venture, repo, *track)?.into_iter();
-        let last_handoff: Option<HandoffSummary> = handoffs.next().map(Into::into);
+        let last_handoff: Option<HandoffSummary> = handoffs.next().and_then(intact_summary);
         let agent_handoff = handoffs.find(|handoff| handoff.written_by == HandoffAuthor::Agent);
         let open_blockers =
             last_handoff.as_ref().map(|handoff| handoff.fields.blockers.clone()).unwrap_or_default();
@@ -121,7 +121,7 @@ impl Operation<OnStore> for StartSession {
             status,
             session: session.into(),
             last_handoff,
-            agent_handoff: agent_handoff.map(Into::into),
+            agent_handoff: agent_handoff.and_then(intact_summary),
             active_sessions: others.into_iter().map(Into::into).collect(),
             open_blockers,
             next_heartbeat_at: context.now.plus(Duration::from_secs(u64::from(interval))),
@@ -135,6 +135,12 @@ impl Operation<OnStore> for StartSession {
     fn compact(output: &Self::Output) -> Value {
         json!({ "session_id": output.session_id, "status": output.status })
     }
+}
+
+/// Returns the summary of a handoff. Leaves out a damaged handoff and logs it, because a session must start in any case.
+fn intact_summary(handoff: Handoff) -> Option<HandoffSummary> {
+    let log = |fault: &Fault| tracing::error!(%fault, "a session starts without a damaged handoff");
+    HandoffSummary::try_from(handoff).inspect_err(log).ok()
 }
 
 /// Returns a warning if the repository differs from the repository of the checkout. There is no warning for a

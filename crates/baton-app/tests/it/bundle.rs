@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::stage::{HOUR, MINUTE, NOW, Stage, ok};
+use crate::observing::edit;
+use crate::stage::{HOUR, MINUTE, NOW, Stage, ok, refused, who};
 
 fn bundle(stage: &Stage) -> String {
     let bundle = ok(&stage.call("context.read", json!({ "repo": "o/r", "venture": "v" })));
@@ -92,5 +93,95 @@ fn open_tasks_are_listed_after_any_number_of_finished_ones() {
             let is_listed = text.contains(&format!("Task number {number}"));
             assert_eq!(is_listed, (2..=4).contains(&number), "{number}: {text}");
         }
+    }
+}
+
+/// Stores a damaged payload or automatic content of every handoff.
+fn damage(stage: &Stage, column: &str) {
+    let sql = format!("UPDATE handoffs SET {column} = '[\"damaged\"'");
+    stage.store.place().execute(&sql, &sql);
+}
+
+/// Stores a handoff of an agent with captured content. Returns its id.
+fn handoff(stage: &Stage) -> String {
+    prompt(stage, "chat", "Make it fast");
+    hooked(stage, "chat", "post-tool-use", edit("src/a.rs"));
+    stage.work();
+    let session = stage.only_session().id;
+    let handoff = json!({ "summary": "Half done", "blockers": ["No access"] });
+    let left = ok(&stage.call("handoff.create", json!({ "session_id": session, "handoff": handoff })));
+    left["handoff_id"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_damaged_handoff_is_an_error_where_it_is_shown() {
+    for column in ["payload_json", "automatic_json"] {
+        for stage in Stage::each() {
+            let id = handoff(&stage);
+            ok(&stage.call("handoff.show", json!({ "handoff_id": id })));
+            damage(&stage, column);
+            for (operation, params) in [
+                ("handoff.show", json!({ "handoff_id": id })),
+                ("handoff.latest", json!({ "venture": "v" })),
+                ("handoff.list", json!({ "venture": "v" })),
+            ] {
+                let body = refused(&stage.call(operation, params), "internal");
+                assert!(body["message"].as_str().unwrap().contains(&id), "{operation}: {body}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_damaged_handoff_is_left_out_of_the_context_and_of_a_new_session() {
+    for column in ["payload_json", "automatic_json"] {
+        for stage in Stage::each() {
+            let id = handoff(&stage);
+            let note = json!({ "text": "Keep the zebra", "kind": "fact", "repo": "o/r", "venture": "v" });
+            ok(&stage.call("note.create", note));
+            ok(&stage.call("memory.pin", json!({ "id": id })));
+            ok(&stage.call("recall.search", json!({ "q": "zebra" })));
+            assert!(bundle(&stage).contains("Half done"));
+            damage(&stage, column);
+            let text = bundle(&stage);
+            assert!(text.contains("Keep the zebra"), "{text}");
+            assert!(!text.contains("Handoff of"), "{text}");
+            let started = ok(&stage.call("session.start", who("next")));
+            assert_eq!(started["last_handoff"], Value::Null);
+            ok(&stage.hook("session-start", json!({ "session_id": "another", "source": "startup" })));
+        }
+    }
+}
+
+#[test]
+fn a_damaged_handoff_does_not_stop_the_index_or_the_summary_of_its_session() {
+    for stage in Stage::each() {
+        let id = handoff(&stage);
+        damage(&stage, "payload_json");
+        let note = json!({ "text": "Keep the zebra", "kind": "fact", "repo": "o/r", "venture": "v" });
+        ok(&stage.call("note.create", note));
+        let found = ok(&stage.call("recall.search", json!({ "q": "zebra" })));
+        assert_eq!(found["results"].as_array().unwrap().len(), 1, "{found}");
+        refused(&stage.call("recall.get", json!({ "ids": id })), "internal");
+        hooked(&stage, "chat", "stop", json!({ "last_assistant_message": "It is fast." }));
+        assert_eq!(stage.summarize_due(), 1);
+    }
+}
+
+#[test]
+fn a_damaged_automatic_handoff_is_not_overwritten() {
+    for stage in Stage::each() {
+        prompt(&stage, "chat", "Make it fast");
+        hooked(&stage, "chat", "post-tool-use", edit("src/a.rs"));
+        hooked(&stage, "chat", "session-end", json!({}));
+        damage(&stage, "payload_json");
+        stage.work();
+        stage.summarize_due();
+        let venture = "v".parse().unwrap();
+        let filter = baton_store::HandoffFilter::of(venture);
+        let stored = baton_testkit::contract::read(&stage.store, move |tx| {
+            tx.handoffs(&filter, baton_store::Page::first(1))
+        });
+        assert_eq!(stored[0].payload_json, "[\"damaged\"");
     }
 }
