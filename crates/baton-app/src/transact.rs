@@ -3,7 +3,7 @@
 use baton_core::{
     CorrelationId, ErrorCode, Fault, KeyClaim, KeyRecord, KeyScope, RequestRecord, Sha256Hash, clip,
 };
-use baton_store::{Outcome, Tx};
+use baton_store::{Outcome, StoreError, Tx};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -54,7 +54,7 @@ pub(crate) fn transact(
     let Some((scope, request_hash)) = key else { return Ok(Stored::ok(run(tx)?.body)) };
     if let KeyClaim::Answered(record) = tx.claim_key(scope, context.now)? {
         record.require_same_request(*request_hash)?;
-        return Ok(Stored::replay(record));
+        return Stored::replay(record);
     }
     let mut result = None;
     tx.nested(&mut |tx| {
@@ -123,16 +123,20 @@ impl Stored {
         }
     }
 
-    fn replay(record: KeyRecord) -> Self {
-        let error = record.response_code.as_deref().and_then(ErrorCode::from_wire);
-        Self {
+    fn replay(record: KeyRecord) -> Result<Self, Fault> {
+        let known = |code: &str| {
+            let unknown = || StoreError::corrupt("idempotency_keys", format!("unknown error code {code}"));
+            ErrorCode::from_wire(code).ok_or_else(unknown)
+        };
+        let error = record.response_code.as_deref().map(known).transpose()?;
+        Ok(Self {
             status: record.response_status,
             error,
             message: error.map(|code| format!("{code}: replayed")),
             replayed: true,
             truncated: record.response_truncated,
             ..Self::ok(record.response_body)
-        }
+        })
     }
 
     /// Adds the outcome of the call to its record in the request log.

@@ -39,6 +39,18 @@ fn replayed_error_has_the_same_code_and_status() {
 }
 
 #[test]
+fn a_stored_error_with_an_unknown_code_is_no_success() {
+    for stage in Stage::each() {
+        let unknown = json!({ "session_id": "sess_01HQXV3NK8ZZZZZZZZZZZZZZZZ" });
+        let first = stage.keyed("k", "session.heartbeat", unknown.clone());
+        assert!(first.error.is_some());
+        let sql = "UPDATE idempotency_keys SET response_code = 'of_a_newer_version'";
+        stage.store.place().execute(sql, sql);
+        refused(&stage.keyed("k", "session.heartbeat", unknown), "internal");
+    }
+}
+
+#[test]
 fn keys_of_reads_are_ignored() {
     for stage in Stage::each() {
         let list = || stage.keyed("k", "session.list", json!({ "venture": "v" }));
