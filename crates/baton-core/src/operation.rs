@@ -18,7 +18,7 @@ pub enum Effect {
     Create,
     /// Deletes stored data. A second call with the same parameters fails.
     Delete,
-    /// Deletes stored data. A second call with the same parameters succeeds and changes nothing.
+    /// Deletes stored data. A second call with the same parameters succeeds, and deletes only what a limit left.
     Purge,
 }
 
@@ -28,8 +28,8 @@ impl Effect {
         !matches!(self, Self::Read)
     }
 
-    /// Returns true if repeating the call with the same parameters changes nothing more and gives the same
-    /// response.
+    /// Returns true if repeating the call with the same parameters changes nothing more. The response may differ, for
+    /// example in the number of deleted items.
     pub const fn is_idempotent(self) -> bool {
         matches!(self, Self::Read | Self::Write | Self::Purge)
     }

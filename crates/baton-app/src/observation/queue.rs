@@ -177,7 +177,7 @@ impl Operation<OnStore> for RetryQueue {
 impl Operation<OnStore> for PurgeQueue {
     const NAME: &'static str = "queue.purge";
     const SUMMARY: &'static str = "Delete done or failed queue items and their raw output.";
-    const EFFECT: Effect = Effect::Delete;
+    const EFFECT: Effect = Effect::Purge;
     const FREES_SPACE: bool = true;
     type Output = PurgeQueueOutput;
     params_as_input!(|params| {

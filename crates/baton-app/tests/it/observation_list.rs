@@ -9,7 +9,7 @@ use baton_testkit::contract::read;
 use serde_json::{Value, json};
 
 use crate::observing::{CHAT, bash, edit, with_model};
-use crate::stage::{DAY, HOUR, MILLISECOND, MINUTE, NOW, Stage, ok, refused};
+use crate::stage::{DAY, HOUR, MILLISECOND, MINUTE, NOW, Stage, ok, operation, refused};
 
 /// Reports one tool use per minute and processes them.
 fn observe(stage: &Stage, uses: &[Value]) {
@@ -224,6 +224,7 @@ fn lists_retries_and_purges_queue_items() {
         assert_eq!(purge(json!({ "older_than_hours": 3 })), json!({ "purged": 0, "more": false }));
         assert_eq!(purge(json!({ "older_than_hours": 2 })), json!({ "purged": 2, "more": false }));
         assert_eq!(purge(json!({})), json!({ "purged": 0, "more": false }));
+        assert!(operation("queue.purge").effect.is_idempotent(), "a second call succeeds");
         assert_eq!(stage.queue(), [2, 0, 0, 2]);
         assert_eq!(ok(&stage.call("queue.retry", json!({})))["retried"], 2);
         stage.fail_all();
