@@ -51,7 +51,7 @@ pub struct EndSessionOutput {
     pub handoff_id: Option<HandoffId>,
     /// Time when the session ended, or null while it is active.
     pub ended_at: Option<Timestamp>,
-    /// True if the session had already ended or been abandoned. The handoff is stored in any case.
+    /// True if the handoff was stored after the session had ended, or if the session had been abandoned.
     pub late: bool,
 }
 
