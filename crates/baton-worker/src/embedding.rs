@@ -5,7 +5,7 @@ use baton_core::Fault;
 use baton_llm::{CompressError, Embedded};
 
 use crate::breaker::Permission;
-use crate::item::{WorkContext, clip};
+use crate::item::{WorkContext, redacted_error};
 
 impl WorkContext {
     /// Embeds all items without a vector, newest first, until the endpoint fails or `should_continue` returns false
@@ -31,7 +31,7 @@ impl WorkContext {
             match embedded {
                 Ok(embedded) => {
                     self.embedding_breaker.succeeded(app.now());
-                    settings.embedding_troubles.clear();
+                    settings.embedding_troubles.record_success();
                     count += items.len() as u64;
                     keep_vectors(app, embedder.model(), items, embedded)?;
                 }
@@ -52,8 +52,8 @@ impl WorkContext {
         };
         let now = app.now();
         let until = self.embedding_breaker.failed(now, retry_after, now.as_millis().unsigned_abs());
-        let message = clip(&error.to_string());
-        app.settings().observations.embedding_troubles.note(now, &message, until, needs_attention);
+        let message = redacted_error(&error.to_string());
+        app.settings().observations.embedding_troubles.record_failure(now, &message, until, needs_attention);
         tracing::warn!(error = %message, until = %until, "cannot compute vectors for search; waiting");
     }
 }

@@ -15,7 +15,7 @@ use crate::breaker::{Breaker, Permission, backoff};
 const MAX_ERROR_CHARS: usize = 500;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum JobOutcome {
     /// An observation was stored.
     Done,
     /// The item was released for a later attempt.
@@ -26,7 +26,7 @@ pub(crate) enum Outcome {
     Lost,
 }
 
-impl Outcome {
+impl JobOutcome {
     /// Returns this outcome if the queue accepted the result.
     const fn if_kept(self, is_kept: bool) -> Self {
         if is_kept { self } else { Self::Lost }
@@ -36,13 +36,13 @@ impl Outcome {
 /// Result of processing an item.
 pub(crate) enum WorkResult {
     /// The item is settled.
-    Settled(Outcome),
+    Settled(JobOutcome),
     /// The item was compressed; its observation is not stored yet.
     Compressed(Box<Finished>),
 }
 
-impl From<Outcome> for WorkResult {
-    fn from(outcome: Outcome) -> Self {
+impl From<JobOutcome> for WorkResult {
+    fn from(outcome: JobOutcome) -> Self {
         Self::Settled(outcome)
     }
 }
@@ -74,7 +74,7 @@ impl WorkContext {
     /// Records that the model answered.
     fn answered(&self) {
         self.breaker.succeeded(self.now());
-        self.troubles().clear();
+        self.troubles().record_success();
     }
 
     /// Compresses a claimed item, or settles it if it cannot be compressed now.
@@ -134,7 +134,7 @@ impl WorkContext {
         claimed: &Claimed,
         error: CompressError,
         compressor: &dyn Compressor,
-    ) -> Result<Outcome, Fault> {
+    ) -> Result<JobOutcome, Fault> {
         match error {
             CompressError::Outage { message, retry_after, needs_attention, may_be_caused_by_item } => {
                 if may_be_caused_by_item && self.breaker.succeeded_since(claimed.failed_at()) {
@@ -146,35 +146,35 @@ impl WorkContext {
             CompressError::Unusable { message, usage } => {
                 // The model is available, even if its answer is unusable.
                 self.answered();
-                tracing::warn!(item = claimed.id(), error = %clip(&message), "an item failed");
-                let kept = self.queue.fail(claimed, &clip(&message), usage, compressor)?;
-                Ok(Outcome::Failed.if_kept(kept))
+                tracing::warn!(item = claimed.id(), error = %redacted_error(&message), "an item failed");
+                let kept = self.queue.fail(claimed, &redacted_error(&message), usage, compressor)?;
+                Ok(JobOutcome::Failed.if_kept(kept))
             }
         }
     }
 
     /// Stores observations and returns the outcome of each.
-    pub(crate) fn finish(&self, batch: Vec<Finished>) -> Vec<Result<Outcome, Fault>> {
+    pub(crate) fn finish(&self, batch: Vec<Finished>) -> Vec<Result<JobOutcome, Fault>> {
         let stored = self.queue.finish(batch).into_iter();
-        stored.map(|kept| kept.map(|kept| Outcome::Done.if_kept(kept))).collect()
+        stored.map(|kept| kept.map(|kept| JobOutcome::Done.if_kept(kept))).collect()
     }
 
-    fn fail(&self, claimed: &Claimed, error: &str, compressor: &dyn Compressor) -> Result<Outcome, Fault> {
+    fn fail(&self, claimed: &Claimed, error: &str, compressor: &dyn Compressor) -> Result<JobOutcome, Fault> {
         tracing::error!(item = claimed.id(), error, "an item failed");
         let kept = self.queue.fail(claimed, error, TokenUsage::default(), compressor)?;
-        Ok(Outcome::Failed.if_kept(kept))
+        Ok(JobOutcome::Failed.if_kept(kept))
     }
 
-    fn release(&self, claimed: &Claimed, release: QueueRelease) -> Result<Outcome, Fault> {
+    fn release(&self, claimed: &Claimed, release: QueueRelease) -> Result<JobOutcome, Fault> {
         let kept = self.queue.release(claimed, release)?;
-        Ok(Outcome::Released.if_kept(kept))
+        Ok(JobOutcome::Released.if_kept(kept))
     }
 
     /// Handles an outage: pauses all calls, and releases the item without counting the attempt.
-    fn outage(&self, claimed: &Claimed, outage: &Outage) -> Result<Outcome, Fault> {
+    fn outage(&self, claimed: &Claimed, outage: &Outage) -> Result<JobOutcome, Fault> {
         let now = self.now();
         let paused_until = self.pause(now, outage, jitter_seed(now, claimed));
-        let error = Some(clip(&outage.message));
+        let error = Some(redacted_error(&outage.message));
         let release = QueueRelease { run_at: paused_until, counts: false, failed_at: Some(now), error };
         self.release(claimed, release)
     }
@@ -183,14 +183,14 @@ impl WorkContext {
     fn pause(&self, now: Timestamp, outage: &Outage, jitter_seed: u64) -> Timestamp {
         let Outage { message, retry_after, needs_attention } = outage;
         let until = self.breaker.failed(now, *retry_after, jitter_seed);
-        self.troubles().note(now, message, until, *needs_attention);
+        self.troubles().record_failure(now, message, until, *needs_attention);
         if *needs_attention {
             tracing::error!(
-                error = %clip(message),
+                error = %redacted_error(message),
                 "the model rejects requests; check the key, the model and the address"
             );
         } else {
-            tracing::warn!(error = %clip(message), until = %until, "the model is unavailable; waiting");
+            tracing::warn!(error = %redacted_error(message), until = %until, "the model is unavailable; waiting");
         }
         until
     }
@@ -202,25 +202,25 @@ impl WorkContext {
         claimed: &Claimed,
         message: &str,
         compressor: &dyn Compressor,
-    ) -> Result<Outcome, Fault> {
+    ) -> Result<JobOutcome, Fault> {
         let now = self.now();
         if claimed.attempts() >= i64::from(self.queue.app().settings().observations.max_attempts) {
-            let error = clip(&format!("failed after {} attempts: {message}", claimed.attempts()));
+            let error = redacted_error(&format!("failed after {} attempts: {message}", claimed.attempts()));
             return self.fail(claimed, &error, compressor);
         }
-        tracing::warn!(item = claimed.id(), error = %clip(message), "the model fails only on this item");
+        tracing::warn!(item = claimed.id(), error = %redacted_error(message), "the model fails only on this item");
         let attempts = u32::try_from(claimed.attempts()).unwrap_or(1);
         let run_at = now.plus(backoff(attempts, None, jitter_seed(now, claimed)));
-        let error = Some(clip(message));
+        let error = Some(redacted_error(message));
         self.release(claimed, QueueRelease { run_at, counts: true, failed_at: Some(now), error })
     }
 
     /// Creates and stores a summary, with the offline compressor if the answer of the model is unusable.
-    pub(crate) fn summarize_session(&self, job: &SummaryJob) -> Result<Outcome, Fault> {
+    pub(crate) fn summarize_session(&self, job: &SummaryJob) -> Result<JobOutcome, Fault> {
         let compressor = self.compressor()?;
-        if job.is_empty(compressor.as_ref()) {
+        if job.needs_no_summary(compressor.as_ref()) {
             let kept = self.queue.keep_summary(job, None, compressor.as_ref())?;
-            return Ok(Outcome::Done.if_kept(kept));
+            return Ok(JobOutcome::Done.if_kept(kept));
         }
         let made = catch_unwind(AssertUnwindSafe(|| compressor.summarize(job.material())));
         let error = match made {
@@ -229,33 +229,33 @@ impl WorkContext {
                     self.answered();
                 }
                 let kept = self.queue.keep_summary(job, Some(made), compressor.as_ref())?;
-                return Ok(Outcome::Done.if_kept(kept));
+                return Ok(JobOutcome::Done.if_kept(kept));
             }
             Ok(Err(CompressError::Outage { message, retry_after, needs_attention, .. })) => {
                 let now = self.now();
                 let outage = Outage { message, retry_after, needs_attention };
                 let until = self.pause(now, &outage, now.as_millis().unsigned_abs());
-                self.queue.postpone_summary(job, Some(until), &clip(&outage.message))?;
-                return Ok(Outcome::Released);
+                self.queue.postpone_summary(job, Some(until), &redacted_error(&outage.message))?;
+                return Ok(JobOutcome::Released);
             }
             Ok(Err(CompressError::Unusable { message, usage })) => {
                 self.answered();
-                self.queue.count(job.session_id(), usage, compressor.as_ref())?;
+                self.queue.record_unusable_response(job.session_id(), usage, compressor.as_ref())?;
                 message
             }
             Err(_) => "the compressor panicked".to_owned(),
         };
         // Falls back to the offline compressor.
-        tracing::warn!(session = %job.session_id(), error = %clip(&error), "creating a summary without the model");
+        tracing::warn!(session = %job.session_id(), error = %redacted_error(&error), "creating a summary without the model");
         let offline = self.queue.app().settings().observations.offline.clone();
         match catch_unwind(AssertUnwindSafe(|| offline.summarize(job.material()))) {
             Ok(Ok(made)) => {
                 let kept = self.queue.keep_summary(job, Some(made), offline.as_ref())?;
-                Ok(Outcome::Done.if_kept(kept))
+                Ok(JobOutcome::Done.if_kept(kept))
             }
             _ => {
-                self.queue.postpone_summary(job, None, &clip(&error))?;
-                Ok(Outcome::Failed)
+                self.queue.postpone_summary(job, None, &redacted_error(&error))?;
+                Ok(JobOutcome::Failed)
             }
         }
     }
@@ -274,6 +274,6 @@ fn jitter_seed(now: Timestamp, claimed: &Claimed) -> u64 {
 }
 
 /// Truncates an error message and redacts secrets.
-pub(crate) fn clip(message: &str) -> String {
+pub(crate) fn redacted_error(message: &str) -> String {
     baton_secrets::redact(message).chars().take(MAX_ERROR_CHARS).collect()
 }

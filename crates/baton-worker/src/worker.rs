@@ -13,7 +13,7 @@ use baton_store::QueueRelease;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError, bounded, unbounded};
 
 use crate::breaker::{Breaker, Permission};
-use crate::item::{Outcome, WorkContext, WorkResult};
+use crate::item::{JobOutcome, WorkContext, WorkResult};
 
 /// Maximum interval at which the dispatcher polls the queue, even without notifications. Shorter than the time after
 /// which an idle worker exits.
@@ -96,7 +96,7 @@ enum StoreMessage {
 enum Event {
     /// The queue may have new items.
     Wake,
-    Settled(JobKey, Result<Outcome, Fault>),
+    Settled(JobKey, Result<JobOutcome, Fault>),
     /// Stop request.
     Stop,
 }
@@ -201,14 +201,14 @@ impl Worker {
                     WorkResult::Settled(outcome) => outcome,
                     WorkResult::Compressed(finished) => {
                         let stored = self.context.finish(vec![*finished]).into_iter().next();
-                        stored.unwrap_or(Ok(Outcome::Lost))?
+                        stored.unwrap_or(Ok(JobOutcome::Lost))?
                     }
                 };
                 match outcome {
-                    Outcome::Done => drained.done += 1,
-                    Outcome::Released => drained.released += 1,
-                    Outcome::Failed => drained.failed += 1,
-                    Outcome::Lost => {}
+                    JobOutcome::Done => drained.done += 1,
+                    JobOutcome::Released => drained.released += 1,
+                    JobOutcome::Failed => drained.failed += 1,
+                    JobOutcome::Lost => {}
                 }
             }
         }
@@ -216,9 +216,9 @@ impl Worker {
             && let Some(job) = self.context.queue.claim_summary()?
         {
             match self.context.summarize_session(&job)? {
-                Outcome::Done => drained.summaries += 1,
-                Outcome::Released => drained.summaries_released += 1,
-                Outcome::Failed | Outcome::Lost => {}
+                JobOutcome::Done => drained.summaries += 1,
+                JobOutcome::Released => drained.summaries_released += 1,
+                JobOutcome::Failed | JobOutcome::Lost => {}
             }
         }
         drained.embedded = self.context.embed_missing(|| true)?;
@@ -422,7 +422,7 @@ impl Worker {
     fn claim(&self, count: u32, is_idle: bool, was_last_claim_full: bool) -> Result<Vec<Job>, Fault> {
         let queue = &self.context.queue;
         // A check is cheaper than a claim that finds nothing. After a full claim, more items are probably due.
-        if !was_last_claim_full && queue.wakes_at()?.is_none_or(|at| at > self.now()) {
+        if !was_last_claim_full && queue.next_due_at()?.is_none_or(|at| at > self.now()) {
             return Ok(Vec::new());
         }
         let items = queue.claim(count)?;
@@ -451,7 +451,7 @@ impl Worker {
             self.handle.touch(now);
             return MAX_POLL_INTERVAL;
         }
-        match self.context.queue.wakes_at() {
+        match self.context.queue.next_due_at() {
             Ok(Some(at)) => {
                 self.handle.touch(now);
                 between(now, at).min(MAX_POLL_INTERVAL)

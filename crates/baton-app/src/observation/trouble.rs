@@ -28,7 +28,7 @@ pub struct ModelTroubles {
 
 impl ModelTroubles {
     /// Records a failed request.
-    pub fn note(&self, now: Timestamp, error: &str, retry_at: Timestamp, needs_attention: bool) {
+    pub fn record_failure(&self, now: Timestamp, error: &str, retry_at: Timestamp, needs_attention: bool) {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         let since = current.as_ref().map_or(now, |before| before.since);
         *current = Some(ModelTrouble {
@@ -40,7 +40,7 @@ impl ModelTroubles {
     }
 
     /// Records a successful request.
-    pub fn clear(&self) {
+    pub fn record_success(&self) {
         *self.current.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 

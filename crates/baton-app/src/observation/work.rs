@@ -74,7 +74,7 @@ impl SummaryJob {
     }
 
     /// Returns true if there is nothing to summarize, or if a model would be called for a summary that is up to date.
-    pub fn is_empty(&self, compressor: &dyn baton_llm::Compressor) -> bool {
+    pub fn needs_no_summary(&self, compressor: &dyn baton_llm::Compressor) -> bool {
         self.input.session.is_empty() || (compressor.model().is_some() && self.input.is_up_to_date())
     }
 }
@@ -140,7 +140,7 @@ impl WorkQueue {
     }
 
     /// Records the token usage of a model call without a usable result.
-    pub fn count(
+    pub fn record_unusable_response(
         &self,
         session: SessionId,
         usage: TokenUsage,
@@ -321,7 +321,7 @@ impl WorkQueue {
     }
 
     /// Returns when there is work next: the earliest due time of an item or summary, or expiry of a lease.
-    pub fn wakes_at(&self) -> Result<Option<Timestamp>, Fault> {
+    pub fn next_due_at(&self) -> Result<Option<Timestamp>, Fault> {
         self.read(|tx| {
             let items = tx.next_queue_due_at()?;
             let summaries = tx.next_summary_due_at()?;

@@ -126,7 +126,7 @@ impl Operation<OnStore> for StartSession {
             open_blockers,
             next_heartbeat_at: context.now.plus(Duration::from_secs(u64::from(interval))),
             heartbeat_interval_seconds: interval,
-            warning: question_repo(params),
+            warning: repo_warning(params),
             correlation_id: context.correlation_id.clone(),
             context: bundle.map(|bundle| bundle.text),
         })
@@ -145,7 +145,7 @@ fn intact_summary(handoff: Handoff) -> Option<HandoffSummary> {
 
 /// Returns a warning if the repository differs from the repository of the checkout. There is no warning for a
 /// checkout without a remote, because its name is only the name of its folder.
-fn question_repo(params: &StartSession) -> Option<String> {
+fn repo_warning(params: &StartSession) -> Option<String> {
     let is_questionable = |here: &&Repo| **here != params.repo && !here.as_str().starts_with("local/");
     let here = params.checkout_repo.as_ref().filter(is_questionable)?;
     Some(format!(

@@ -158,7 +158,7 @@ impl Stage {
             let id = job.session_id();
             let stored = || read(&self.store, move |tx| tx.summary(id));
             let before = stored();
-            let is_empty = job.is_empty(compressor.as_ref());
+            let is_empty = job.needs_no_summary(compressor.as_ref());
             let summary = (!is_empty).then(|| compressor.summarize(job.material()).unwrap());
             assert!(queue.keep_summary(&job, summary, compressor.as_ref()).unwrap());
             made += usize::from(stored() != before);
