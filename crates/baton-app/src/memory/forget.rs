@@ -177,7 +177,12 @@ impl Forgetting<'_> {
             let mut loader = Loader::default();
             for id in tx.forgettable(kind, filter, left)? {
                 left -= 1;
-                match loader.load_intact(tx, kind, &id)? {
+                let item = match kind {
+                    // A damaged handoff can be deleted by its id.
+                    ItemKind::Handoff => loader.load_intact(tx, kind, &id)?,
+                    _ => loader.load(tx, kind, &id)?,
+                };
+                match item {
                     Some(item) => self.delete_item(tx, item)?,
                     None => self.delete_unsearchable(tx, kind, &id)?,
                 }

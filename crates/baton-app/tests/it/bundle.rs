@@ -169,6 +169,22 @@ fn a_damaged_handoff_does_not_stop_the_index_or_the_summary_of_its_session() {
 }
 
 #[test]
+fn a_damaged_handoff_is_forgotten_and_a_damaged_note_is_not_kept_silently() {
+    for stage in Stage::each() {
+        let id = handoff(&stage);
+        damage(&stage, "payload_json");
+        let forget = || stage.call("memory.forget", json!({ "repo": "o/r", "venture": "v" }));
+        assert_eq!(ok(&forget())["forgotten"]["handoffs"], 1);
+        refused(&stage.call("handoff.show", json!({ "handoff_id": id })), "handoff_not_found");
+        let note = json!({ "text": "Keep the zebra", "kind": "fact", "repo": "o/r", "venture": "v" });
+        ok(&stage.call("note.create", note));
+        let sql = "UPDATE notes SET agent = 'not a name'";
+        stage.store.place().execute(sql, sql);
+        refused(&forget(), "internal");
+    }
+}
+
+#[test]
 fn a_damaged_automatic_handoff_is_not_overwritten() {
     for stage in Stage::each() {
         prompt(&stage, "chat", "Make it fast");
