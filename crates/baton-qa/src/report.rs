@@ -105,6 +105,24 @@ impl QaRun {
         self.add_failure(QaFailure { message: QaFailure::message(message), ..QaFailure::test(name) });
     }
 
+    /// Adds the result of another run of the same tool.
+    pub fn merge(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.skipped += other.skipped;
+        self.errors += other.errors;
+        self.warnings += other.warnings;
+        self.no_tests &= other.no_tests;
+        for failure in other.failures {
+            self.add_failure(failure);
+        }
+    }
+
+    /// Returns true if there may be more failures than the listed ones.
+    pub fn may_omit_failures(&self) -> bool {
+        self.failures.len() >= MAX_FAILURES
+    }
+
     /// Lists a failure. The caller counts it.
     pub(super) fn add_failure(&mut self, failure: QaFailure) {
         if self.failures.len() < MAX_FAILURES && !self.failures.contains(&failure) {
@@ -209,7 +227,8 @@ pub struct QaComparison {
 }
 
 /// Compares the failures of two results. All failures of a tool that did not run before are new. A tool that did not run
-/// again is listed as missing, and its failures are not called fixed.
+/// again is listed as missing, and its failures are not called fixed. A failure that an incomplete list may omit is
+/// neither new nor fixed.
 pub fn compare_runs(before: &[QaRun], after: &[QaRun]) -> QaComparison {
     let mut comparison = QaComparison::default();
     for now in after {
@@ -224,8 +243,12 @@ pub fn compare_runs(before: &[QaRun], after: &[QaRun]) -> QaComparison {
                 |file| format!("{}: {name} in {file}", now.tool),
             )
         };
-        comparison.new_failures.extend(new.difference(&old).map(name));
-        comparison.fixed.extend(old.difference(&new).map(name));
+        if !then.is_some_and(QaRun::may_omit_failures) {
+            comparison.new_failures.extend(new.difference(&old).map(name));
+        }
+        if !now.may_omit_failures() {
+            comparison.fixed.extend(old.difference(&new).map(name));
+        }
     }
     let is_missing = |run: &&QaRun| run.tool != "shell" && !after.iter().any(|now| same_tool(run, now));
     comparison.missing_tools = before.iter().filter(is_missing).map(|run| run.tool.clone()).collect();

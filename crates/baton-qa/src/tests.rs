@@ -243,6 +243,34 @@ fn results_are_compared_by_their_failures() {
     assert_eq!(other_tool.missing_tools, ["cargo-test"]);
 }
 
+/// Reads a log of pytest in which the given tests failed.
+fn failed_tests(numbers: std::ops::Range<u32>) -> Vec<QaRun> {
+    let lines: String = numbers.clone().map(|number| format!("FAILED t.py::t{number:03} - x\n")).collect();
+    read_log(&format!("{lines}{} failed in 0.1s\n", numbers.len())).runs
+}
+
+#[test]
+fn failures_beyond_the_stored_ones_are_neither_new_nor_fixed() {
+    let baseline = failed_tests(1..81);
+    let later = failed_tests(11..81);
+    assert_eq!((baseline[0].failures.len(), later[0].failures.len(), later[0].failed), (50, 50, 70));
+    assert_eq!(compare_runs(&baseline, &later), QaComparison::default());
+    // Failures that are missing in a complete list are fixed, although the baseline is incomplete.
+    let few = compare_runs(&baseline, &failed_tests(50..52));
+    assert_eq!((few.fixed.len(), few.new_failures.len()), (49, 0));
+    // Failures that are missing in a complete baseline are new, although the list is incomplete.
+    let many = compare_runs(&failed_tests(50..52), &baseline);
+    assert_eq!((many.fixed.len(), many.new_failures.len()), (0, 49));
+}
+
+#[test]
+fn runs_of_the_same_tool_are_added_up_to_the_maximum_of_failures() {
+    let mut sum = failed_tests(1..31).remove(0);
+    sum.merge(failed_tests(21..71).remove(0));
+    assert_eq!((sum.failed, sum.failures.len()), (80, 50));
+    assert_eq!(sum.failures[49].name, "t.py::t050");
+}
+
 #[test]
 fn cached_clippy_is_not_reported_as_missing() {
     let clippy = read_log(

@@ -1,5 +1,7 @@
 //! Recording of QA results, shared by `run-qa` and `record-qa`.
 
+use std::collections::BTreeSet;
+
 use baton_core::task::{Role, TaskId};
 use baton_core::{ErrorCode, Fault};
 use baton_qa::{QaStatus, compare_runs};
@@ -126,6 +128,15 @@ impl QaRecording<'_> {
             compared.as_ref().map(|compared| &compared.missing_tools).filter(|list| !list.is_empty())
         {
             draft.warnings.push(format!("in the baseline and not in this result: {}", missing.join(", ")));
+        }
+        if has_baseline {
+            let runs = baseline.runs.iter().chain(&results.runs).filter(|run| run.may_omit_failures());
+            let tools: BTreeSet<&str> = runs.map(|run| run.tool.as_str()).collect();
+            draft.warnings.extend(tools.iter().map(|tool| {
+                format!(
+                    "not all failures of {tool} are stored, so new or fixed ones may be missing; see the logs"
+                )
+            }));
         }
         let (context, warnings) = draft.save()?;
         Ok(RecordQaOutput {

@@ -129,15 +129,7 @@ fn results_of(
 fn merge(all: &mut Vec<QaRun>, more: Vec<QaRun>) {
     for run in more {
         match all.iter_mut().find(|known| known.tool == run.tool) {
-            Some(known) => {
-                known.passed += run.passed;
-                known.failed += run.failed;
-                known.skipped += run.skipped;
-                known.errors += run.errors;
-                known.warnings += run.warnings;
-                known.no_tests &= run.no_tests;
-                known.failures.extend(run.failures);
-            }
+            Some(known) => known.merge(run),
             None => all.push(run),
         }
     }

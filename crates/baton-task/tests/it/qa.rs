@@ -105,6 +105,20 @@ fn baseline_is_explicit_and_before_the_first_work() {
     assert_eq!(export["immutable"]["validation_baseline"]["initial_results"]["status"], "failed");
 }
 
+#[test]
+fn incomplete_lists_of_failures_are_compared_with_a_warning() {
+    let checkout = Checkout::with_context();
+    let log = |numbers: std::ops::Range<u32>| {
+        let lines: String = numbers.clone().map(|number| format!("FAILED t.py::t{number} - x\n")).collect();
+        format!("{lines}{} failed in 0.1s\n", numbers.len())
+    };
+    checkout.call("record_qa", baseline(&log(1..81)));
+    let later = record(&checkout, "implementer", &log(11..81));
+    assert_eq!(later["compared_with_baseline"]["new_failures"], json!([]), "{later}");
+    assert_eq!(later["compared_with_baseline"]["fixed"], json!([]), "{later}");
+    assert!(later["warnings"].to_string().contains("not all failures of pytest are stored"), "{later}");
+}
+
 fn baseline(content: &str) -> Value {
     json!({ "task_id": TASK, "agent": "implementer", "content": content, "baseline": true })
 }
