@@ -8,7 +8,7 @@ use baton_core::task::{ChangeStatus, DiffStat, Inspector, TreeChange, TreeDiff};
 use sha2::Digest as _;
 
 use crate::capture::Withheld;
-use crate::diff::{Detail, DiffFile, RawDiff, diff_trees, patch_trees};
+use crate::diff::{Detail, DiffFile, RawDiff, diff_trees};
 use crate::error::GitError;
 use crate::object::{FileMode, ObjectId};
 use crate::object_store::{Digests, ObjectStore};
@@ -34,7 +34,8 @@ impl ObjectStore {
         inspector: &mut dyn Inspector,
     ) -> Result<TreeDiff, GitError> {
         let from = commit.unwrap_or_else(|| self.object_format().empty_tree());
-        let mut diff = patch_trees(self, from, snapshot.patch_tree, &snapshot.large)?;
+        let may_be_large = !snapshot.large.is_empty() || self.may_replace_large(commit, snapshot);
+        let mut diff = diff_trees(self, from, snapshot.patch_tree, patch_detail(may_be_large))?;
         if snapshot.patch_tree != snapshot.tree {
             let converted = diff_trees(self, snapshot.patch_tree, snapshot.tree, Detail::Paths)?;
             let raw: HashMap<_, _> = converted.files.iter().map(|file| (&file.path, file.after)).collect();
@@ -54,13 +55,20 @@ impl ObjectStore {
     ///
     /// Fails if git fails.
     pub fn changes_between(&self, from: &Snapshot, to: &Snapshot) -> Result<TreeDiff, GitError> {
-        let large = [from.large.as_slice(), &to.large].concat();
-        let mut diff = patch_trees(self, from.patch_tree, to.patch_tree, &large)?;
+        let may_be_large = !(from.large.is_empty() && to.large.is_empty());
+        let mut diff = diff_trees(self, from.patch_tree, to.patch_tree, patch_detail(may_be_large))?;
         if from.patch_tree != from.tree || to.patch_tree != to.tree {
             let raw = diff_trees(self, from.tree, to.tree, Detail::Paths)?;
             diff = with_lines_of(raw, diff);
         }
         self.changes(diff)
+    }
+
+    /// Returns true if a file of the commit that the snapshot replaces may be too large for a patch. The capture read the
+    /// replaced files of its `HEAD`.
+    fn may_replace_large(&self, commit: Option<ObjectId>, snapshot: &Snapshot) -> bool {
+        let least = self.call("diff-tree").limits().large_file_bytes;
+        commit != snapshot.head.commit() || self.known_digests().values().any(|(size, _)| *size >= least)
     }
 
     fn inspect_binaries(&self, files: &[DiffFile], inspector: &mut dyn Inspector) -> Result<(), GitError> {
@@ -182,6 +190,11 @@ impl ObjectStore {
         digests.extend(reader.digests);
         Ok(digests)
     }
+}
+
+/// Without large files, one git call is sufficient.
+const fn patch_detail(may_be_large: bool) -> Detail {
+    if may_be_large { Detail::PatchWithoutLarge } else { Detail::Patch }
 }
 
 /// Combines the files of one diff with the line counts and the patch of another.

@@ -11,6 +11,8 @@ use crate::status::StatusSide;
 pub(crate) enum Detail {
     Paths,
     Patch,
+    /// A patch that names files that are or were large but does not contain their content.
+    PatchWithoutLarge,
 }
 
 #[derive(Debug)]
@@ -39,7 +41,36 @@ pub(crate) fn diff_trees(
     to: ObjectId,
     detail: Detail,
 ) -> Result<RawDiff, GitError> {
-    run_diff_tree(object_store, from, to, detail, &[])
+    if detail != Detail::PatchWithoutLarge {
+        return run_diff_tree(object_store, from, to, detail, &[]);
+    }
+    let mut diff = run_diff_tree(object_store, from, to, Detail::Paths, &[])?;
+    let large = large_files(object_store, &diff.files)?;
+    let left_out: Vec<&RepoPath> =
+        large.iter().flat_map(|file| [Some(&file.path), file.previous_path.as_ref()]).flatten().collect();
+    let mut patch = run_diff_tree(object_store, from, to, Detail::Patch, &left_out)?.patch;
+    for file in large {
+        let path = &file.path;
+        let previous = file.previous_path.as_ref().unwrap_or(path);
+        let text =
+            format!("diff --git a/{previous} b/{path}\nBinary files a/{previous} and b/{path} differ\n");
+        patch.extend_from_slice(text.as_bytes());
+    }
+    diff.patch = patch;
+    Ok(diff)
+}
+
+/// Returns the files with changed content that are too large for a patch before or after the change.
+fn large_files<'a>(object_store: &ObjectStore, files: &'a [DiffFile]) -> Result<Vec<&'a DiffFile>, GitError> {
+    let ids = |file: &DiffFile| {
+        let sides = [file.before, file.after].into_iter().flatten();
+        sides.filter(|side| side.mode != FileMode::Nested).map(|side| side.id)
+    };
+    let digests = object_store.digests(&files.iter().flat_map(ids).collect())?;
+    let least = object_store.call("diff-tree").limits().large_file_bytes;
+    let is_large = |id| digests.get(&id).is_some_and(|(size, _)| *size >= least);
+    let is_changed = |file: &DiffFile| file.before.map(|side| side.id) != file.after.map(|side| side.id);
+    Ok(files.iter().filter(|file| is_changed(file) && ids(file).any(is_large)).collect())
 }
 
 fn run_diff_tree(
@@ -47,7 +78,7 @@ fn run_diff_tree(
     from: ObjectId,
     to: ObjectId,
     detail: Detail,
-    left_out: &[RepoPath],
+    left_out: &[&RepoPath],
 ) -> Result<RawDiff, GitError> {
     if from == to {
         return Ok(RawDiff { files: Vec::new(), patch: Vec::new() });
@@ -73,34 +104,13 @@ fn run_diff_tree(
         call = call.arguments(["--src-prefix=a/", "--dst-prefix=b/"]);
     }
     call = call.arguments([from.to_string(), to.to_string(), "--".into()]);
-    for folder in object_store.excluded().iter().chain(left_out) {
+    for path in object_store.excluded().iter().chain(left_out.iter().copied()) {
         use std::os::unix::ffi::OsStringExt;
-        let pathspec = [b":(top,exclude,literal)".as_slice(), folder.as_bytes()].concat();
+        let pathspec = [b":(top,exclude,literal)".as_slice(), path.as_bytes()].concat();
         call = call.arguments([std::ffi::OsString::from_vec(pathspec)]);
     }
     let output = call.output()?;
     parse(&output).ok_or_else(|| GitError::unexpected("diff-tree", "the format is unknown"))
-}
-
-/// Returns the diff with its patch. The patch names the files of `large` but does not contain their content.
-pub(crate) fn patch_trees(
-    object_store: &ObjectStore,
-    from: ObjectId,
-    to: ObjectId,
-    large: &[RepoPath],
-) -> Result<RawDiff, GitError> {
-    if large.is_empty() {
-        return diff_trees(object_store, from, to, Detail::Patch);
-    }
-    let mut all = diff_trees(object_store, from, to, Detail::Paths)?;
-    all.patch = run_diff_tree(object_store, from, to, Detail::Patch, large)?.patch;
-    for file in all.files.iter().filter(|file| large.contains(&file.path)) {
-        let path = &file.path;
-        all.patch.extend_from_slice(
-            format!("diff --git a/{path} b/{path}\nBinary files a/{path} and b/{path} differ\n").as_bytes(),
-        );
-    }
-    Ok(all)
 }
 
 fn parse(output: &[u8]) -> Option<RawDiff> {

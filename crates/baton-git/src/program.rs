@@ -180,6 +180,10 @@ pub(crate) struct Invocation<'a> {
 }
 
 impl Invocation<'_> {
+    pub(crate) fn limits(&self) -> Limits {
+        self.git.limits()
+    }
+
     pub(crate) fn arguments<I: IntoIterator<Item: AsRef<OsStr>>>(mut self, arguments: I) -> Self {
         self.arguments.extend(arguments.into_iter().map(|argument| argument.as_ref().to_owned()));
         self

@@ -420,6 +420,51 @@ fn files_above_the_limit_are_hashed_as_a_stream_and_left_out_of_the_patch() {
 #[ignore = "run by file_larger_than_memory_is_captured_and_verified"]
 fn with_little_memory() {
     const SIZE: u64 = 48 << 20;
+#[test]
+fn large_files_that_were_deleted_renamed_or_shrunk_are_left_out_of_the_patch() {
+    let sandbox = Sandbox::with_files(&[("a", "1\n")]);
+    // The content does not compress.
+    let mut state = 1_u64;
+    let mut random = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 56) as u8
+    };
+    let mut large = || (0..300_000).map(|_| random()).collect::<Vec<u8>>();
+    for name in ["deleted", "previous", "shrunk", "moved"] {
+        sandbox.write(name, large());
+    }
+    sandbox.commit();
+    let limits = Limits { output_bytes: 100_000, large_file_bytes: 200_000, ..Limits::default() };
+    let repository = Repository::discover(&sandbox.program().with_limits(limits), &sandbox.root()).unwrap();
+    sandbox.write("a", "2\n");
+    sandbox.git(&["rm", "--quiet", "deleted"]);
+    sandbox.git(&["mv", "previous", "renamed"]);
+    sandbox.git(&["mv", "moved", "moved again"]);
+    let mut content = fs::read(sandbox.path("renamed")).unwrap();
+    content[0] ^= 1;
+    sandbox.write("renamed", content);
+    sandbox.write("shrunk", "small\n");
+    let base = repository.head().commit();
+    let patch = || {
+        let object_store = sandbox.object_store_for(&repository);
+        let snapshot = repository.capture(&object_store, &mut PermitAll).unwrap().snapshot;
+        String::from_utf8(object_store.changes_since(base, &snapshot, &mut PermitAll).unwrap().patch).unwrap()
+    };
+    let staged = patch();
+    for line in [
+        "+2\n",
+        "Binary files a/deleted and b/deleted differ",
+        "diff --git a/previous b/renamed\nBinary files a/previous and b/renamed differ",
+        "Binary files a/shrunk and b/shrunk differ",
+        "rename from moved\nrename to moved again",
+    ] {
+        assert!(staged.contains(line), "{line}: {staged}");
+    }
+    assert!(staged.len() < 1_000, "{}", staged.len());
+    sandbox.commit();
+    assert_eq!(patch(), staged, "the base is not HEAD");
+}
+
     let sandbox = Sandbox::with_files(&[("a", "1\n")]);
     let git = sandbox.program().with_limits(Limits { large_file_bytes: 1 << 20, ..Limits::default() });
     let file = std::fs::File::create(sandbox.path("large")).unwrap();
