@@ -96,7 +96,7 @@ pub struct Captured {
 /// `invalid_request` if the description is empty.
 pub fn capture(from: Capture<'_>) -> Result<Captured, Fault> {
     let mut warnings = Vec::new();
-    let mut bounded = |field: &str, text: String| bound(&from, field, text, &mut warnings);
+    let mut bounded = |field: &str, text: String| bound(&from, from.large_text, field, text, &mut warnings);
     let task = from.task;
     let item = |text: &str| normalize_multiline(text, Layout::Preserved);
     let description = bounded("description", normalize_multiline(&task.description, Layout::Wrapped));
@@ -107,7 +107,9 @@ pub fn capture(from: Capture<'_>) -> Result<Captured, Fault> {
         criteria.iter().map(|text| bounded("acceptance_criteria", item(text))).collect();
     let title = bounded("title", task.title.trim().to_owned());
     let (commands, commands_from) = qa_commands(task, from.qa);
-    let commands = commands.into_iter().map(|command| bounded("qa", command)).collect::<Vec<_>>();
+    // Part of a command would be another command.
+    let keep = |command| bound(&from, LargeText::Keep, "qa", command, &mut warnings);
+    let commands: Vec<String> = commands.into_iter().map(keep).collect();
     if commands.is_empty() {
         warnings.push("no QA commands: neither the task, its area nor the repository defines any".into());
     }
@@ -154,14 +156,20 @@ fn require_complete(immutable: &Immutable, task_path: &str) -> Result<(), Fault>
         .details(serde_json::json!({ "missing": [missing] })))
 }
 
-fn bound(from: &Capture<'_>, field: &str, text: String, warnings: &mut Vec<String>) -> String {
+fn bound(
+    from: &Capture<'_>,
+    large_text: LargeText,
+    field: &str,
+    text: String,
+    warnings: &mut Vec<String>,
+) -> String {
     if text.len() <= LARGE_TEXT_BYTES {
         return text;
     }
     let line = line_of(from.task_text, field);
     let location = format!("{}#L{line}", from.task_path);
     let size = text.len();
-    match from.large_text {
+    match large_text {
         LargeText::Keep => {
             warnings.push(format!("{field} has {size} bytes, more than {LARGE_TEXT_BYTES}; see {location}"));
             text
@@ -301,6 +309,15 @@ mod tests {
         assert!(kept.immutable.task_snapshot.description.len() > LARGE_TEXT_BYTES);
         let cut = run(&large, citation(), LargeText::Truncate).unwrap().immutable.task_snapshot.description;
         assert!(cut.len() <= LARGE_TEXT_BYTES && cut.ends_with("… see tasks/TASK-1.task.yaml#L2\n"), "{cut}");
+    }
+
+    #[test]
+    fn commands_are_never_truncated() {
+        let command = format!("cargo test {}", "x ".repeat(LARGE_TEXT_BYTES)).trim_end().to_owned();
+        let long = task(json!({ "qa_commands": [command] }));
+        let captured = run(&long, citation(), LargeText::Truncate).unwrap();
+        assert_eq!(captured.immutable.validation_baseline.commands, [command]);
+        assert!(captured.warnings[0].starts_with("qa has 4106 bytes"), "{:?}", captured.warnings);
     }
 
     #[test]
