@@ -88,8 +88,8 @@ impl Repository {
         Ok(unmerged)
     }
 
-    /// Reads name and head of a checkout without running git, for processes that must be fast. The name is `None` if
-    /// only git can determine it.
+    /// Reads name and head of a checkout without running git, for processes that must be fast. What only git can
+    /// determine is `None`.
     pub fn read_head_info(root: &Path) -> Option<HeadInfo> {
         let git_folder = GitFolder::of(root)?;
         let text = fs::read_to_string(git_folder.common_dir.join("config")).unwrap_or_default();
@@ -113,8 +113,8 @@ fn name_of(git_folder: &GitFolder, configuration: &Configuration, root: &Path) -
 pub struct HeadInfo {
     /// Name of the repository.
     pub name: Option<Repo>,
-    /// Checked-out branch; `None` if the head is detached.
+    /// Checked-out branch; `None` if the head is detached or only git can read it.
     pub branch: Option<String>,
-    /// Checked-out commit; `None` before the first commit.
+    /// Checked-out commit; `None` before the first commit or if only git can read it.
     pub commit: Option<String>,
 }

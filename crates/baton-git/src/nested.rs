@@ -74,9 +74,11 @@ impl GitFolder {
         Some(Self { git_dir, common_dir, head })
     }
 
-    /// Returns the checked-out branch; `None` for a detached head.
+    /// Returns the checked-out branch; `None` for a detached head, and for the reftable format, in which `HEAD` is a stub.
     pub(crate) fn branch(&self) -> Option<&str> {
-        self.head.as_ref()?.strip_prefix("ref: refs/heads/")
+        let branch = self.head.as_ref()?.strip_prefix("ref: refs/heads/")?;
+        // Git accepts no branch with this name.
+        (branch != ".invalid").then_some(branch)
     }
 
     /// Returns the commit of a reference; `None` if it has none.

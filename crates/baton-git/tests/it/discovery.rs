@@ -36,6 +36,20 @@ fn repository_without_commits_has_a_branch_but_no_commit() {
 }
 
 #[test]
+fn head_info_of_a_reftable_repository_has_no_branch() {
+    for (arguments, branch) in [(&[][..], Some("main")), (&["--ref-format=reftable"], None)] {
+        let sandbox = Sandbox::with_arguments(arguments);
+        sandbox.git(&["remote", "add", "origin", "https://example.com/acme/webshop.git"]);
+        sandbox.write("a", "1\n");
+        sandbox.commit();
+        let info = Repository::read_head_info(&sandbox.root()).unwrap();
+        assert_eq!(info.branch.as_deref(), branch);
+        assert_eq!(info.commit, branch.map(|_| sandbox.git_text(&["rev-parse", "HEAD"])));
+        assert_eq!(info.name.unwrap().as_str(), "acme/webshop");
+    }
+}
+
+#[test]
 fn linked_worktree_has_its_own_git_folder_and_the_name_of_the_main_checkout() {
     let sandbox = Sandbox::with_files(&[("a", "1\n")]);
     let linked = sandbox.folder().join("linked");
