@@ -5,7 +5,6 @@ use std::collections::HashSet;
 
 use baton_core::task::Role;
 use baton_core::{ErrorCode, Fault, Sha256Hash, counted};
-use baton_secrets::contains_secret;
 use serde_json::json;
 
 use crate::artifact::{Compress, encode};
@@ -17,7 +16,7 @@ use crate::rules::{
     SnapshotKind, SnapshotRef, StartSnapshot, TaskContext, TreeChange, TreeDiff, TreePoint, TreeState,
     WorktreeSnapshot, compare, file_metadata, files_changed, normalize_diff, scope_hash,
 };
-use crate::secrets::without_secrets;
+use crate::secrets::{SecretScan, without_secrets};
 use crate::tree::{Inspector, Reading};
 
 const MEBIBYTE: u64 = 1024 * 1024;
@@ -299,16 +298,23 @@ impl Verified {
         Ok(is_new)
     }
 
-    /// Stores the diff between the two trees, unless it contains a secret.
+    /// Stores the diff between the two trees, unless git cannot compute it or it contains a secret that was not accepted.
     fn keep_diff(&self, draft: &mut Draft<'_>) -> Result<Option<Artifact>, Fault> {
         if self.withheld.is_some() {
             return Ok(None);
         }
-        let diff = draft.environment().tree().changes_between(&self.snapshot.record, &self.state);
-        let Some(diff) = diff.ok().filter(|diff| !contains_secret(&String::from_utf8_lossy(&diff.patch)))
-        else {
-            return Ok(None);
+        let diff = match draft.environment().tree().changes_between(&self.snapshot.record, &self.state) {
+            Ok(diff) => diff,
+            Err(fault) => {
+                tracing::warn!(task = %draft.context.task_id, error = %fault.message, "cannot compute the diff of a drift");
+                return Ok(None);
+            }
         };
+        let mut scan = SecretScan::default();
+        scan.patch(&diff.patch);
+        if scan.require_accepted(&draft.context.audit.accepted_secrets).is_err() {
+            return Ok(None);
+        }
         draft.keep("drift", "diff", &diff.patch, Compress::Always).map(Some)
     }
 

@@ -147,8 +147,9 @@ fn drift(context: &TaskContext) -> Result<Found<'_>, Fault> {
     })?;
     let artifact = event.diff.as_ref().ok_or_else(|| {
         let message = format!("the diff of the drift of {id} was not stored");
-        Fault::new(ErrorCode::NotFound, message)
-            .hint(format!("the tree may contain a secret; baton task get-context {id} lists the files"))
+        Fault::new(ErrorCode::NotFound, message).hint(format!(
+            "the tree may contain a secret, or git failed; baton task get-context {id} lists the files"
+        ))
     })?;
     let diff_stat = counted(event.difference_count, "difference");
     Ok(Found { agent: &event.expected_agent, snapshot: event.snapshot, artifact, diff_stat })

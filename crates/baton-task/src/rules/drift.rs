@@ -278,7 +278,7 @@ pub struct DriftEvent {
     pub difference_count: u64,
     /// Resolution; null while the drift is open.
     pub resolution: Option<Resolution>,
-    /// Diff from the expected to the actual tree; null if it may contain a secret.
+    /// Diff from the expected to the actual tree; null if it may contain a secret or could not be computed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diff: Option<Artifact>,
 }

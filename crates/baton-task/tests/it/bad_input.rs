@@ -263,6 +263,29 @@ fn a_forced_secret_is_accepted_from_then_on() {
 }
 
 #[test]
+fn diff_of_a_drift_is_stored_unless_it_contains_a_secret_that_was_not_accepted() {
+    let checkout = Checkout::with_context();
+    checkout.update("implementer", "in_progress");
+    checkout.write("src/main.rs", &format!("let key = \"{}\";\n", secret()));
+    let forced = json!({ "task_id": TASK, "agent": "implementer", "force_secrets": true });
+    checkout.call("snapshot_worktree", forced);
+    checkout.update("implementer", "done");
+    let verify = json!({ "task_id": TASK, "expected_agent": "implementer" });
+    let diff = json!({ "task_id": TASK, "type": "drift", "content": true });
+    let edits = [("// moved", secret(), true), ("// other", secret().replace('Q', "R"), false)];
+    for (line, secret, stored) in edits {
+        checkout.write("src/main.rs", &format!("{line}\nlet key = \"{secret}\";\n"));
+        assert_eq!(checkout.code("verify_worktree", verify.clone()), ErrorCode::DriftDetected);
+        let found = checkout.try_call("get_diff", diff.clone());
+        let content = found.map(|answer| answer["content"].as_str().unwrap().contains(line));
+        assert_eq!(
+            content.map_err(|fault| fault.code),
+            if stored { Ok(true) } else { Err(ErrorCode::NotFound) }
+        );
+    }
+}
+
+#[test]
 fn a_secret_in_the_actor_is_rejected_even_if_forced() {
     let checkout = Checkout::with_context();
     for force in [false, true] {
