@@ -47,6 +47,15 @@ pub(crate) fn read_anywhere(root: &Path, field: &str, path: &str) -> Result<Vec<
     read_limited(field, path, &full)
 }
 
+/// Returns the path relative to the root of a file that `read_anywhere` reads; `None` if it is outside the checkout.
+pub(crate) fn path_in_checkout(root: &Path, path: &str) -> Option<String> {
+    let full = root.join(path);
+    // A link as the file itself is part of the checkout, wherever it leads.
+    let folder = full.parent()?.canonicalize().ok()?;
+    let path = folder.strip_prefix(root.canonicalize().ok()?).ok()?.join(full.file_name()?);
+    path.to_str().map(str::to_owned)
+}
+
 /// Creates the fault for a path that does not exist or cannot be resolved.
 fn unreadable(field: &str, path: &str, full: &Path, error: io::Error) -> Fault {
     match error.kind() {

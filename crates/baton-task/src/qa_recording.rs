@@ -69,8 +69,8 @@ impl QaRecording<'_> {
         Ok(())
     }
 
-    /// Rejects a baseline if the checkout changed since `init-context`. `log` is the path of the recorded log, which
-    /// may be a new file and is ignored.
+    /// Rejects a baseline if the checkout changed since `init-context`. `log` is the path of the recorded log in the
+    /// checkout, which may be a new file and is ignored.
     pub(crate) fn check_tree(
         &self,
         environment: &TaskEnvironment,

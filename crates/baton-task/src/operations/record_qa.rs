@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::environment::TaskEnvironment;
 use crate::folder::WriteOptions;
-use crate::named_file::read_anywhere;
+use crate::named_file::{path_in_checkout, read_anywhere};
 use crate::operation::{Effect, OnCheckout, Operation, params_as_input};
 use crate::qa_recording::QaRecording;
 use crate::rules::{QaCommand, QaResults};
@@ -88,7 +88,8 @@ impl Operation<OnCheckout> for RecordQa {
             QaRecording { task_id: &params.task_id, role: &params.agent, baseline: params.baseline };
         let options = WriteOptions::of::<Self>(&params.actor).accepting_secrets(params.force_secrets);
         let mut draft = recording.open(environment, &options)?;
-        recording.check_tree(environment, &draft.context, params.from.as_deref())?;
+        let log = params.from.as_deref().and_then(|path| path_in_checkout(environment.root(), path));
+        recording.check_tree(environment, &draft.context, log.as_deref())?;
         let report = read_log(&String::from_utf8_lossy(&bytes));
         let (status, reason) = match params.exit_code {
             Some(code) => match status_by_exit_code(code, &report.runs) {

@@ -159,10 +159,13 @@ fn baseline_is_refused_when_a_file_that_was_modified_at_init_changes_again() {
 #[test]
 fn baseline_ignores_its_log_the_task_file_and_files_that_the_commands_write() {
     let checkout = Checkout::with_context();
-    checkout.write("qa.log", "All checks passed!\n");
-    let from = json!({ "task_id": TASK, "agent": "implementer", "from": "qa.log", "baseline": true });
-    assert_eq!(checkout.call("record_qa", from)["is_baseline"], json!(true));
-    std::fs::remove_file(checkout.root().join("qa.log")).unwrap();
+    checkout.write("logs/qa.log", "All checks passed!\n");
+    let absolute = checkout.root().join("logs/qa.log");
+    for path in ["logs/qa.log", "./logs/qa.log", "logs/../logs/qa.log", absolute.to_str().unwrap()] {
+        let from = json!({ "task_id": TASK, "agent": "implementer", "from": path, "baseline": true });
+        assert_eq!(checkout.call("record_qa", from)["is_baseline"], json!(true), "{path}");
+    }
+    std::fs::remove_file(absolute).unwrap();
     let file = TASK_FILE.replace("faster.", "slower.");
     checkout.write("tasks/open/TASK-0824-settings.task.yaml", &file);
     checkout.call("rebuild_context", json!({ "task_id": TASK }));
