@@ -218,7 +218,7 @@ fn secret_value(text: &[u8], name: &[u8], start: usize, style: Style) -> Option<
 /// Finds the value of a flag that begins at `at`: `--api-key value`, or the password of `curl -u user:password`.
 fn flag(text: &[u8], at: usize) -> Option<Range<usize>> {
     let in_front = text.get(..at)?;
-    if !in_front.is_empty() && !in_front.ends_with(b" ") && !in_front.ends_with(b"\"") {
+    if in_front.last().is_some_and(|byte| !byte.is_ascii_whitespace() && !matches!(byte, b'"' | b'\'')) {
         return None;
     }
     let rest = text.get(at..)?;
@@ -403,7 +403,7 @@ fn is_constant(value: &[u8]) -> bool {
 
 /// Returns true if a value is only a placeholder: a reference, a mask, an instruction, or the name itself.
 fn is_placeholder(name: &[u8], value: &[u8]) -> bool {
-    const WORDS: [&str; 22] = [
+    const STARTS: [&str; 17] = [
         "your",
         "example",
         "placeholder",
@@ -412,27 +412,28 @@ fn is_placeholder(name: &[u8], value: &[u8]) -> bool {
         "change_me",
         "dummy",
         "sample",
-        "insert",
-        "replace",
+        "insert-",
+        "insert_",
+        "replace-",
+        "replace_",
         "redacted",
         "process.env",
         "os.environ",
         "getenv",
-        "none",
-        "null",
-        "undefined",
-        "true",
-        "false",
-        "password",
-        "secret",
         "xxx",
     ];
+    // Tests use these words as values, also with a number: `password1`.
+    const WHOLE: [&str; 9] =
+        ["none", "null", "undefined", "true", "false", "password", "secret", "insert", "replace"];
+    let digits = value.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+    let without_number = value.get(..value.len() - digits).unwrap_or_default();
     let starts = |word: &&str| {
         value.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word.as_bytes()))
     };
     matches!(value.first(), None | Some(b'$' | b'%' | b'<' | b'{' | b'[' | b'(' | b'*' | b'#'))
         || is_mask(value)
-        || WORDS.iter().any(starts)
+        || STARTS.iter().any(starts)
+        || WHOLE.iter().any(|word| without_number.eq_ignore_ascii_case(word.as_bytes()))
         // Suffix of the example keys in the documentation of AWS.
         || value.ends_with(b"EXAMPLE")
         || value.ends_with(b"EXAMPLEKEY")

@@ -36,6 +36,10 @@ fn values_of_secret_names_are_redacted() {
         "https://example.com/?access_token=@&x=1",
         "mysql --password=@ -h db",
         "deploy --api-key @ --dry-run",
+        "deploy \\\n--api-key @",
+        "deploy \\\n\t--api-key @",
+        "sh -c '--api-key @'",
+        "['--api-key', '--token @']",
         "curl -u admin:@ https://example.com",
         "curl -s --user \"admin:@\" https://example.com",
         "+DB_PASSWORD=@",
@@ -59,6 +63,9 @@ fn values_of_secret_names_are_redacted() {
     }
     check("PASSWORD=@", "correct-horse");
     check("PASSWORD=@", "Xk3.9dKs");
+    for word in ["True", "None", "null", "secret", "password", "undefined"] {
+        check("DB_PASSWORD=@", &[word, "Horse42!"].concat());
+    }
     check("curl -u a:@ http://x", "b");
 }
 
@@ -79,6 +86,14 @@ fn source_code_and_placeholders_are_not_redacted() {
         "PASSWORD=",
         "PASSWORD=\"\"",
         "PASSWORD=changeme123",
+        "PASSWORD=password",
+        "SECRET=undefined",
+        "API_KEY=Secret",
+        "PASSWORD=password1",
+        "{\"api_key\": \"secret123\"}",
+        "TOKEN=replace-me",
+        "TOKEN=replace_with_your_token_1",
+        "TOKEN=insert-token-here-1",
         "TOKEN=<your-token-123>",
         "TOKEN=your-token-here-123",
         "SECRET=xxxxxxxxxxxx",
