@@ -78,8 +78,8 @@ impl TaskConfig {
             let mut table: BTreeMap<String, serde_json::Value> = serde_json::from_str(&text)
                 .map_err(|error| invalid_setting(SCOPE_GLOBS_FILE, &error.to_string()))?;
             // The macros may be in a member `globs`, next to a version and a description.
-            if let Some(serde_json::Value::Object(globs)) = table.remove("globs") {
-                table = globs.into_iter().collect();
+            if let Some(serde_json::Value::Object(globs)) = table.get_mut("globs") {
+                table = std::mem::take(globs).into_iter().collect();
             }
             for (name, value) in table.into_iter().filter(|(name, _)| !name.starts_with(['$', '_'])) {
                 let patterns: Patterns = serde_json::from_value(value).map_err(|_| {
@@ -172,6 +172,9 @@ mod tests {
         let globs = r#"{"version":1,"description":"macros","globs":{":ui":["ui/**/*.{ts,tsx}"],":api":["api/*.ts"]}}"#;
         let config = read(None, Some(globs)).unwrap();
         assert_eq!(config.macros.keys().collect::<Vec<_>>(), ["api", "ui"]);
+        let config = read(None, Some(r#"{"globs":["globs/**"],"api":"api/*.ts"}"#)).unwrap();
+        assert_eq!(config.macros["globs"], ["globs/**"]);
+        assert_eq!(config.macros.keys().collect::<Vec<_>>(), ["api", "globs"]);
     }
 
     #[test]
