@@ -215,12 +215,30 @@ fn state(capture: Capture) -> Result<TreeState, Fault> {
     })
 }
 
-/// Formats a report as text. A report that is not UTF-8 is escaped and has no final NUL, unlike all others.
+/// Formats a report as text. In a report that is not UTF-8, paths are written like in all other fields, and there is no
+/// final NUL, unlike in all other reports.
 fn report(bytes: &[u8]) -> String {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => text.to_owned(),
-        Err(_) => bytes.escape_ascii().to_string(),
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        return text.to_owned();
     }
+    let mut is_previous_path = false;
+    let formatted = |record: &[u8]| {
+        // Number of fields before the path, which are ASCII.
+        let fields = match record.first() {
+            _ if is_previous_path => 0,
+            Some(b'?' | b'!') => 1,
+            Some(b'1') => 8,
+            Some(b'2') => 9,
+            Some(b'u') => 10,
+            _ => 0,
+        };
+        is_previous_path = fields == 9;
+        let start: usize = record.split_inclusive(|byte| *byte == b' ').take(fields).map(<[u8]>::len).sum();
+        let (fields, path) = record.split_at(start);
+        format!("{}{}", String::from_utf8_lossy(fields), RepoPath::new(path))
+    };
+    let records = bytes.strip_suffix(b"\0").unwrap_or(bytes).split(|byte| *byte == 0);
+    records.map(formatted).collect::<Vec<_>>().join("\0")
 }
 
 #[cfg(test)]
@@ -228,9 +246,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn paths_that_are_not_utf8_are_quoted_one_by_one() {
+        let changed = "1 .M N... 100644 100644 100644 aaa bbb a b";
+        let renamed = "2 R. N... 100644 100644 100644 aaa bbb R100";
+        let rest = b" new \xe9\0old \xe9\0? \"\0? caf\xc3\xa9\0";
+        let bytes = [changed.as_bytes(), b"\0", renamed.as_bytes(), rest].concat();
+        let rest = "\"new \\351\"\0\"old \\351\"\0? \"\\\"\"\0? caf\u{e9}";
+        assert_eq!(report(&bytes), format!("{changed}\0{renamed} {rest}"));
+    }
+
+    #[test]
     fn non_utf8_reports_are_distinct_from_their_escaped_text() {
         assert_eq!(report(b"? caf\xc3\xa9\0"), "? caf\u{e9}\0");
-        assert_eq!(report(b"? caf\xe9\0"), r"? caf\xe9\x00");
-        assert_ne!(report(b"? caf\xe9\0"), report(b"? caf\\xe9\\x00\0"));
+        assert_eq!(report(b"? caf\xe9\0"), r#"? "caf\351""#);
+        assert_ne!(report(b"? caf\xe9\0"), report(b"? \"caf\\351\"\0"));
     }
 }
