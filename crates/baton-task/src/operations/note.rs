@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::environment::TaskEnvironment;
 use crate::folder::{Draft, WriteOptions};
 use crate::operation::{Effect, OnCheckout, Operation, params_as_input, require_text};
-use crate::rules::{NoteKind, RoleNote};
+use crate::rules::{RoleNote, RoleNoteKind};
 
 /// Records a note of a role. Notes never block the task.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -24,7 +24,7 @@ pub struct WriteNote {
     /// `handover` for information the next role needs (one per role; a new one replaces it), `review` for a remark
     /// that does not block the work. Use `task_mark_blocked` for problems that must be fixed.
     #[serde(default)]
-    pub kind: NoteKind,
+    pub kind: RoleNoteKind,
     /// Actor to record. Defaults to the agent or user name.
     pub actor: Option<String>,
     /// Store the text even if it appears to contain a secret (recorded in the audit log). Defaults to false.
@@ -68,7 +68,7 @@ impl Operation<OnCheckout> for WriteNote {
         };
         let notes = &mut draft.context.notes;
         notes.retain(|known| {
-            let replaced = known.kind == NoteKind::Handover || known.text == note.text;
+            let replaced = known.kind == RoleNoteKind::Handover || known.text == note.text;
             !(known.agent == note.agent && known.kind == note.kind && replaced)
         });
         notes.push(note.clone());

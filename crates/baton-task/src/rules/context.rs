@@ -177,7 +177,7 @@ pub struct RoleNote {
     /// Role that wrote the note.
     pub agent: Role,
     /// `handover` for the next role, `review` for a remark that does not block.
-    pub kind: NoteKind,
+    pub kind: RoleNoteKind,
     /// What the note says, for example `The parser is done; tests of dates are missing.`
     pub text: String,
     /// Time when the note was written.
@@ -186,10 +186,10 @@ pub struct RoleNote {
     pub written_by: String,
 }
 
-/// Kind of note.
+/// Kind of role note.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum NoteKind {
+pub enum RoleNoteKind {
     /// Information the next role needs. One per role; a new one replaces it.
     #[default]
     Handover,
@@ -197,7 +197,7 @@ pub enum NoteKind {
     Review,
 }
 
-impl std::fmt::Display for NoteKind {
+impl std::fmt::Display for RoleNoteKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Handover => "handover",

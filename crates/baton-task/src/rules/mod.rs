@@ -26,8 +26,8 @@ pub use capture::{Capture, Captured, LargeText, QaDefaults, SummaryLine, capture
 pub use citation::{Citation, CitationRule, RequestedSection, cite, requested_sections, stale_citations};
 pub(crate) use context::unwritable;
 pub use context::{
-    AcceptedSecret, Audit, CONTEXT_VERSION, Evidence, ForcedSecret, GitBase, Immutable, NoteKind,
-    PastRevision, QaCommand, QaResults, Revision, RoleNote, Source, TaskContext, TaskSnapshot,
+    AcceptedSecret, Audit, CONTEXT_VERSION, Evidence, ForcedSecret, GitBase, Immutable, PastRevision,
+    QaCommand, QaResults, Revision, RoleNote, RoleNoteKind, Source, TaskContext, TaskSnapshot,
     ValidationBaseline, canonical_line,
 };
 pub use coordination::{Acquisition, RoleState, RoleStatus, StartSnapshot};
