@@ -25,7 +25,8 @@ impl Target for OnCheckout {
     type Erased = AnyTaskOperation;
 }
 
-/// Declares that an operation runs on its parameters. Compiles it in this crate.
+/// Implements `Input = Self` and `prepare`, and instantiates the type-erased operation here, so that dependent crates do
+/// not compile it again.
 macro_rules! params_as_input {
     () => {
         type Input = Self;
