@@ -1,7 +1,6 @@
 //! `kill -9` at any time: the context is the old or the new one, the files that it refers to exist, and acknowledged
 //! writes are kept.
 
-use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -33,18 +32,18 @@ fn script(cycle: u64) -> Vec<(&'static str, Value)> {
 fn crash_leaves_the_old_context_or_the_new_one() {
     let checkout = Checkout::with_context();
     checkout.update("implementer", "in_progress");
-    let mut killed_after_an_answer = 0;
     for cycle in 0..cycles() {
         let before = checkout.context().audit.update_count;
         let mut child = start(checkout.root(), &script(cycle));
-        let lines = answers(&mut child);
-        let reader = std::thread::spawn(move || lines.collect::<Vec<_>>());
-        std::thread::sleep(Duration::from_millis(20 + RandomState::new().hash_one(cycle) % 120));
+        let mut lines = answers(&mut child);
+        let awaited = 1 + usize::try_from(cycle % 8).unwrap();
+        let mut answered: Vec<String> = lines.by_ref().take(awaited).collect();
+        // The next call is killed at different places. What must hold does not depend on the place.
+        std::thread::sleep(Duration::from_micros(cycle * 397 % 4_000));
         child.kill().unwrap();
         child.wait().unwrap();
-        let answered = reader.join().unwrap();
-        assert!(answered.iter().all(|answer| answer == "ok"), "{answered:?}");
-        killed_after_an_answer += u64::from(!answered.is_empty());
+        answered.extend(lines);
+        assert!(answered.len() >= awaited && answered.iter().all(|answer| answer == "ok"), "{answered:?}");
         let now = checkout.context().audit.update_count;
         let acknowledged = before + answered.len() as u64;
         assert!((acknowledged..=acknowledged + 1).contains(&now), "{acknowledged} answered, {now} written");
@@ -61,5 +60,4 @@ fn crash_leaves_the_old_context_or_the_new_one() {
             .collect();
         assert!(left.is_empty(), "{left:?}");
     }
-    assert!(killed_after_an_answer > 0, "every process was killed before its first answer");
 }

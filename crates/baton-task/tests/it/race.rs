@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use baton_core::ErrorCode;
 use serde_json::{Value, json};
@@ -267,7 +267,9 @@ fn purge_keeps_a_task_that_was_created_after_it_started() {
     let mut purge = start(checkout.root(), &[("purge_context", json!({ "task_id": "TASK-NEW" }))]);
     let answers = answers(&mut purge);
     // A process that waits for the store holds a lock on the folder.
+    let deadline = Instant::now() + Duration::from_secs(60);
     while File::open(&output).unwrap().try_lock().is_ok() {
+        assert!(Instant::now() < deadline, "the process does not wait for the store");
         std::thread::sleep(Duration::from_millis(1));
     }
     std::fs::create_dir(output.join("TASK-NEW")).unwrap();
