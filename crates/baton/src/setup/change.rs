@@ -44,11 +44,19 @@ pub(crate) struct Change {
     pub(crate) action: Action,
     /// Difference in the unified format.
     pub(crate) diff: String,
-    replacement: Replacement,
+    /// Replacement of the file; `None` to leave it as it is.
+    replacement: Option<Replacement>,
     /// Record to write with the change; `None` to delete the record.
     record: Option<FileRecord>,
     /// Folders to remove if they are empty.
     folders: Vec<PathBuf>,
+}
+
+impl Change {
+    /// Creates a change of the record only. The file stays as it is.
+    const fn of_record(path: PathBuf, record: Option<FileRecord>, folders: Vec<PathBuf>) -> Self {
+        Self { path, action: Action::Unchanged, diff: String::new(), replacement: None, record, folders }
+    }
 }
 
 /// Returns the changes that set up an agent.
@@ -70,7 +78,7 @@ fn change_to_add(agent: &Agent, target: &Target, records: &Records) -> Result<Ch
     let without =
         |text: &str| target.content.remove_from(text).map_err(|problem| uneditable(&path, &problem));
     let original = match (text, &record) {
-        (Some(text), Some(record)) if record.is_unchanged(text) => record.original(),
+        (Some(text), Some(record)) if record.is_unchanged(text) => record.original.clone(),
         // The user changed the file since setup, or Baton's entries were written by hand or by a colleague.
         (Some(text), Some(_)) => without(text)?,
         (Some(text), None) if target.content.is_in(text) => without(text)?,
@@ -84,16 +92,15 @@ fn change_to_add(agent: &Agent, target: &Target, records: &Records) -> Result<Ch
     if !record.agents.iter().any(|other| other == agent.id) {
         record.agents.push(agent.id.to_owned());
     }
-    let action = match text {
-        None => Action::Create,
-        Some(text) if text == new => Action::Unchanged,
-        Some(_) => Action::Update,
-    };
+    if text == Some(new.as_str()) {
+        return Ok(Change::of_record(path, Some(record), Vec::new()));
+    }
+    let action = if text.is_none() { Action::Create } else { Action::Update };
     let mode = current.as_ref().map_or(target.content.new_mode(), |(_, mode)| *mode);
     Ok(Change {
         diff: diff(text.unwrap_or_default(), &new),
         action,
-        replacement: Replacement { path: path.clone(), new: Some((new, mode)), old: current },
+        replacement: Some(Replacement { path: path.clone(), new: Some((new, mode)), old: current }),
         record: Some(record),
         folders: Vec::new(),
         path,
@@ -115,37 +122,37 @@ fn require_own_script(
         .hint(format!("run Baton from it, with the same standard input: {line}")))
 }
 
-/// Returns the changes that remove an agent. Files without anything of Baton are omitted.
+/// Returns the changes that remove an agent. `removed` are all agents that the command has removed by then, with this one.
+/// Files without anything of Baton are omitted, unless they have a record.
 pub(crate) fn changes_to_remove(
     agent: &Agent,
+    removed: &[&Agent],
     environment: &SetupEnvironment,
     records: &Records,
 ) -> Result<Vec<Change>, Failure> {
     let changes =
-        (agent.targets)(environment).into_iter().map(|target| change_to_remove(agent, &target, records));
+        (agent.targets)(environment).into_iter().map(|target| change_to_remove(removed, &target, records));
     changes.filter_map(Result::transpose).collect()
 }
 
-fn change_to_remove(agent: &Agent, target: &Target, records: &Records) -> Result<Option<Change>, Failure> {
+fn change_to_remove(
+    removed: &[&Agent],
+    target: &Target,
+    records: &Records,
+) -> Result<Option<Change>, Failure> {
     let path = resolve(&target.path)?;
-    let record = records.read(&path);
+    let mut record = records.read(&path);
+    if let Some(record) = &mut record {
+        record.agents.retain(|agent| removed.iter().all(|removed| removed.id != agent));
+    }
     let Some((text, mode)) = read(&path)? else {
-        if record.is_some() {
-            records.delete(&path);
-        }
-        return Ok(None);
+        return Ok(record.map(|record| Change::of_record(path, None, record.folders)));
     };
-    let mut remaining = record.clone();
-    if let Some(record) = &mut remaining {
-        record.agents.retain(|other| other != agent.id);
-    }
-    if let Some(record) = remaining.filter(|record| !record.agents.is_empty()) {
-        // Another agent uses the same file.
-        records.write(&record)?;
-        return Ok(None);
-    }
     let new = match &record {
-        Some(record) if record.is_unchanged(&text) => record.original(),
+        Some(shared) if !shared.agents.is_empty() => {
+            return Ok(Some(Change::of_record(path, record, Vec::new())));
+        }
+        Some(record) if record.is_unchanged(&text) => record.original.clone(),
         _ => match &target.content {
             Content::Script(script) if record.is_none() && text != *script => return Ok(None),
             Content::Whole(_) if record.is_none() && !text.contains("baton") => return Ok(None),
@@ -153,17 +160,17 @@ fn change_to_remove(agent: &Agent, target: &Target, records: &Records) -> Result
         },
     };
     if new.as_ref() == Some(&text) {
-        return Ok(None);
+        return Ok(record.map(|record| Change::of_record(path, None, record.folders)));
     }
     let action = if new.is_some() { Action::Restore } else { Action::Delete };
     Ok(Some(Change {
         diff: diff(&text, new.as_deref().unwrap_or_default()),
         action,
-        replacement: Replacement {
+        replacement: Some(Replacement {
             path: path.clone(),
             new: new.map(|new| (new, mode)),
             old: Some((text, mode)),
-        },
+        }),
         record: None,
         folders: record.map(|record| record.folders).unwrap_or_default(),
         path,
@@ -180,8 +187,8 @@ pub(crate) fn apply(mut changes: Vec<Change>, records: &Records) -> Result<(), F
         .filter_map(|change| change.record.as_ref())
         .try_for_each(|record| records.write(record));
     stored.inspect_err(|_| records.restore(&before))?;
-    let changed = changes.iter().filter(|change| change.action != Action::Unchanged);
-    let replacements: Vec<&Replacement> = changed.map(|change| &change.replacement).collect();
+    let replacements: Vec<&Replacement> =
+        changes.iter().filter_map(|change| change.replacement.as_ref()).collect();
     let created = replace_all(&replacements).inspect_err(|_| records.restore(&before))?;
     for change in &mut changes {
         match &mut change.record {

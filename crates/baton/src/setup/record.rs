@@ -7,7 +7,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use baton_core::Sha256Hash;
 use baton_store::write_durably;
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::data_dir::DataDir;
 use crate::exit::Exit;
@@ -18,8 +19,9 @@ pub(super) struct FileRecord {
     pub(super) path: PathBuf,
     /// Agents that were set up with this file.
     pub(super) agents: Vec<String>,
-    /// Content before setup in base64; `None` if the file did not exist.
-    original: Option<String>,
+    /// Content before setup, stored in base64; `None` if the file did not exist.
+    #[serde(serialize_with = "to_base64", deserialize_with = "from_base64")]
+    pub(super) original: Option<String>,
     /// Hash of the content that setup wrote.
     written: String,
     /// Folders that setup created for the file, outermost first.
@@ -31,7 +33,7 @@ impl FileRecord {
         Self {
             path: path.to_owned(),
             agents: Vec::new(),
-            original: original.map(|text| STANDARD.encode(text)),
+            original: original.map(str::to_owned),
             written: hash(written),
             folders: Vec::new(),
         }
@@ -46,12 +48,16 @@ impl FileRecord {
     pub(super) fn is_unchanged(&self, current: &str) -> bool {
         self.written == hash(current)
     }
+}
 
-    /// Returns the content before setup; `None` if the file did not exist.
-    pub(super) fn original(&self) -> Option<String> {
-        let bytes = STANDARD.decode(self.original.as_ref()?).ok()?;
-        String::from_utf8(bytes).ok()
-    }
+fn to_base64<S: Serializer>(text: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
+    text.as_ref().map(|text| STANDARD.encode(text)).serialize(serializer)
+}
+
+fn from_base64<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let Some(encoded) = Option::<String>::deserialize(deserializer)? else { return Ok(None) };
+    let bytes = STANDARD.decode(encoded).map_err(Error::custom)?;
+    String::from_utf8(bytes).map(Some).map_err(Error::custom)
 }
 
 fn hash(text: &str) -> String {
@@ -79,7 +85,7 @@ impl Records {
         self.folder.join(format!("{name}.json"))
     }
 
-    /// Returns the record of a file. An unreadable record counts as none: removal then edits the file in place.
+    /// Returns the record of a file. A damaged record counts as none: removal then edits the file in place.
     pub(super) fn read(&self, path: &Path) -> Option<FileRecord> {
         let text = std::fs::read(self.file_of(path)).ok()?;
         serde_json::from_slice(&text).ok().filter(|record: &FileRecord| record.path == path)

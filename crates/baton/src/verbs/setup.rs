@@ -49,10 +49,10 @@ pub(crate) fn run(args: &SetupArgs, format: Format, config: &Config) -> Result<A
     let records = Records::of(&config.data_dir);
     let agents = choose(args, &environment, format)?;
     let (mut reports, mut texts) = (Vec::new(), Vec::new());
-    for agent in agents {
+    for (index, agent) in agents.iter().enumerate() {
         let changes = match args.remove {
             false => changes_to_add(agent, &environment, &records)?,
-            true => changes_to_remove(agent, &environment, &records)?,
+            true => changes_to_remove(agent, &agents[..=index], &environment, &records)?,
         };
         let notes = if args.remove { Vec::new() } else { (agent.notes)(&environment) };
         texts.push(describe(agent, args, &changes, &notes));

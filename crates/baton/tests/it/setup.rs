@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::Path;
 
 use baton_testkit::binary::{Finished, Home};
-use serde_json::json;
+use serde_json::{Value, json};
 
 const AGENTS: [&str; 10] = [
     "claude-code",
@@ -50,6 +50,14 @@ fn files(home: &Home) -> BTreeMap<String, (String, u32)> {
     let mut found = BTreeMap::new();
     walk(home.path(), home.path(), &mut found);
     found
+}
+
+/// Returns the records of setup by file name.
+fn records(home: &Home) -> BTreeMap<String, String> {
+    let entries = fs::read_dir(home.data_dir().join("setup")).unwrap().map(Result::unwrap);
+    entries
+        .map(|entry| (entry.file_name().into_string().unwrap(), fs::read_to_string(entry.path()).unwrap()))
+        .collect()
 }
 
 fn write(home: &Home, path: &str, content: &str) {
@@ -177,6 +185,50 @@ fn shared_files_stay_until_the_last_agent_is_removed() {
     assert!(files(&home).contains_key(".copilot/hooks/baton.json"));
     ok(&home, &["copilot-cli", "--remove"]);
     assert!(!files(&home).contains_key(".copilot/hooks/baton.json"));
+}
+
+#[test]
+fn a_dry_run_of_a_removal_changes_no_file_and_no_record() {
+    let home = home();
+    ok(&home, &["vscode", "copilot-cli"]);
+    let shared = home.path().join(".copilot/hooks/baton.json");
+    let before = records(&home);
+    let one = ok(&home, &["vscode", "--remove", "--dry-run"]);
+    assert!(one.contains(&format!("unchanged  {}", shared.display())), "{one}");
+    let both = ok(&home, &["vscode", "copilot-cli", "--remove", "--dry-run"]);
+    assert!(both.contains(&format!("delete     {}", shared.display())), "{both}");
+    assert_eq!(records(&home), before);
+    ok(&home, &["copilot-cli", "--remove"]);
+    assert!(shared.exists(), "vscode still uses the file");
+}
+
+#[test]
+fn removal_forgets_files_that_no_longer_contain_anything_of_baton() {
+    let home = home();
+    write(&home, ".codex/config.toml", "model = \"o5\"\n");
+    ok(&home, &["codex"]);
+    write(&home, ".codex/config.toml", "model = \"o6\"\n");
+    fs::remove_file(home.path().join(".codex/hooks.json")).unwrap();
+    let before = records(&home);
+    ok(&home, &["codex", "--remove", "--dry-run"]);
+    assert_eq!(records(&home), before);
+    ok(&home, &["codex", "--remove"]);
+    assert_eq!(files(&home)[".codex/config.toml"].0, "model = \"o6\"\n");
+    assert!(!home.data_dir().join("setup").exists(), "no record must be left");
+}
+
+#[test]
+fn removal_keeps_the_file_if_its_backup_is_damaged() {
+    let home = home();
+    write(&home, ".codex/config.toml", "model = \"o5\"\n");
+    ok(&home, &["codex"]);
+    for (path, text) in records(&home) {
+        let mut record: Value = serde_json::from_str(&text).unwrap();
+        record["original"] = "not base64".into();
+        fs::write(home.data_dir().join("setup").join(path), record.to_string()).unwrap();
+    }
+    ok(&home, &["codex", "--remove"]);
+    assert_eq!(files(&home)[".codex/config.toml"].0, "model = \"o5\"\n");
 }
 
 #[test]
