@@ -1,5 +1,6 @@
 //! The command line: its arguments, and the dispatch to the verbs.
 
+use std::ffi::OsString;
 use std::mem::ManuallyDrop;
 
 use clap::error::ErrorKind;
@@ -383,7 +384,7 @@ fn is_hook_call() -> bool {
 }
 
 fn asks_for_json() -> bool {
-    let arguments: Vec<String> = std::env::args().collect();
+    let arguments: Vec<OsString> = std::env::args_os().collect();
     arguments.iter().any(|argument| argument == "--format=json")
         || arguments.windows(2).any(|pair| pair[0] == "--format" && pair[1] == "json")
 }

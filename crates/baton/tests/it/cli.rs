@@ -1,6 +1,8 @@
 //! Verbs of the command line: output streams and exit codes.
 
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
@@ -497,6 +499,21 @@ fn config_show_prints_origins_and_masks_secrets() {
     assert!(entry("session.venture")["origin"].as_str().unwrap().contains(".baton.toml"));
     assert!(entry("data_dir")["origin"].as_str().unwrap().contains("BATON_DATA_DIR"));
     assert!(!finished.stdout.contains(baton_testkit::binary::RELAY_KEY), "the relay key must not be shown");
+}
+
+#[test]
+fn an_argument_that_is_not_utf8_is_a_usage_error() {
+    let home = home();
+    for format in ["human", "json"] {
+        let mut command = home.command();
+        command.args(["session", "list", "--format", format, "--repo"]).arg(OsStr::from_bytes(b"\xff"));
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        if format == "json" {
+            let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+            assert_eq!(document["error"]["code"], "usage", "{document}");
+        }
+    }
 }
 
 #[test]
