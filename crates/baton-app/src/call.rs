@@ -155,6 +155,16 @@ struct ErrorBody<'a> {
     correlation_id: &'a CorrelationId,
 }
 
+/// Reads the error body of a reply. The hint and the details are optional.
+pub fn read_error(code: ErrorCode, body: &str) -> Fault {
+    let body: Value = serde_json::from_str(body).unwrap_or_default();
+    Fault {
+        hint: body["hint"].as_str().map(str::to_owned),
+        details: Some(body["details"].clone()).filter(|details| !details.is_null()),
+        ..Fault::new(code, body["message"].as_str().unwrap_or("cannot read the error of the response"))
+    }
+}
+
 /// Serializes a fault.
 pub(crate) fn error_body(fault: &Fault, correlation_id: &CorrelationId) -> String {
     let body = ErrorBody {

@@ -48,7 +48,7 @@ pub mod turn;
 
 pub use any_operation::AnyOperation;
 pub use app::{App, RefusedCall};
-pub use call::{Attachment, Call, Face, Reply, SpooledContext};
+pub use call::{Attachment, Call, Face, Reply, SpooledContext, read_error};
 pub use call_record::PageRequest;
 pub use catalog::{find, registrations, routes, tools};
 pub use clock::{Clock, Entropy, SystemClock, SystemEntropy};

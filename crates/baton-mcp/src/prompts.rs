@@ -1,6 +1,6 @@
 //! MCP prompts.
 
-use baton_app::{App, Call, Face, OnStore, Operation, operation};
+use baton_app::{App, Call, Face, OnStore, Operation, operation, read_error};
 use baton_core::{ErrorCode, Fault, Venture};
 use futures_util::future::BoxFuture;
 use rmcp::model::{Prompt, PromptArgument};
@@ -96,8 +96,9 @@ impl PromptInput {
         let call = Call { actor, face: Face::Mcp, correlation_id, idempotency_key: None, attachment: None };
         let reply = self.app.call(operation::<O>(), call, params).await;
         let unreadable = |_| Fault::new(ErrorCode::Internal, format!("{} returned no response", O::NAME));
-        let Some(code) = reply.error else { return serde_json::from_str(&reply.body).map_err(unreadable) };
-        let body: Value = serde_json::from_str(&reply.body).unwrap_or_default();
-        Err(Fault::new(code, body["message"].as_str().unwrap_or_default()).details(body["details"].clone()))
+        match reply.error {
+            Some(code) => Err(read_error(code, &reply.body)),
+            None => serde_json::from_str(&reply.body).map_err(unreadable),
+        }
     }
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use baton_app::{AnyOperation, App, Call, Face, OnStore, Operation, operation};
-use baton_core::{Access, Actor, CorrelationId, ErrorCode, Timestamp};
+use baton_app::{AnyOperation, App, Call, Face, OnStore, Operation, operation, read_error};
+use baton_core::{Access, Actor, CorrelationId, ErrorCode, Fault, Timestamp};
 use serde_json::Value;
 
 /// A signed-in visitor.
@@ -67,9 +67,8 @@ pub struct Problem {
 impl Problem {
     /// Reads the error body of a reply.
     pub fn of_body(code: ErrorCode, body: &str) -> Self {
-        let body: Value = serde_json::from_str(body).unwrap_or_default();
-        let text = |name: &str| body[name].as_str().map(str::to_owned);
-        Self { code, message: text("message").unwrap_or_default(), hint: text("hint") }
+        let Fault { code, message, hint, .. } = read_error(code, body);
+        Self { code, message, hint }
     }
 
     pub(crate) fn not_found(message: &str) -> Self {

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal, Write};
 
 use anstream::{AutoStream, ColorChoice};
+use baton_app::read_error;
 use baton_core::{ErrorCode, Fault, visible};
 use clap::ValueEnum;
 use serde::Serialize;
@@ -60,22 +61,11 @@ impl Failure {
         self
     }
 
-    /// Returns the body of a response with status 200; otherwise the failure in the body.
+    /// Returns the body of a reply with status 200; otherwise the failure in the body.
     pub(crate) fn unless_ok(status: u16, code: Option<ErrorCode>, body: String) -> Result<String, Self> {
-        if status == 200 { Ok(body) } else { Err(Self::from_body(code, &body)) }
-    }
-
-    /// Parses the error body of an operation, local or of a server.
-    fn from_body(code: Option<ErrorCode>, body: &str) -> Self {
-        let body: Value = serde_json::from_str(body).unwrap_or_default();
-        let text = |name: &str| body[name].as_str().map(str::to_owned);
-        Self {
-            code: code
-                .map_or_else(|| text("error").unwrap_or_else(|| "internal".into()), |code| code.to_string()),
-            message: text("message").unwrap_or_else(|| "cannot read the response".into()),
-            hint: text("hint"),
-            details: Some(body["details"].clone()).filter(|details| !details.is_null()),
-            exit: code.map_or(Exit::Failure, Exit::from),
+        match code {
+            None if status == 200 => Ok(body),
+            code => Err(read_error(code.unwrap_or(ErrorCode::Internal), &body).into()),
         }
     }
 }

@@ -110,6 +110,16 @@ fn tool_calls_use_the_permissions_of_the_credential() {
         let prompt = json!({ "name": "resume", "arguments": { "repo": "o/r", "venture": "v" } });
         let refused = ask(&served, &[("x-relay-key", &outsider)], "prompts/get", &prompt);
         assert_eq!(refused["error"]["data"]["code"], "FORBIDDEN");
+        let unread = ask(
+            &served,
+            &[("x-relay-key", &outsider)],
+            "resources/read",
+            &json!({ "uri": "baton://context?repo=o%2Fr&venture=v" }),
+        );
+        for name in ["message", "suggestion", "details"] {
+            assert_eq!(refused["error"]["data"][name], unread["error"]["data"][name], "{name}");
+        }
+        assert!(refused["error"]["data"]["suggestion"].is_string(), "{refused}");
     }
 }
 
