@@ -8,7 +8,7 @@ use baton_app::id::FindIds;
 use baton_app::observation::{Hook, Intake, Report};
 use baton_app::{
     AnyOperation, App, Attachment, Call, Clock, Face, KeyUse, OnStore, Operation, Reply, RequestLog, Route,
-    Settings, SystemClock, SystemEntropy, Verb, operation, routes,
+    Settings, SystemClock, SystemEntropy, Verb, operation, read_error, routes,
 };
 use baton_checkpoint::SavedContext;
 use baton_core::{Actor, ErrorCode, HeartbeatPolicy, IdempotencyKey, Liveness};
@@ -425,10 +425,34 @@ impl Remote {
         let mut response = sent.map_err(|error| self.unreachable(&error))?;
         let body = response.body_mut().with_config().limit(MAX_ANSWER_BYTES).read_to_string();
         let body = body.map_err(|error| self.unreachable(&error))?;
-        let status = response.status().as_u16();
-        let refusal = (status != 200).then(|| serde_json::from_str::<Value>(&body).ok()).flatten();
-        let error = refusal.and_then(|body| ErrorCode::from_wire(body["error"].as_str()?));
-        Failure::unless_ok(status, error, body)
+        match response.status().as_u16() {
+            200 => Ok(body),
+            status => Err(self.refused(status, &body)),
+        }
+    }
+
+    /// Converts the body of an error response. A proxy in front of the server sends pages of its own.
+    fn refused(&self, status: u16, body: &str) -> Failure {
+        let parsed: Value = serde_json::from_str(body).unwrap_or_default();
+        match parsed["error"].as_str() {
+            // A newer server may have codes that this version does not know.
+            Some(code) => Failure {
+                code: code.to_owned(),
+                ..read_error(ErrorCode::from_wire(code).unwrap_or(ErrorCode::Internal), body).into()
+            },
+            None => {
+                let (exit, code) = match status {
+                    500.. => (Exit::StoreUnavailable, "server_unreachable"),
+                    _ => (Exit::Failure, "unexpected_response"),
+                };
+                let message = format!(
+                    "cannot use the server {}: HTTP status {status} without an error of Baton",
+                    self.url
+                );
+                Failure::new(exit, code, message)
+                    .hint("check the address, and that baton serve runs behind the proxy that answered")
+            }
+        }
     }
 
     fn unreachable(&self, error: &ureq::Error) -> Failure {

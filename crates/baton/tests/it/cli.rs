@@ -1,7 +1,8 @@
 //! Verbs of the command line: output streams and exit codes.
 
 use std::ffi::OsStr;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
@@ -540,6 +541,41 @@ fn session_verbs_work_with_a_server() {
     server.kill();
     let gone = here.run(&start);
     assert_eq!((gone.code, &gone.json()["error"]["code"]), (9, &"server_unreachable".into()));
+}
+
+/// Answers one request with a page that is not from Baton, and returns the address.
+fn proxy(status: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            stream.read_exact(&mut byte).unwrap();
+            head.push(byte[0]);
+        }
+        let page = "<html>nginx</html>";
+        let answer =
+            format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{page}", page.len());
+        stream.write_all(answer.as_bytes()).unwrap();
+    });
+    url
+}
+
+#[test]
+fn an_error_page_of_a_proxy_is_reported_with_its_status_and_address() {
+    for (status, exit, code) in
+        [("502 Bad Gateway", 9, "server_unreachable"), ("404 Not Found", 1, "unexpected_response")]
+    {
+        let url = proxy(status);
+        let listed = home().run(&["session", "list", "--server", &url, "--format", "json"]);
+        let error = &listed.json()["error"];
+        assert_eq!((listed.code, &error["code"]), (exit, &code.into()), "{listed:?}");
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains(&url) && message.contains(&status[..3]), "{message}");
+        assert!(error["hint"].as_str().is_some_and(|hint| hint.contains("check")), "{error}");
+    }
 }
 
 #[test]
