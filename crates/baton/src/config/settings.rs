@@ -331,6 +331,36 @@ mod tests {
     }
 
     #[test]
+    fn documentation_lists_every_setting_with_its_variables_and_default() {
+        let text = std::fs::read_to_string("../../docs/configuration.md").unwrap();
+        let section = text.split("\n## ").find(|section| section.starts_with("Settings\n")).unwrap();
+        let rows = section.lines().filter(|line| line.starts_with('|')).skip(2);
+        let documented: Vec<String> = rows
+            .map(|row| row.split('|').skip(1).take(3).map(str::trim).collect::<Vec<_>>().join(" | "))
+            .collect();
+        let declared: Vec<String> = SETTINGS
+            .iter()
+            .map(|setting| {
+                let mark = if matches!(setting.project_file, ProjectFile::May) { " \\*" } else { "" };
+                let names: Vec<String> = setting.env.iter().map(|name| format!("`{name}`")).collect();
+                let default = match setting.default {
+                    Preset::Nothing => String::new(),
+                    Preset::DataFolder => "`~/.local/share/baton`".to_owned(),
+                    Preset::Text(text) => format!("`{text}`"),
+                };
+                format!("`{}`{mark} | {} | {default}", setting.key, names.join(", "))
+            })
+            .collect();
+        let (documented, declared) = (BTreeSet::from_iter(documented), BTreeSet::from_iter(declared));
+        let missing: Vec<_> = declared.difference(&documented).collect();
+        let unknown: Vec<_> = documented.difference(&declared).collect();
+        assert!(
+            missing.is_empty() && unknown.is_empty(),
+            "docs/configuration.md, table of settings: missing {missing:#?}, not declared {unknown:#?}"
+        );
+    }
+
+    #[test]
     fn help_is_one_line() {
         for setting in &SETTINGS {
             assert!(!setting.help.is_empty() && setting.help.len() < 90, "{}", setting.key);
