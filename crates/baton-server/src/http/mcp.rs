@@ -149,7 +149,8 @@ impl McpEndpoint {
 
 fn is_json(headers: &HeaderMap) -> bool {
     let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    kind.is_some_and(|kind| kind.starts_with("application/json"))
+    let kind = kind.and_then(|kind| kind.split(';').next());
+    kind.is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
 }
 
 /// Adds the headers of every response.
@@ -160,4 +161,21 @@ fn add_headers(mut response: Response<Body>, admitted: &Admitted) -> Response<Bo
         headers.insert(HeaderName::from_static("x-correlation-id"), id);
     }
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn media_type_of_json_is_compared_without_case_and_parameters() {
+        let is_json = |kind| is_json(&HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static(kind))]));
+        for json in ["application/json", "Application/JSON", "application/json ; charset=utf-8"] {
+            assert!(is_json(json), "{json}");
+        }
+        for other in ["application/jsonp", "application/json-seq", "text/plain", ""] {
+            assert!(!is_json(other), "{other}");
+        }
+        assert!(!super::is_json(&HeaderMap::new()));
+    }
 }

@@ -94,7 +94,8 @@ impl Content {
         match self {
             Self::Page { status, kind, body, actor_key_id } => {
                 let mut response = Response::new(Body::from(body));
-                *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
+                *response.status_mut() =
+                    StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
                 let headers = response.headers_mut();
                 headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
                 if let Ok(id) = HeaderValue::from_str(correlation_id.as_str()) {
