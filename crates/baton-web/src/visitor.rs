@@ -94,6 +94,11 @@ impl Query {
         more
     }
 
+    /// Returns the number of entries before this page, for lists without a cursor.
+    pub(crate) fn offset(&self) -> usize {
+        self.get("offset").and_then(|offset| offset.parse().ok()).unwrap_or_default()
+    }
+
     /// Returns a URL with these parameters. Parameters without a value are omitted.
     pub(crate) fn url(&self, path: &str, names: &[&str]) -> String {
         let pairs = names.iter().filter_map(|name| Some((*name, self.get(name)?)));

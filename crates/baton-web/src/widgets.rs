@@ -105,6 +105,20 @@ pub(crate) fn list(heading: &str, texts: &[String]) -> Markup {
     }
 }
 
+/// Number of entries on a page of a list without a cursor. One more is read, to see whether there is a next page.
+pub(crate) const PAGE_SIZE: usize = 50;
+
+/// Shows the link to the next page of a list without a cursor. `link` is the URL of the list with its filters.
+pub(crate) fn next_page(link: &str, query: &Query, found: usize) -> Markup {
+    let separator = if link.contains('?') { '&' } else { '?' };
+    let offset = query.offset() + PAGE_SIZE;
+    html! {
+        @if found > PAGE_SIZE {
+            p.pager { a.button rel="next" href=(format!("{link}{separator}offset={offset}")) { "Next page" } }
+        }
+    }
+}
+
 /// Hidden fields that every form that writes needs.
 pub(crate) fn form_fields(visitor: &Visitor, back: &str) -> Markup {
     html! {

@@ -8,10 +8,13 @@ use serde_json::json;
 
 use super::PageContent;
 use crate::visitor::{Problem, Query, Visitor};
-use crate::widgets::{count, default_venture, empty, line, page_of, time};
+use crate::widgets::{PAGE_SIZE, count, default_venture, empty, line, next_page, page_of, time};
+
+const FILTERS: [&str; 3] = ["repo", "status", "venture"];
 
 pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<PageContent, Problem> {
-    let page = json!({ "venture": default_venture(visitor, query), "limit": 100 });
+    let venture = default_venture(visitor, query);
+    let page = json!({ "venture": venture, "limit": PAGE_SIZE + 1, "offset": query.offset() });
     let tasks = visitor.ask::<ListTasks>(query.params(&["repo", "status"], page)).await?.tasks;
     let body = html! {
         h1 { "Tasks" }
@@ -34,9 +37,10 @@ pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<PageConte
                 pre { code { "baton task init-context TASK-0824" } }
             }))
         }
-        ul.rows { @for task in &tasks { (row(task, visitor.now)) } }
+        ul.rows { @for task in tasks.iter().take(PAGE_SIZE) { (row(task, visitor.now)) } }
+        (next_page(&query.url("/ui/tasks", &FILTERS), query, tasks.len()))
     };
-    Ok(PageContent::new("Tasks", query.url("/api/tasks", &["repo", "status", "venture"]), body))
+    Ok(PageContent::new("Tasks", query.url("/api/tasks", &FILTERS), body))
 }
 
 fn name(status: TaskStatus) -> String {

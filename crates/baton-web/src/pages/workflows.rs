@@ -11,7 +11,9 @@ use serde_json::{Value, json};
 
 use super::PageContent;
 use crate::visitor::{Problem, Query, Visitor, encode, url};
-use crate::widgets::{bytes, count, default_venture, empty, id_link, line, time};
+use crate::widgets::{PAGE_SIZE, bytes, count, default_venture, empty, id_link, line, next_page, time};
+
+const FILTERS: [&str; 2] = ["repo", "venture"];
 
 /// Number of checkpoints on the page of a workflow.
 const CHECKPOINTS: i64 = 100;
@@ -19,7 +21,8 @@ const MAX_VALUE_CHARS: usize = 300;
 const MAX_KEYS: usize = 100;
 
 pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<PageContent, Problem> {
-    let page = json!({ "venture": default_venture(visitor, query), "limit": 100 });
+    let venture = default_venture(visitor, query);
+    let page = json!({ "venture": venture, "limit": PAGE_SIZE + 1, "offset": query.offset() });
     let found = visitor.ask::<ListWorkflows>(query.params(&["repo"], page)).await?.workflows;
     let body = html! {
         h1 { "Workflows" }
@@ -30,9 +33,10 @@ pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<PageConte
                 pre { code { "echo '{\"goal\":\"Add logout\"}' | baton checkpoint save --session my-workflow" } }
             }))
         }
-        ul.rows { @for workflow in &found { (row(workflow, visitor.now)) } }
+        ul.rows { @for workflow in found.iter().take(PAGE_SIZE) { (row(workflow, visitor.now)) } }
+        (next_page(&query.url("/ui/workflows", &FILTERS), query, found.len()))
     };
-    Ok(PageContent::new("Workflows", query.url("/api/workflows", &["repo", "venture"]), body))
+    Ok(PageContent::new("Workflows", query.url("/api/workflows", &FILTERS), body))
 }
 
 fn row(workflow: &WorkflowView, now: Timestamp) -> Markup {

@@ -5,7 +5,7 @@ use baton_testkit::binary::{Answer, Home, RELAY_KEY, ServerProcess};
 use baton_testkit::processes::wait_until;
 use serde_json::json;
 
-use crate::served::{Served, id, who, with};
+use crate::served::{Served, expect, id, who, with};
 
 /// A browser that is signed in.
 pub(crate) struct SignedIn {
@@ -235,6 +235,30 @@ fn the_handoffs_page_keeps_its_filters_in_the_link_to_json() {
         SignedIn::new(&served).get(&served, "/ui/handoffs?venture=v&repo=o%2Fr&from_agent=a&to_agent=b");
     let link = "/handoffs?repo=o%2Fr&amp;from_agent=a&amp;to_agent=b&amp;venture=v";
     assert!(page.text.contains(&format!("<footer><a href=\"{link}\"")), "{}", page.text);
+}
+
+#[test]
+fn lists_of_workflows_and_tasks_have_a_next_page() {
+    let served = Served::sqlite();
+    for number in 0..51 {
+        let workflow = json!({ "sessionId": format!("flow-{number}"), "venture": "v", "context": {} });
+        expect(&served.post("/api/checkpoints", &workflow), 200);
+        let task = json!({
+            "task_id": format!("TASK-{number:04}"), "host": "h", "checkout": "/c", "venture": "v",
+            "status": "pending",
+        });
+        expect(&served.post("/api/tasks", &task), 200);
+    }
+    let browser = SignedIn::new(&served);
+    for path in ["/ui/workflows", "/ui/tasks"] {
+        let first = browser.get(&served, &format!("{path}?venture=v")).text;
+        assert_eq!(first.matches("<li data-row").count(), 50, "{first}");
+        let next = format!("{path}?venture=v&amp;offset=50");
+        assert!(first.contains(&format!("href=\"{next}\"")), "{first}");
+        let last = browser.get(&served, &next.replace("&amp;", "&")).text;
+        assert_eq!(last.matches("<li data-row").count(), 1, "{last}");
+        assert!(!last.contains("class=\"pager\""), "{last}");
+    }
 }
 
 #[test]
