@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use baton_core::{ErrorCode, Fault, JsonErrorKind, integral, read_strict, read_with_canonical_member};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde_json::{Map, Value};
 
 /// Type of a parameter that is not text, but is sent as text in a query.
@@ -140,27 +141,23 @@ fn insert(
     Ok(())
 }
 
-/// Decodes percent-encoding.
-pub fn decode(text: &str) -> Result<String, Fault> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        bytes.push(match byte {
-            b'%' => {
-                let digit = |byte: Option<u8>| byte.and_then(|byte| (byte as char).to_digit(16));
-                match (digit(rest.next()), digit(rest.next())) {
-                    (Some(high), Some(low)) => u8::try_from(high * 16 + low).unwrap_or_default(),
-                    _ => return Err(broken_encoding()),
-                }
-            }
-            byte => byte,
-        });
-    }
-    String::from_utf8(bytes).map_err(|_| broken_encoding())
+/// Characters that are encoded: all but the unreserved ones of RFC 3986.
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
+/// Percent-encodes a part of a path or query.
+pub fn encode(text: &str) -> String {
+    utf8_percent_encode(text, RESERVED).to_string()
 }
 
-fn broken_encoding() -> Fault {
-    Fault::new(ErrorCode::InvalidRequest, "the address is not valid percent-encoded UTF-8")
+/// Decodes percent-encoding. A `%` without two hexadecimal digits is an error.
+pub fn decode(text: &str) -> Result<String, Fault> {
+    let is_code =
+        |rest: &str| matches!(rest.as_bytes(), [a, b, ..] if a.is_ascii_hexdigit() && b.is_ascii_hexdigit());
+    let decoded = percent_decode_str(text).decode_utf8();
+    match decoded {
+        Ok(decoded) if text.split('%').skip(1).all(is_code) => Ok(decoded.into_owned()),
+        _ => Err(Fault::new(ErrorCode::InvalidRequest, "the address is not valid percent-encoded UTF-8")),
+    }
 }
 
 #[cfg(test)]
@@ -196,6 +193,14 @@ mod tests {
             assert_eq!(query(&format!("track={text}")), Ok(json!({ "track": text })));
         }
         assert_eq!(query("raw=maybe"), Ok(json!({ "raw": "maybe" })));
+    }
+
+    #[test]
+    fn encoded_text_is_decoded_to_itself() {
+        let text = "a-b_c.d~ /&=+%é";
+        assert_eq!(encode(text), "a-b_c.d~%20%2F%26%3D%2B%25%C3%A9");
+        assert_eq!(decode(&encode(text)).unwrap(), text);
+        assert_eq!(decode("%2fx").unwrap(), "/x");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use baton_app::bundle::ReadContext;
+use baton_app::request_params::decode;
 use baton_app::{AnyOperation, App, Call, Face, Filled, KeyUse, Operation, Reply, ToolBinding, tools};
 use baton_core::{Actor, CorrelationId, Fault, IdempotencyKey};
 use http::request::Parts;
@@ -115,9 +116,8 @@ impl McpServer {
         match query.split('&').find_map(|pair| pair.strip_prefix("tools=")) {
             None => Ok(self.listed.to_vec()),
             Some(selection) => {
-                // A comma may be encoded.
-                let selection = selection.replace("%2C", ",").replace("%2c", ",");
-                let selection: ToolSelection = selection
+                let selection: ToolSelection = decode(selection)
+                    .map_err(|fault| ErrorData::invalid_params(fault.message, None))?
                     .parse()
                     .map_err(|error: UnknownToolSet| ErrorData::invalid_params(error.to_string(), None))?;
                 Ok(list_tools(&selection, &self.bindings, &self.local, self.locality))

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+pub(crate) use baton_app::request_params::encode;
 use baton_app::{AnyOperation, App, Call, Face, OnStore, Operation, operation, read_error};
 use baton_core::{Access, Actor, CorrelationId, ErrorCode, Fault, Timestamp};
 use serde_json::Value;
@@ -116,19 +117,6 @@ pub(crate) fn url<'a>(path: &str, pairs: impl IntoIterator<Item = (&'a str, &'a 
         url.push_str(&encode(value));
     }
     url
-}
-
-/// Percent-encodes a part of a path or query.
-pub(crate) fn encode(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
-            encoded.push(char::from(byte));
-        } else {
-            encoded.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    encoded
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use baton_app::id::FindIds;
 use baton_app::observation::{Hook, Intake, Report};
+use baton_app::request_params::encode;
 use baton_app::{
     AnyOperation, App, Attachment, Call, Clock, Face, KeyUse, OnStore, Operation, Reply, RequestLog, Route,
     Settings, SystemClock, SystemEntropy, Verb, operation, read_error, routes,
@@ -495,11 +496,4 @@ fn query(params: &Value) -> String {
 
 fn text_of(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
-fn encode(text: &str) -> String {
-    let keep = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~');
-    text.bytes()
-        .map(|byte| if keep(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
-        .collect()
 }

@@ -4,6 +4,7 @@
 //! `{"bubble": {…}}`: a request (type 1), or a text or tool use of the agent (type 2), as Cursor stores them. Bubbles of
 //! older versions have no time; they follow the bubble before them by a millisecond.
 
+use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 use super::{Line, TranscriptParser, parsed};
@@ -71,13 +72,6 @@ impl TranscriptParser {
 /// Returns the path of a `file:` URI.
 pub fn folder_of_uri(uri: &str) -> Option<String> {
     let encoded = uri.strip_prefix("file://")?;
-    let mut bytes = Vec::new();
-    let mut rest = encoded.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        let code = after.get(..2).and_then(|code| std::str::from_utf8(code).ok());
-        let decoded = code.filter(|_| *first == b'%').and_then(|code| u8::from_str_radix(code, 16).ok());
-        bytes.push(decoded.unwrap_or(*first));
-        rest = if decoded.is_some() { after.get(2..).unwrap_or_default() } else { after };
-    }
-    String::from_utf8(bytes).ok().filter(|path| path.starts_with('/'))
+    let path = percent_decode_str(encoded).decode_utf8().ok()?;
+    path.starts_with('/').then(|| path.into_owned())
 }

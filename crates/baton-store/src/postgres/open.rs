@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use percent_encoding::percent_decode_str;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
@@ -81,8 +82,10 @@ fn take_parameter(url: &str, name: &str) -> (String, Option<String>) {
     let Some((base, query)) = url.split_once('?') else { return (url.to_owned(), None) };
     let (taken, kept): (Vec<&str>, Vec<&str>) =
         query.split('&').partition(|pair| pair.split('=').next() == Some(name));
-    let value =
-        taken.first().and_then(|pair| pair.split_once('=')).map(|(_, value)| value.replace("%2F", "/"));
+    let value = taken
+        .first()
+        .and_then(|pair| pair.split_once('='))
+        .map(|(_, value)| percent_decode_str(value).decode_utf8_lossy().into_owned());
     let url = if kept.is_empty() { base.to_owned() } else { format!("{base}?{}", kept.join("&")) };
     (url, value)
 }
@@ -198,12 +201,10 @@ mod tests {
             let error = parse(url, PostgresTimeouts::default()).err().unwrap().to_string();
             assert!(!error.contains("pass@"), "{error}");
         }
-        let error = parse(
-            "postgres://u@db/d?sslrootcert=%2Fno%2Fsuch.pem&sslmode=require",
-            PostgresTimeouts::default(),
-        )
-        .err()
-        .unwrap();
-        assert!(error.to_string().contains("/no/such.pem"), "{error}");
+        for path in ["%2Fno%2Fsuch.pem", "%2fno%2fsuch%2epem"] {
+            let url = format!("postgres://u@db/d?sslrootcert={path}&sslmode=require");
+            let error = parse(&url, PostgresTimeouts::default()).err().unwrap();
+            assert!(error.to_string().contains("/no/such.pem"), "{error}");
+        }
     }
 }

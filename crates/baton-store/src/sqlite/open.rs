@@ -6,6 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
@@ -83,18 +84,13 @@ fn side_file(path: &Path, ending: &str) -> PathBuf {
     name.into()
 }
 
+/// Characters of a path that are encoded: all but `/` and the unreserved ones of RFC 3986.
+const RESERVED: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
 /// Percent-encodes characters that have a meaning in the path of a URI.
 pub(super) fn uri_path(path: &Path) -> String {
-    let mut escaped = String::new();
-    for byte in path.as_os_str().as_encoded_bytes() {
-        match byte {
-            b'/' | b'-' | b'.' | b'_' | b'~' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => {
-                escaped.push(char::from(*byte));
-            }
-            byte => escaped.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    escaped
+    percent_encode(path.as_os_str().as_encoded_bytes(), RESERVED).to_string()
 }
 
 /// Opens a connection that may write.

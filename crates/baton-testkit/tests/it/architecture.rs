@@ -77,6 +77,7 @@ const LIBRARY_USERS: &[(&str, &[&str])] = &[
     ("ureq", &["baton", "baton-llm", "baton-testkit"]),
     ("tree-sitter", &["baton-llm"]),
     ("granit-parser", &["baton-task"]),
+    ("percent-encoding", &["baton-app", "baton-observation", "baton-store"]),
     ("flate2", &["baton-git", "baton-task"]),
     ("sha1", &["baton-git"]),
     ("fuser", &["baton-testkit"]),
