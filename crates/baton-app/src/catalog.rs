@@ -6,7 +6,7 @@ use crate::operation::{OnStore, Operation};
 use crate::registration::Filled::{
     Agent, Client, LiveSession, RecordedSession, Repo, Scope, Session, Venture,
 };
-use crate::registration::{Area, Registration, Route, ToolBinding};
+use crate::registration::{Registration, Route, ToolBinding, ToolSet};
 use crate::{
     agent, bundle, checkpoint, handoff, id, maintenance, memory, note, observation, recall, request, session,
     task, token, turn,
@@ -21,120 +21,122 @@ pub fn registrations() -> Vec<Registration> {
         on::<session::StartSession>()
             .post("/sod")
             .post("/sos")
-            .tool(Area::Sessions, "session_start")
+            .tool(ToolSet::Sessions, "session_start")
             .in_default_set(&[])
             .filling(&[LiveSession, Repo, Agent, Client]),
         on::<session::Heartbeat>()
             .post("/heartbeat")
-            .tool(Area::Sessions, "session_heartbeat")
+            .tool(ToolSet::Sessions, "session_heartbeat")
             .filling(&[Session]),
         on::<session::UpdateSession>()
             .post("/update")
-            .tool(Area::Sessions, "session_update")
+            .tool(ToolSet::Sessions, "session_update")
             .filling(&[Session]),
         on::<session::EndSession>()
             .post("/eod")
             .post("/eos")
-            .tool(Area::Sessions, "session_end")
+            .tool(ToolSet::Sessions, "session_end")
             .in_default_set(&["summary", "status_label", "to_agent", "payload"])
             .filling(&[Session]),
         on::<session::ShowSession>()
             .get("/sessions/{session_id}")
-            .tool(Area::Sessions, "session_show")
+            .tool(ToolSet::Sessions, "session_show")
             .filling(&[Session]),
         on::<session::ListSessions>()
             .get("/active")
-            .tool(Area::Sessions, "active_sessions")
+            .tool(ToolSet::Sessions, "active_sessions")
             .filling(&[Scope]),
         on::<session::SessionHistory>()
             .get("/sessions")
-            .tool(Area::Sessions, "session_history")
+            .tool(ToolSet::Sessions, "session_history")
             .filling(&[Scope]),
-        on::<session::SessionOverview>().get("/api/overview").tool(Area::Sessions, "session_overview"),
-        on::<session::SessionActivity>().get("/api/activity").tool(Area::Sessions, "session_activity"),
+        on::<session::SessionOverview>().get("/api/overview").tool(ToolSet::Sessions, "session_overview"),
+        on::<session::SessionActivity>().get("/api/activity").tool(ToolSet::Sessions, "session_activity"),
         on::<handoff::LatestHandoff>()
             .get("/handoffs/latest")
-            .tool(Area::Sessions, "handoff_latest")
+            .tool(ToolSet::Sessions, "handoff_latest")
             .filling(&[Scope, Venture]),
         on::<handoff::ListHandoffs>()
             .get("/handoffs")
-            .tool(Area::Sessions, "handoff_list")
+            .tool(ToolSet::Sessions, "handoff_list")
             .filling(&[Scope, Venture]),
-        on::<handoff::ShowHandoff>().get("/handoffs/{handoff_id}").tool(Area::Sessions, "handoff_show"),
+        on::<handoff::ShowHandoff>().get("/handoffs/{handoff_id}").tool(ToolSet::Sessions, "handoff_show"),
         on::<handoff::CreateHandoff>()
             .post("/handoffs")
-            .tool(Area::Sessions, "handoff_create")
+            .tool(ToolSet::Sessions, "handoff_create")
             .filling(&[Session]),
         on::<handoff::LeaveHandoff>().post("/handoffs/leave"),
         on::<handoff::AckHandoff>()
             .post("/handoffs/{handoff_id}/ack")
-            .tool(Area::Sessions, "handoff_ack")
+            .tool(ToolSet::Sessions, "handoff_ack")
             .filling(&[Agent]),
         on::<handoff::WithdrawHandoff>()
             .post("/handoffs/{handoff_id}/withdraw")
-            .tool(Area::Sessions, "handoff_withdraw"),
+            .tool(ToolSet::Sessions, "handoff_withdraw"),
         on::<checkpoint::SaveCheckpoint>()
             .post("/api/checkpoints")
-            .tool(Area::Checkpoints, "workflow_checkpoint_save")
+            .tool(ToolSet::Checkpoints, "workflow_checkpoint_save")
             .in_default_set(&[])
             .filling(&[RecordedSession("agentSessionId"), Repo]),
         on::<checkpoint::LoadCheckpoint>()
             .get("/api/checkpoints/load")
             .get("/api/checkpoints/{checkpointId}")
-            .tool(Area::Checkpoints, "workflow_checkpoint_load")
+            .tool(ToolSet::Checkpoints, "workflow_checkpoint_load")
             .in_default_set(&[]),
         on::<checkpoint::ListCheckpoints>()
             .get("/api/checkpoints")
-            .tool(Area::Checkpoints, "workflow_checkpoint_list")
+            .tool(ToolSet::Checkpoints, "workflow_checkpoint_list")
             .in_default_set(&[])
             .text_from("checkpoints"),
         on::<checkpoint::MarkCritical>()
             .post("/api/checkpoints/critical")
-            .tool(Area::Checkpoints, "workflow_mark_critical")
+            .tool(ToolSet::Checkpoints, "workflow_mark_critical")
             .in_default_set(&[]),
         on::<checkpoint::DiffCheckpoints>()
             .get("/api/checkpoints/diff")
-            .tool(Area::Checkpoints, "workflow_checkpoint_diff"),
+            .tool(ToolSet::Checkpoints, "workflow_checkpoint_diff"),
         on::<checkpoint::ExplainContext>()
             .get("/api/checkpoints/explain")
-            .tool(Area::Checkpoints, "workflow_explain"),
+            .tool(ToolSet::Checkpoints, "workflow_explain"),
         on::<checkpoint::DeleteCheckpoint>()
             .delete("/api/checkpoints/{checkpointId}")
-            .tool(Area::Checkpoints, "workflow_checkpoint_delete"),
-        on::<checkpoint::ListWorkflows>().get("/api/workflows").tool(Area::Checkpoints, "workflow_list"),
+            .tool(ToolSet::Checkpoints, "workflow_checkpoint_delete"),
+        on::<checkpoint::ListWorkflows>().get("/api/workflows").tool(ToolSet::Checkpoints, "workflow_list"),
         on::<observation::Hook>().post("/hooks/{event}"),
         on::<observation::ImportTranscript>().post("/api/transcripts/import"),
         on::<observation::ImportObservations>().post("/api/observations/import"),
         on::<recall::Search>()
             .get("/api/search")
-            .tool(Area::Memory, "search")
+            .tool(ToolSet::Memory, "search")
             .in_default_set(&["current_branch"]),
-        on::<recall::Timeline>().get("/api/timeline").tool(Area::Memory, "timeline"),
+        on::<recall::Timeline>().get("/api/timeline").tool(ToolSet::Memory, "timeline"),
         on::<recall::GetItems>()
             .get("/api/items")
-            .tool(Area::Memory, "get")
+            .tool(ToolSet::Memory, "get")
             .in_default_set(&["repo", "content_hash", "limit"])
             .filling(&[Repo]),
-        on::<memory::RejectItem>().post("/api/memory/reject").tool(Area::Memory, "memory_reject"),
-        on::<memory::SupersedeItem>().post("/api/memory/supersede").tool(Area::Memory, "memory_supersede"),
-        on::<observation::ListObservations>().get("/api/observations").tool(Area::Memory, "observation_list"),
+        on::<memory::RejectItem>().post("/api/memory/reject").tool(ToolSet::Memory, "memory_reject"),
+        on::<memory::SupersedeItem>().post("/api/memory/supersede").tool(ToolSet::Memory, "memory_supersede"),
+        on::<observation::ListObservations>()
+            .get("/api/observations")
+            .tool(ToolSet::Memory, "observation_list"),
         on::<observation::ShowObservation>()
             .get("/api/observations/{observation_id}")
-            .tool(Area::Memory, "observation_show"),
+            .tool(ToolSet::Memory, "observation_show"),
         on::<note::CreateNote>()
             .post("/api/notes")
-            .tool(Area::Memory, "note")
+            .tool(ToolSet::Memory, "note")
             .in_default_set(&["agent", "repo"])
             .filling(&[RecordedSession("session_id"), Repo]),
-        on::<note::ListNotes>().get("/api/notes").tool(Area::Memory, "note_list").filling(&[Scope]),
-        on::<note::ShowNote>().get("/api/notes/{note_id}").tool(Area::Memory, "note_show"),
-        on::<note::UpdateNote>().post("/api/notes/{note_id}").tool(Area::Memory, "note_update"),
-        on::<note::DeleteNote>().delete("/api/notes/{note_id}").tool(Area::Memory, "note_delete"),
-        on::<turn::ListTurns>().get("/api/turns").tool(Area::Memory, "turn_list").filling(&[Session]),
-        on::<turn::ShowTurn>().get("/api/turns/{turn_id}").tool(Area::Memory, "turn_show"),
+        on::<note::ListNotes>().get("/api/notes").tool(ToolSet::Memory, "note_list").filling(&[Scope]),
+        on::<note::ShowNote>().get("/api/notes/{note_id}").tool(ToolSet::Memory, "note_show"),
+        on::<note::UpdateNote>().post("/api/notes/{note_id}").tool(ToolSet::Memory, "note_update"),
+        on::<note::DeleteNote>().delete("/api/notes/{note_id}").tool(ToolSet::Memory, "note_delete"),
+        on::<turn::ListTurns>().get("/api/turns").tool(ToolSet::Memory, "turn_list").filling(&[Session]),
+        on::<turn::ShowTurn>().get("/api/turns/{turn_id}").tool(ToolSet::Memory, "turn_show"),
         on::<observation::SummarizeSession>()
             .post("/api/summarize")
-            .tool(Area::Sessions, "session_summarize")
+            .tool(ToolSet::Sessions, "session_summarize")
             .filling(&[Session]),
         on::<observation::ReadQueueStats>().get("/api/queue/stats"),
         on::<observation::ListQueue>().get("/api/queue"),
@@ -148,7 +150,7 @@ pub fn registrations() -> Vec<Registration> {
         on::<memory::ListMarks>().get("/api/memory"),
         on::<memory::Forget>().post("/api/memory/forget"),
         on::<task::RecordTask>().post("/api/tasks"),
-        on::<task::ListTasks>().get("/api/tasks").tool(Area::Tasks, "tasks_everywhere"),
+        on::<task::ListTasks>().get("/api/tasks").tool(ToolSet::Tasks, "tasks_everywhere"),
         on::<task::ShowTask>().get("/api/tasks/show"),
         on::<agent::ListAgents>().get("/api/agents"),
         on::<token::CreateToken>(),

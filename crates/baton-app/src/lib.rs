@@ -56,7 +56,7 @@ pub use context::Context;
 pub use machine::Machine;
 pub use operation::{Effect, KeyUse, OnStore, Operation, Privacy, RequestFormat, RequestLogging, operation};
 pub use page::Pagination;
-pub use registration::{Area, Filled, Registration, Route, ToolBinding, Verb};
+pub use registration::{Filled, Method, Registration, Route, ToolBinding, ToolSet};
 pub use request_log::RequestLog;
 pub use settings::{ChatRecall, CheckpointSettings, ObservationSettings, ReadClosing, Settings, TurnPeriod};
 pub use store_counts::{CachedCounts, StoreCounts};

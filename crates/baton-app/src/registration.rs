@@ -5,7 +5,7 @@ use crate::operation::{OnStore, Operation, operation};
 
 /// Method of a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verb {
+pub enum Method {
     /// Parameters are in the query and the path.
     Get,
     /// Parameters are in a JSON body and the path.
@@ -14,7 +14,7 @@ pub enum Verb {
     Delete,
 }
 
-impl Verb {
+impl Method {
     /// Returns the name of the method.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -33,15 +33,15 @@ impl Verb {
 /// A route of an operation.
 #[derive(Clone, Copy)]
 pub struct Route {
-    pub verb: Verb,
+    pub method: Method,
     /// Path; `{name}` is the parameter of that name.
     pub path: &'static str,
     pub operation: &'static AnyOperation,
 }
 
-/// Area of a tool.
+/// Set of tools that `baton mcp --tools` names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Area {
+pub enum ToolSet {
     /// Sessions and handoffs.
     Sessions,
     Checkpoints,
@@ -77,8 +77,8 @@ pub enum Filled {
 pub struct ToolBinding {
     pub name: &'static str,
     pub operation: &'static AnyOperation,
-    /// Group of the tool in `baton mcp --tools`.
-    pub area: Area,
+    /// Set of the tool in `baton mcp --tools`.
+    pub set: ToolSet,
     /// Whether the tool is part of the default set.
     pub in_default_set: bool,
     /// Parameters that the default set does not list for this tool.
@@ -102,27 +102,27 @@ impl Registration {
         Self { operation: operation::<O>(), routes: Vec::new(), tool: None }
     }
 
-    fn route(mut self, verb: Verb, path: &'static str) -> Self {
-        self.routes.push(Route { verb, path, operation: self.operation });
+    fn route(mut self, method: Method, path: &'static str) -> Self {
+        self.routes.push(Route { method, path, operation: self.operation });
         self
     }
 
     pub(crate) fn get(self, path: &'static str) -> Self {
-        self.route(Verb::Get, path)
+        self.route(Method::Get, path)
     }
 
     pub(crate) fn post(self, path: &'static str) -> Self {
-        self.route(Verb::Post, path)
+        self.route(Method::Post, path)
     }
 
     pub(crate) fn delete(self, path: &'static str) -> Self {
-        self.route(Verb::Delete, path)
+        self.route(Method::Delete, path)
     }
 
-    pub(crate) fn tool(mut self, area: Area, name: &'static str) -> Self {
+    pub(crate) fn tool(mut self, set: ToolSet, name: &'static str) -> Self {
         let operation = self.operation;
         let (in_default_set, rare_params, text, filled) = (false, &[], None, &[]);
-        self.tool = Some(ToolBinding { name, operation, area, in_default_set, rare_params, text, filled });
+        self.tool = Some(ToolBinding { name, operation, set, in_default_set, rare_params, text, filled });
         self
     }
 

@@ -1,6 +1,6 @@
 //! The list of tools that a client is offered.
 
-use baton_app::{Area, ToolBinding};
+use baton_app::{ToolBinding, ToolSet};
 use rmcp::model::Tool;
 use serde_json::Value;
 use std::sync::Arc;
@@ -42,15 +42,15 @@ pub(crate) fn list_tools(
     local: &[LocalTool],
     locality: Locality,
 ) -> Vec<Tool> {
-    let described: Vec<(Area, bool, Vec<&str>, Tool)> = operations
+    let described: Vec<(ToolSet, bool, Vec<&str>, Tool)> = operations
         .iter()
-        .map(|tool| (tool.area, tool.in_default_set, tool.rare_params.to_vec(), describe(tool, locality)))
-        .chain(local.iter().map(|tool| (Area::Tasks, false, Vec::new(), tool.describe())))
+        .map(|tool| (tool.set, tool.in_default_set, tool.rare_params.to_vec(), describe(tool, locality)))
+        .chain(local.iter().map(|tool| (ToolSet::Tasks, false, Vec::new(), tool.describe())))
         .collect();
     let mut listed: Vec<Tool> = described
         .iter()
-        .filter_map(|(area, in_default_set, rare_params, tool)| {
-            if selection.lists(*area) {
+        .filter_map(|(set, in_default_set, rare_params, tool)| {
+            if selection.lists(*set) {
                 Some(tool.clone())
             } else if selection.default_set && *in_default_set {
                 Some(without_rare_params(tool.clone(), rare_params))

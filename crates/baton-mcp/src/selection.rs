@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use baton_app::Area;
+use baton_app::ToolSet;
 
 /// Tools that are listed to a client. Tools that are not listed can still be called by name: the selection limits the
 /// size of the list and is not an access check.
@@ -10,9 +10,9 @@ use baton_app::Area;
 pub struct ToolSelection {
     /// True if the small set for every chat is listed.
     pub(crate) default_set: bool,
-    /// Areas that are listed completely, each tool under its own name.
-    pub(crate) areas: Vec<Area>,
-    /// True if all areas and the grouped tools are listed.
+    /// Sets that are listed completely, each tool under its own name.
+    pub(crate) sets: Vec<ToolSet>,
+    /// True if all sets and the grouped tools are listed.
     pub(crate) all: bool,
 }
 
@@ -25,7 +25,7 @@ pub struct UnknownToolSet(String);
 
 impl Default for ToolSelection {
     fn default() -> Self {
-        Self { default_set: true, areas: Vec::new(), all: false }
+        Self { default_set: true, sets: Vec::new(), all: false }
     }
 }
 
@@ -33,15 +33,15 @@ impl FromStr for ToolSelection {
     type Err = UnknownToolSet;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let mut selection = Self { default_set: false, areas: Vec::new(), all: false };
+        let mut selection = Self { default_set: false, sets: Vec::new(), all: false };
         for name in text.split(',').map(str::trim) {
             match name {
                 "default" => selection.default_set = true,
                 "all" => selection.all = true,
-                "sessions" => selection.areas.push(Area::Sessions),
-                "checkpoints" => selection.areas.push(Area::Checkpoints),
-                "tasks" => selection.areas.push(Area::Tasks),
-                "memory" => selection.areas.push(Area::Memory),
+                "sessions" => selection.sets.push(ToolSet::Sessions),
+                "checkpoints" => selection.sets.push(ToolSet::Checkpoints),
+                "tasks" => selection.sets.push(ToolSet::Tasks),
+                "memory" => selection.sets.push(ToolSet::Memory),
                 other => return Err(UnknownToolSet(other.chars().take(40).collect())),
             }
         }
@@ -50,9 +50,9 @@ impl FromStr for ToolSelection {
 }
 
 impl ToolSelection {
-    /// Returns true if all tools of the area are listed.
-    pub(crate) fn lists(&self, area: Area) -> bool {
-        self.all || self.areas.contains(&area)
+    /// Returns true if all tools of the set are listed.
+    pub(crate) fn lists(&self, set: ToolSet) -> bool {
+        self.all || self.sets.contains(&set)
     }
 }
 
@@ -63,9 +63,9 @@ mod tests {
     #[test]
     fn parses_sets_and_rejects_unknown_names() {
         let both: ToolSelection = "default, tasks".parse().unwrap();
-        assert!(both.default_set && both.lists(Area::Tasks) && !both.lists(Area::Memory));
+        assert!(both.default_set && both.lists(ToolSet::Tasks) && !both.lists(ToolSet::Memory));
         let all: ToolSelection = "all".parse().unwrap();
-        assert!(all.lists(Area::Memory) && !all.default_set);
+        assert!(all.lists(ToolSet::Memory) && !all.default_set);
         assert_eq!(
             "sesions".parse::<ToolSelection>().unwrap_err().to_string(),
             "unknown set of tools `sesions`: use default, all, sessions, checkpoints, tasks or memory, separated by commas"

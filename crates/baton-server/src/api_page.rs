@@ -30,7 +30,7 @@ fn section(route: &Route) -> String {
     let operation = route.operation;
     let mut section = format!(
         "<h2><code>{} {}</code></h2><p>{}</p><table><tr><th>parameter</th><th>type</th><th></th></tr>",
-        route.verb.as_str(),
+        route.method.as_str(),
         escape(route.path),
         escape(operation.summary)
     );
@@ -45,7 +45,7 @@ fn section(route: &Route) -> String {
             write!(section, "<tr><td><code>{name}</code></td><td>{kind}{needed}</td><td>{text}</td></tr>");
     }
     section.push_str("</table>");
-    if let Some(example) = example(operation.name).filter(|_| route.verb.has_body()) {
+    if let Some(example) = example(operation.name).filter(|_| route.method.has_body()) {
         let _ = write!(section, "<pre>{}</pre>", escape(&format!("{example:#}")));
     }
     section

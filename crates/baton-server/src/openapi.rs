@@ -9,7 +9,7 @@ pub fn openapi() -> Value {
     let mut paths: Map<String, Value> = Map::new();
     for route in routes() {
         let item = paths.entry(route.path).or_insert_with(|| json!({}));
-        item[route.verb.as_str().to_lowercase()] = describe(&route);
+        item[route.method.as_str().to_lowercase()] = describe(&route);
     }
     for (path, item) in service_pages() {
         paths.insert(path.into(), item);
@@ -65,7 +65,7 @@ fn describe(route: &Route) -> Value {
         "parameters": parameters(route, &schema),
         "responses": responses(operation),
     });
-    if route.verb.has_body() {
+    if route.method.has_body() {
         let mut body = json!({ "schema": without_path_names(route, schema) });
         if let Some(example) = example(operation.name) {
             body["example"] = example;
@@ -109,7 +109,7 @@ fn parameters(route: &Route, schema: &Value) -> Vec<Value> {
     for (name, property) in schema["properties"].as_object().into_iter().flatten() {
         let place = if in_path.contains(&name.as_str()) {
             "path"
-        } else if !route.verb.has_body() {
+        } else if !route.method.has_body() {
             "query"
         } else {
             continue;

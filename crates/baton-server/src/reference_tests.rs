@@ -27,16 +27,16 @@ fn table_of_endpoints_lists_every_route_with_its_operation() {
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
         let [_, endpoint, operation, ..] = cells[..] else { continue };
         let Some(operation) = quoted(operation).next() else { continue };
-        let mut verb = "";
+        let mut previous = "";
         for name in quoted(endpoint) {
-            let (method, path) = name.split_once(' ').unwrap_or((verb, name));
-            verb = method;
+            let (method, path) = name.split_once(' ').unwrap_or((previous, name));
+            previous = method;
             documented.insert(format!("{method} {path} {operation}"));
         }
     }
     let registered: BTreeSet<String> = routes()
         .iter()
-        .map(|route| format!("{} {} {}", route.verb.as_str(), route.path, route.operation.name))
+        .map(|route| format!("{} {} {}", route.method.as_str(), route.path, route.operation.name))
         .collect();
     let missing: Vec<_> = registered.difference(&documented).collect();
     let unknown: Vec<_> = documented.difference(&registered).collect();

@@ -8,8 +8,8 @@ use baton_app::id::FindIds;
 use baton_app::observation::{Hook, Intake, Report};
 use baton_app::request_params::encode;
 use baton_app::{
-    AnyOperation, App, Attachment, Call, Clock, Face, KeyUse, OnStore, Operation, Reply, RequestLog, Route,
-    Settings, SystemClock, SystemEntropy, Verb, operation, read_error, routes,
+    AnyOperation, App, Attachment, Call, Clock, Face, KeyUse, Method, OnStore, Operation, Reply, RequestLog,
+    Route, Settings, SystemClock, SystemEntropy, operation, read_error, routes,
 };
 use baton_checkpoint::SavedContext;
 use baton_core::{Actor, ErrorCode, HeartbeatPolicy, IdempotencyKey, Liveness};
@@ -401,17 +401,17 @@ impl Remote {
             key => key.map(|key| key.to_string()),
         };
         let (path, params) = fill_path(&route, params);
-        let mut request = ureq::http::Request::builder().method(route.verb.as_str());
+        let mut request = ureq::http::Request::builder().method(route.method.as_str());
         if let Some(key) = &self.key {
             request = request.header("x-relay-key", key);
         }
         if let Some(key) = key {
             request = request.header("idempotency-key", key);
         }
-        let (uri, body) = match route.verb {
-            Verb::Get | Verb::Delete => (format!("{}{path}{}", self.url, query(&params)), String::new()),
-            Verb::Post if document.is_some() => (format!("{}{path}", self.url), String::new()),
-            Verb::Post => (format!("{}{path}", self.url), params.to_string()),
+        let (uri, body) = match route.method {
+            Method::Get | Method::Delete => (format!("{}{path}{}", self.url, query(&params)), String::new()),
+            Method::Post if document.is_some() => (format!("{}{path}", self.url), String::new()),
+            Method::Post => (format!("{}{path}", self.url), params.to_string()),
         };
         let request = request.uri(uri).header("content-type", "application/json");
         let unusable = |error: ureq::http::Error| {

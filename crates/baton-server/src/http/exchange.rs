@@ -12,7 +12,7 @@ use axum::http::{HeaderMap, Method, Request, Response};
 use baton_app::observation::Report;
 use baton_app::request_params::{Literal, add_path, from_body, from_query, literal_params};
 use baton_app::token::Authenticator;
-use baton_app::{App, Attachment, Call, Face, RefusedCall, Reply, Route, Verb};
+use baton_app::{App, Attachment, Call, Face, RefusedCall, Reply, Route};
 use baton_checkpoint::SavedContext;
 use baton_core::{Access, Actor, CorrelationId, ErrorCode, Fault, IdempotencyKey};
 use baton_web::SignInCookie;
@@ -154,12 +154,12 @@ impl Endpoint {
     ) -> Result<Accepted, Fault> {
         let lenient = self.route.operation.request.repair.is_some();
         let (mut attachment, mut reservation) = (None, None);
-        let sent = match self.route.verb {
-            Verb::Get | Verb::Delete => {
+        let sent = match self.route.method {
+            baton_app::Method::Get | baton_app::Method::Delete => {
                 discard(parts, body).await;
                 from_query(parts.uri.query().unwrap_or_default(), &self.literals)
             }
-            Verb::Post if lenient => {
+            baton_app::Method::Post if lenient => {
                 let intake = self.shared.app.intake();
                 let received = receive_report(intake, &parts.headers, body, &self.shared.budget).await;
                 received.map(|ReceivedReport { report, reservation: reserved }| {
@@ -169,7 +169,7 @@ impl Endpoint {
                     fields
                 })
             }
-            Verb::Post => {
+            baton_app::Method::Post => {
                 let limit = self.route.operation.request.max_bytes;
                 let received = read_body(&parts.headers, body, limit, &self.shared.budget).await;
                 received.and_then(|received| {

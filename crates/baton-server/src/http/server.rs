@@ -12,7 +12,7 @@ use axum::body::Body;
 use axum::http::Request;
 use axum::routing::{MethodRouter, any, post};
 use baton_app::token::Authenticator;
-use baton_app::{App, Verb, routes};
+use baton_app::{App, Method, routes};
 use baton_core::{ErrorCode, Fault};
 use futures_util::future::BoxFuture;
 use tokio::net::{TcpListener, TcpSocket, lookup_host};
@@ -158,12 +158,12 @@ pub(super) fn router(shared: &Arc<Shared>, version: &str) -> Router {
             async move { endpoint.exchange(request).await }
         };
         let (methods, names) = paths.entry(route.path).or_default();
-        *methods = match route.verb {
-            Verb::Get => std::mem::take(methods).get(handler),
-            Verb::Post => std::mem::take(methods).post(handler),
-            Verb::Delete => std::mem::take(methods).delete(handler),
+        *methods = match route.method {
+            Method::Get => std::mem::take(methods).get(handler),
+            Method::Post => std::mem::take(methods).post(handler),
+            Method::Delete => std::mem::take(methods).delete(handler),
         };
-        names.push(route.verb.as_str());
+        names.push(route.method.as_str());
     }
     let endpoint = Arc::new(McpEndpoint::new(shared.clone(), version));
     let handler = move |request: Request<Body>| {
