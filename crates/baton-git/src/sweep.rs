@@ -29,6 +29,8 @@ impl ObjectStore {
     /// Fails if git fails or a file cannot be removed. Files removed before that were not needed.
     pub fn sweep(&self, kept: &[ObjectId]) -> Result<Option<u64>, GitError> {
         if self.in_use().try_lock().is_err() {
+            // The attempt gave up the shared lock.
+            let _ = self.in_use().lock_shared();
             return Ok(None);
         }
         let swept = self.sweep_alone(kept);

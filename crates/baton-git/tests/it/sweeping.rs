@@ -75,6 +75,8 @@ fn sweep_does_nothing_while_the_object_store_is_in_use() {
     let (object_store, other) = (sandbox.object_store(), sandbox.object_store());
     assert_eq!(object_store.sweep(&[]).unwrap(), None);
     assert_eq!(packs(&object_store).len(), 2);
+    // The sweep that did nothing leaves its object store in use.
+    assert_eq!(other.sweep(&[]).unwrap(), None);
     drop(other);
     assert!(object_store.sweep(&[]).unwrap().is_some());
     // Afterwards the object store can be used and swept as before.
