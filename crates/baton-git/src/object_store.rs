@@ -5,14 +5,14 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder, File};
-use std::io::Write as _;
+use std::fs::{self, DirBuilder};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use baton_core::Sha256Hash;
+use baton_files::{LockFile, sync_folder, write_durably};
 
 use crate::error::GitError;
 use crate::object::{ObjectFormat, ObjectId};
@@ -32,7 +32,7 @@ pub struct ObjectStore {
     object_format: ObjectFormat,
     excluded: Vec<RepoPath>,
     /// Shared lock that prevents a sweep while the object store is in use.
-    in_use: Arc<File>,
+    in_use: Arc<LockFile>,
     reread: bool,
     digests: Arc<Mutex<Digests>>,
 }
@@ -82,7 +82,7 @@ impl ObjectStore {
         self.digests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn in_use(&self) -> &File {
+    pub(crate) fn in_use(&self) -> &LockFile {
         &self.in_use
     }
 
@@ -169,22 +169,12 @@ fn prepare(folder: &Path, format: ObjectFormat) -> Result<(), GitError> {
         let part = folder.join(part);
         DirBuilder::new().recursive(true).mode(0o700).create(&part).map_err(GitError::folder(part))?;
     }
-    sync_folder(&folder.join("objects"))?;
+    let sync = |folder: &Path| sync_folder(folder).map_err(GitError::folder(folder));
+    sync(&folder.join("objects"))?;
     for (name, content) in [("HEAD", "ref: refs/heads/none\n"), ("config", settings.as_str())] {
         let path = folder.join(name);
-        let write = || {
-            let mut file = tempfile::NamedTempFile::new_in(folder)?;
-            file.write_all(content.as_bytes())?;
-            file.as_file().sync_all()?;
-            file.persist(&path).map(|_| ()).map_err(|error| error.error)
-        };
-        write().map_err(GitError::folder(&path))?;
-        // Without this, a synced pack could be lost together with the name of a parent folder.
-        sync_folder(folder)?;
+        write_durably(&path, content.as_bytes()).map_err(GitError::folder(&path))?;
     }
-    folder.parent().map_or(Ok(()), sync_folder)
-}
-
-fn sync_folder(path: &Path) -> Result<(), GitError> {
-    File::open(path).and_then(|folder| folder.sync_all()).map_err(GitError::folder(path))
+    // Without this, a synced pack could be lost together with the name of a parent folder.
+    folder.parent().map_or(Ok(()), sync)
 }

@@ -1,11 +1,12 @@
 //! Pack files: one file for all objects of a snapshot, synced to disk once.
 
 use std::collections::HashSet;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use baton_files::sync_folder;
 use flate2::{Compress, Compression, Crc, FlushCompress, Status};
 use tempfile::NamedTempFile;
 
@@ -90,7 +91,7 @@ pub(crate) fn write_pack(
 /// Moves pack and index into place. The index is last, after the pack is on disk, because git finds a pack by its
 /// index.
 ///
-/// Each file is renamed before it is synced, so that syncing also makes its name durable. An index that a crash leaves
+/// Not with `DurableFile`: each file is renamed before it is synced, so that syncing also makes its name durable. An index that a crash leaves
 /// empty is ignored by git and by [`packed_ids`], and the next pack of the same objects replaces it.
 fn publish(folder: &Path, checksum: ObjectId, pack: NamedTempFile, index: &[u8]) -> io::Result<()> {
     let place = |file: NamedTempFile, ending: &str| {
@@ -103,7 +104,7 @@ fn publish(folder: &Path, checksum: ObjectId, pack: NamedTempFile, index: &[u8])
     index_file.write_all(index)?;
     place(pack, "pack")?;
     place(index_file, "idx")?;
-    File::open(folder)?.sync_all()
+    sync_folder(folder)
 }
 
 fn write_object(

@@ -5,9 +5,9 @@
 
 use std::io::Write as _;
 use std::ops::Range;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use baton_files::DurableFile;
 use flate2::Crc;
 
 use crate::object::{ObjectFormat, ObjectId};
@@ -118,13 +118,11 @@ impl StatCache {
             bytes.extend_from_slice(path);
         }
         bytes.extend_from_slice(&checksum(&bytes).to_le_bytes());
-        let write = || {
-            let mut temporary = tempfile::NamedTempFile::new_in(file.parent()?).ok()?;
-            temporary.write_all(&bytes).ok()?;
-            temporary.as_file().set_permissions(std::fs::Permissions::from_mode(0o600)).ok()?;
-            temporary.persist(file).ok()
-        };
-        let _ = write();
+        // Not synced: a lost cache costs only time.
+        let _ = DurableFile::create(file).and_then(|mut temporary| {
+            temporary.write_all(&bytes)?;
+            temporary.rename()
+        });
     }
 }
 

@@ -1,9 +1,11 @@
 //! Garbage collection of an object store.
 
 use std::collections::HashSet;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+
+use baton_files::LockFile;
 
 use crate::error::GitError;
 use crate::object::ObjectId;
@@ -28,14 +30,14 @@ impl ObjectStore {
     ///
     /// Fails if git fails or a file cannot be removed. Files removed before that were not needed.
     pub fn sweep(&self, kept: &[ObjectId]) -> Result<Option<u64>, GitError> {
-        if self.in_use().try_lock().is_err() {
+        if !self.in_use().try_lock().unwrap_or(false) {
             // The attempt gave up the shared lock.
-            let _ = self.in_use().lock_shared();
+            let _ = self.in_use().share();
             return Ok(None);
         }
         let swept = self.sweep_alone(kept);
         // Waiting users may continue, and this handle counts as a user again.
-        self.in_use().lock_shared().map_err(GitError::folder(self.folder()))?;
+        self.in_use().share().map_err(GitError::folder(self.folder()))?;
         swept.map(Some)
     }
 
@@ -111,17 +113,17 @@ fn remove_temporaries(folder: &Path) -> Result<u64, GitError> {
     Ok(freed)
 }
 
-/// Takes a shared lock on an object store until the file is dropped. A sweep does not wait for users, but users wait for a
+/// Takes a shared lock on an object store until the result is dropped. A sweep does not wait for users, but users wait for a
 /// sweep. The first user removes what killed processes left.
-pub(crate) fn mark_used(folder: &Path) -> Result<File, GitError> {
-    let file = File::open(folder.join("HEAD")).map_err(GitError::folder(folder))?;
-    if file.try_lock().is_ok() {
+pub(crate) fn mark_used(folder: &Path) -> Result<LockFile, GitError> {
+    let lock = LockFile::open(&folder.join("HEAD")).map_err(GitError::folder(folder))?;
+    if lock.try_lock().unwrap_or(false) {
         // What cannot be removed now is removed by a later user.
         let _ = remove_temporaries(folder);
     }
     // Where files cannot be locked, a sweep is not possible either.
-    let _ = file.lock_shared();
-    Ok(file)
+    let _ = lock.share();
+    Ok(lock)
 }
 
 /// Returns the two-digit name of a folder of loose objects.

@@ -4,18 +4,14 @@
 //! committed. A crash can leave a file without a row, but never a row without its file; [`BlobFolder::old_names`] finds
 //! such files.
 
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::{File, Metadata};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
+use baton_files::{DurableFile, LockFile, TEMPORARY_PREFIX, make_folder, write_durably};
 
 use crate::error::StoreError;
-use crate::files::{
-    DurableFile, STALE_AFTER, entries_of, existing, file_error, is_older_than, make_folder, write_durably,
-};
+use crate::files::{STALE_AFTER, entries_of, existing, file_error, is_older_than};
 
 /// Content larger than this is stored as a blob if the store has a blob folder.
 pub const MAX_ROW_BYTES: usize = 256 * 1024;
@@ -100,22 +96,20 @@ impl BlobFolder {
         let Some(path) = self.file(name) else { return Ok(()) };
         let lock = self.lock_path();
         // Without a lock file no archive is being written, and an archive that starts now does not see the deleted row.
-        let file = existing(&lock, File::open(&lock))?;
-        match file.as_ref().map_or(Ok(()), |file| flock(file, FlockOperation::NonBlockingLockExclusive)) {
-            Ok(()) => existing(&path, std::fs::remove_file(&path)).map(drop),
-            Err(Errno::WOULDBLOCK) => Ok(()),
-            Err(error) => Err(file_error(&lock, error.into())),
+        let file = existing(&lock, LockFile::open(&lock))?;
+        match file.as_ref().map_or(Ok(true), LockFile::try_lock) {
+            Ok(true) => existing(&path, std::fs::remove_file(&path)).map(drop),
+            Ok(false) => Ok(()),
+            Err(error) => Err(file_error(&lock, error)),
         }
     }
 
     /// Takes a shared lock that prevents every process from removing blobs, so that the blobs of a database snapshot
     /// stay available. `None` if there is no folder yet.
-    pub(crate) fn lock_removal(&self) -> Result<Option<File>, StoreError> {
+    pub(crate) fn lock_removal(&self) -> Result<Option<LockFile>, StoreError> {
         let path = self.lock_path();
-        let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path);
-        let Some(file) = existing(&path, file)? else { return Ok(None) };
-        flock(&file, FlockOperation::LockShared).map_err(|error| file_error(&path, error.into()))?;
-        Ok(Some(file))
+        let lock = LockFile::create(&path).and_then(|lock| lock.share().map(|()| lock));
+        existing(&path, lock)
     }
 
     fn lock_path(&self) -> PathBuf {
@@ -138,7 +132,8 @@ impl BlobFolder {
     /// Returns the path of a blob; `None` for a name that no blob can have, because it is not a plain file name.
     fn file(&self, name: &str) -> Option<PathBuf> {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-        let is_valid = !name.is_empty() && !name.starts_with('.') && name.bytes().all(is_plain);
+        let is_hidden = name.starts_with('.') && !name.starts_with(TEMPORARY_PREFIX);
+        let is_valid = !name.is_empty() && !is_hidden && name.bytes().all(is_plain);
         is_valid.then(|| self.path.join(name))
     }
 }

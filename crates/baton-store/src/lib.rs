@@ -44,7 +44,6 @@ pub use blobs::{BlobFolder, BlobUsage, MAX_ROW_BYTES};
 pub use engine::{Durability, Health, Inspection, LockTimeout, PostgresTimeouts, StoreConfig, Threads};
 pub use error::StoreError;
 pub use fallback_folder::FallbackFolder;
-pub use files::{DurableFile, lock_within, make_folder, sync_folder, write_durably};
 pub use frame::{Effort, Encoding, FrameError, MAX_FRAME_BYTES, Packed, Packing};
 pub use migration::{LATEST_VERSION, Migration};
 pub use outbox::{Outbox, OutboxEntry, Replay, ReplayLimits, ReplayResult, SpooledTo, SpooledWrite};

@@ -10,12 +10,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use baton_core::{ActorKeyId, Timestamp};
+use baton_files::{DurableFile, LockFile, make_folder};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::StoreError;
 use crate::fallback_folder::FallbackFolder;
-use crate::files::{DurableFile, lock_within, make_folder, remove_stale_temporaries};
+use crate::files::remove_stale_temporaries;
 use crate::target::Target;
 
 const SPOOLED: &str = ".spooled";
@@ -239,9 +240,9 @@ impl Outbox {
         let mut replay = Replay::default();
         let deadline = Instant::now() + limits.total;
         // The locks on these folders are held until the replay ends.
-        let folders: Vec<File> = self.folders().filter_map(|folder| File::open(folder).ok()).collect();
+        let locks: Vec<LockFile> = self.folders().filter_map(|folder| LockFile::open(folder).ok()).collect();
         // Where folders cannot be locked, the idempotency key prevents a write from being stored twice.
-        if !folders.iter().all(|folder| lock_within(folder, limits.lock).unwrap_or(true)) {
+        if !locks.iter().all(|lock| lock.lock_within(limits.lock).unwrap_or(true)) {
             return Replay { is_blocked: true, ..replay };
         }
         for (name, path) in self.spooled() {

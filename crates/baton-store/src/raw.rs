@@ -4,6 +4,7 @@
 
 use std::io::{self, Cursor, Read, Write};
 
+use baton_files::DurableFile;
 use zstd::bulk::Compressor;
 use zstd::stream::read::Decoder;
 use zstd::stream::write::Encoder;
@@ -11,7 +12,6 @@ use zstd::zstd_safe::CParameter;
 
 use crate::blobs::{BlobFolder, MAX_ROW_BYTES};
 use crate::error::StoreError;
-use crate::files::DurableFile;
 use crate::rows::RawOutput;
 
 /// Maximum size of raw output in bytes, before packing.

@@ -1,17 +1,17 @@
 //! Artifacts of a task: diffs, logs, excerpts and past revisions. Each is written once under a unique name, so that a
 //! reference never points to another content.
 
-use std::fs;
-use std::io::{self, Read, Seek, Write};
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
 use std::path::Path;
 
 use baton_core::{ErrorCode, Fault, Sha256Hash};
+use baton_files::DurableFile;
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
-use tempfile::NamedTempFile;
 
-use crate::durable::{TEMPORARY_PREFIX, failed};
+use crate::durable::failed;
 use crate::rules::{Artifact, Encoding};
 
 /// Logs and excerpts up to this size are not compressed, so that they can be read without tools.
@@ -51,27 +51,29 @@ fn compressed(bytes: &[u8]) -> Result<Vec<u8>, Fault> {
     })
 }
 
-/// Copies content of any size to a temporary file in `folder`, compressed above [`PLAIN_BYTES`], and syncs it. The path
-/// of the returned artifact is empty.
-pub(crate) fn encode_file(folder: &Path, content: &mut dyn Read) -> io::Result<(NamedTempFile, Artifact)> {
-    let mut file = tempfile::Builder::new().prefix(TEMPORARY_PREFIX).tempfile_in(folder)?;
+/// Returns how to store content of any size, compressed above [`PLAIN_BYTES`], and the content.
+pub(crate) fn choose_encoding(content: &mut dyn Read) -> io::Result<(Encoding, impl Read)> {
     let mut beginning = Vec::new();
     (&mut *content).take(PLAIN_BYTES as u64 + 1).read_to_end(&mut beginning)?;
     let encoding = if beginning.len() > PLAIN_BYTES { Encoding::Gzip } else { Encoding::Plain };
-    let source = beginning.as_slice().chain(content);
+    Ok((encoding, io::Cursor::new(beginning).chain(content)))
+}
+
+/// Writes content to a new file durably. The path of the returned artifact is empty.
+pub(crate) fn write_file(path: &Path, encoding: Encoding, content: impl Read) -> io::Result<Artifact> {
+    let mut file = DurableFile::create(path)?;
     let (sha256, size_bytes) = match encoding {
-        Encoding::Plain => copy(source, &mut file)?,
+        Encoding::Plain => copy(content, &mut file)?,
         Encoding::Gzip => {
             let mut encoder = GzEncoder::new(&mut file, Compression::default());
-            let copied = copy(source, &mut encoder)?;
+            let copied = copy(content, &mut encoder)?;
             encoder.finish()?;
             copied
         }
     };
-    file.as_file().sync_all()?;
-    file.rewind()?;
-    let stored_sha256 = Sha256Hash::of_all(&mut file)?;
-    Ok((file, Artifact { path: String::new(), sha256, stored_sha256, size_bytes, encoding }))
+    let stored_sha256 = Sha256Hash::of_all(File::open(file.temporary())?)?;
+    file.finish_new()?;
+    Ok(Artifact { path: String::new(), sha256, stored_sha256, size_bytes, encoding })
 }
 
 /// Copies everything and returns its hash and size.
@@ -167,10 +169,11 @@ mod tests {
             [(0, Encoding::Plain), (PLAIN_BYTES, Encoding::Plain), (200_000, Encoding::Gzip)]
         {
             let bytes = vec![b'x'; size];
-            let (file, artifact) = encode_file(root.path(), &mut bytes.as_slice()).unwrap();
-            file.persist(root.path().join("a")).unwrap();
-            assert_eq!(artifact.encoding, encoding);
-            let artifact = Artifact { path: "a".into(), ..artifact };
+            let mut content = bytes.as_slice();
+            let (chosen, content) = choose_encoding(&mut content).unwrap();
+            assert_eq!(chosen, encoding);
+            let written = write_file(&root.path().join(size.to_string()), encoding, content).unwrap();
+            let artifact = Artifact { path: size.to_string(), ..written };
             assert_eq!(read(root.path(), &artifact).unwrap(), bytes);
         }
     }

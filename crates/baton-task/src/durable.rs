@@ -1,21 +1,16 @@
-//! Durable file writes: write a temporary file, sync it, rename it, sync the folder. Readers see the old or the new
-//! file, also after a power failure.
+//! Durable writes of several files, folders that are not links, and faults of file operations.
 
-use std::fs::{self, DirBuilder, File};
+use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::DirBuilderExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use baton_core::{ErrorCode, Fault};
-use tempfile::{Builder, NamedTempFile};
-
-/// Prefix of temporary files.
-pub(crate) const TEMPORARY_PREFIX: &str = ".tmp-";
+use baton_files::{DurableFile, TEMPORARY_PREFIX};
 
 /// Files that are renamed to their final names together.
 pub(crate) struct Batch<'a> {
     folder: &'a Path,
-    pending: Vec<(NamedTempFile, String)>,
+    pending: Vec<(DurableFile, PathBuf)>,
 }
 
 impl<'a> Batch<'a> {
@@ -25,14 +20,13 @@ impl<'a> Batch<'a> {
 
     /// Writes and syncs a temporary file.
     pub(crate) fn add(&mut self, name: &str, bytes: &[u8]) -> Result<(), Fault> {
-        let written =
-            Builder::new().prefix(TEMPORARY_PREFIX).tempfile_in(self.folder).and_then(|mut file| {
-                file.write_all(bytes)?;
-                file.as_file().sync_all()?;
-                Ok(file)
-            });
-        let file = written.map_err(|error| failed("write", &self.folder.join(name), error))?;
-        self.pending.push((file, name.to_owned()));
+        let path = self.folder.join(name);
+        let written = DurableFile::create(&path).and_then(|mut file| {
+            file.write_all(bytes)?;
+            file.sync()?;
+            Ok(file)
+        });
+        self.pending.push((written.map_err(|error| failed("write", &path, error))?, path));
         Ok(())
     }
 
@@ -41,9 +35,8 @@ impl<'a> Batch<'a> {
         if self.pending.is_empty() {
             return Ok(());
         }
-        for (file, name) in self.pending {
-            let path = self.folder.join(name);
-            file.persist(&path).map_err(|error| failed("write", &path, error.error))?;
+        for (file, path) in self.pending {
+            file.rename().map_err(|error| failed("write", &path, error))?;
         }
         sync_folder(self.folder)
     }
@@ -51,16 +44,15 @@ impl<'a> Batch<'a> {
 
 /// Syncs a folder, so that renames in it are durable.
 pub(crate) fn sync_folder(folder: &Path) -> Result<(), Fault> {
-    File::open(folder).and_then(|file| file.sync_all()).map_err(|error| failed("sync", folder, error))
+    baton_files::sync_folder(folder).map_err(|error| failed("sync", folder, error))
 }
 
 /// Creates a folder with mode 0700 and syncs its parent. A folder that exists keeps its mode; a link is rejected.
 pub(crate) fn make_folder(folder: &Path) -> Result<(), Fault> {
-    match DirBuilder::new().mode(0o700).create(folder) {
-        Ok(()) => folder.parent().map_or(Ok(()), sync_folder),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => require_folder(folder),
-        Err(error) => Err(failed("create", folder, error)),
+    if folder.symlink_metadata().is_ok() {
+        return require_folder(folder);
     }
+    baton_files::make_folder(folder).map_err(|error| failed("create", folder, error))
 }
 
 /// Returns an error if the path is a link or a file instead of a folder.

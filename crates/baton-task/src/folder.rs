@@ -13,11 +13,11 @@ use baton_core::task::{Role, TaskId};
 use baton_core::{ErrorCode, Fault, Sha256Hash, Timestamp};
 
 use crate::archive::{RETENTION, archived};
-use crate::artifact::{Compress, encode, encode_file};
+use crate::artifact::{Compress, choose_encoding, encode, write_file};
 use crate::content_scan::ContentScan;
-use crate::durable::{Batch, failed, make_folder, remove_temporaries, require_folder, sync_folder};
+use crate::durable::{Batch, failed, make_folder, remove_temporaries, require_folder};
 use crate::environment::{CONTEXT_FILE, OUTPUT_FOLDER, TaskEnvironment};
-use crate::lock::StoreLock;
+use crate::lock::FolderLock;
 use crate::operation::{OnCheckout, Operation};
 use crate::rules::{
     Artifact, Encoding, MANIFEST_FILE, Manifest, RoleState, TaskContext, derive, export_edges, export_file,
@@ -72,17 +72,17 @@ pub(crate) fn no_context(environment: &TaskEnvironment, id: &TaskId) -> Fault {
 }
 
 /// Acquires the store lock and creates the folder if it is missing.
-pub(crate) fn lock_store(environment: &TaskEnvironment) -> Result<StoreLock, Fault> {
+pub(crate) fn lock_store(environment: &TaskEnvironment) -> Result<FolderLock, Fault> {
     let folder = environment.output();
     make_folder(&folder)?;
-    let lock = StoreLock::take(&folder, environment.lock_timeout)?;
+    let lock = FolderLock::take(&folder, environment.lock_timeout)?;
     remove_temporaries(&folder);
     write_gitignore(&folder)?;
     Ok(lock)
 }
 
 /// Acquires the store lock; `None` if the folder does not exist.
-pub(crate) fn lock_existing_store(environment: &TaskEnvironment) -> Result<Option<StoreLock>, Fault> {
+pub(crate) fn lock_existing_store(environment: &TaskEnvironment) -> Result<Option<FolderLock>, Fault> {
     match fs::symlink_metadata(environment.output()) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         _ => lock_store(environment).map(Some),
@@ -91,15 +91,15 @@ pub(crate) fn lock_existing_store(environment: &TaskEnvironment) -> Result<Optio
 
 /// Acquires the lock of a task; the task need not exist. Lock files are never deleted, because two processes could then
 /// lock two different files.
-pub(crate) fn lock_task(environment: &TaskEnvironment, id: &TaskId) -> Result<StoreLock, Fault> {
+pub(crate) fn lock_task(environment: &TaskEnvironment, id: &TaskId) -> Result<FolderLock, Fault> {
     let folder = task_lock_folder(environment, id)?;
-    StoreLock::take(&folder, environment.lock_timeout)
+    FolderLock::take(&folder, environment.lock_timeout)
 }
 
 /// Acquires the lock of a task; `None` if another verb holds it.
-pub(crate) fn try_lock_task(environment: &TaskEnvironment, id: &TaskId) -> Result<Option<StoreLock>, Fault> {
+pub(crate) fn try_lock_task(environment: &TaskEnvironment, id: &TaskId) -> Result<Option<FolderLock>, Fault> {
     let folder = task_lock_folder(environment, id)?;
-    StoreLock::try_take(&folder)
+    FolderLock::try_take(&folder)
 }
 
 fn task_lock_folder(environment: &TaskEnvironment, id: &TaskId) -> Result<PathBuf, Fault> {
@@ -139,14 +139,14 @@ pub(crate) struct Draft<'a> {
     files: Vec<(String, Vec<u8>)>,
     scan: SecretScan,
     force_secrets: bool,
-    task_lock: StoreLock,
+    task_lock: FolderLock,
 }
 
 /// Both locks, held after the context was saved.
 #[derive(Debug)]
 pub(crate) struct SavedLocks {
-    _store: StoreLock,
-    _task: StoreLock,
+    _store: FolderLock,
+    _task: FolderLock,
 }
 
 /// Options of a change.
@@ -197,7 +197,7 @@ impl<'a> Draft<'a> {
     pub(crate) fn begin(
         environment: &'a TaskEnvironment,
         mut context: TaskContext,
-        task_lock: StoreLock,
+        task_lock: FolderLock,
         options: &WriteOptions<'_>,
     ) -> Result<Self, Fault> {
         let folder = environment.folder(&context.task_id);
@@ -261,13 +261,12 @@ impl<'a> Draft<'a> {
         content: &mut dyn Read,
     ) -> Result<Artifact, Fault> {
         let _store = lock_store(self.environment)?;
-        let not_written = |error| failed("write", &self.folder, error);
-        let (file, encoded) = encode_file(&self.folder, content).map_err(not_written)?;
-        let (file_name, path) = self.next_file(name, extension, encoded.encoding);
+        let (encoding, content) =
+            choose_encoding(content).map_err(|error| failed("write", &self.folder, error))?;
+        let (file_name, path) = self.next_file(name, extension, encoding);
         let full = self.folder.join(file_name);
-        file.persist_noclobber(&full).map_err(|error| failed("write", &full, error.error))?;
-        sync_folder(&self.folder)?;
-        Ok(Artifact { path, ..encoded })
+        let written = write_file(&full, encoding, content).map_err(|error| failed("write", &full, error))?;
+        Ok(Artifact { path, ..written })
     }
 
     /// Returns name and path of the next file of the task.

@@ -5,16 +5,17 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Seek, Write};
 use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use baton_core::{ErrorCode, Fault};
+use baton_files::{DurableFile, TEMPORARY_PREFIX};
 use serde_json::{Value, json};
 
-use crate::durable::{TEMPORARY_PREFIX, failed};
+use crate::durable::failed;
 use crate::folder::Draft;
 use crate::rules::{SetAside, TreeChange};
 use crate::tree::Inspector;
@@ -270,20 +271,20 @@ fn put(root: &Path, path: &str, mode: &str, content: &mut dyn Read) -> io::Resul
             made => made?,
         }
     }
-    let mut temporary = tempfile::Builder::new();
-    temporary.prefix(TEMPORARY_PREFIX);
     if mode == LINK {
         let mut target = Vec::new();
         content.read_to_end(&mut target)?;
         let target = OsString::from_vec(target);
-        let link = temporary.make_in(&folder, |name| symlink(&target, name))?;
+        let link = tempfile::Builder::new()
+            .prefix(TEMPORARY_PREFIX)
+            .make_in(&folder, |name| symlink(&target, name))?;
         return link.persist(root.join(path)).map_err(|error| error.error);
     }
-    let permissions = Permissions::from_mode(if mode == EXECUTABLE { 0o777 } else { 0o666 });
-    let mut file = temporary.permissions(permissions).tempfile_in(&folder)?;
-    io::copy(content, file.as_file_mut())?;
-    file.as_file().sync_all()?;
-    file.persist(root.join(path)).map(drop).map_err(|error| error.error)
+    let mode = if mode == EXECUTABLE { 0o777 } else { 0o666 };
+    let mut file = DurableFile::create_with_mode(&root.join(path), mode)?;
+    io::copy(content, &mut file)?;
+    file.sync()?;
+    file.rename()
 }
 
 /// Adds the location of the previous content to the error of a restore that stopped.

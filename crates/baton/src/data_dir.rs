@@ -6,16 +6,14 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use baton_core::Sha256Hash;
-use baton_store::make_folder;
+use baton_files::{folder_of, make_folder};
 
 use crate::exit::Exit;
 use crate::output::Failure;
 
 /// Opens a log file (mode 0600) for appending and creates it and its folder if they are missing.
 pub(crate) fn open_log(path: &Path) -> io::Result<File> {
-    if let Some(folder) = path.parent() {
-        make_folder(folder)?;
-    }
+    make_folder(folder_of(path))?;
     OpenOptions::new().create(true).append(true).mode(0o600).open(path)
 }
 

@@ -428,8 +428,8 @@ fn cleanup_removes_temporary_files_of_killed_writers() {
         settings.checkpoints.outbox = Some(Outbox::at(&path, Some(Target::server("here"))));
     };
     for stage in Stage::each_with(with_outbox) {
-        let files = [folder.path().join("a.spooled.7.tmp"), hooks.join("b.spooled.7.tmp")];
-        let young = folder.path().join("c.spooled.7.tmp");
+        let files = [folder.path().join(".tmp-a"), hooks.join(".tmp-b")];
+        let young = folder.path().join(".tmp-c");
         std::fs::write(&young, "x").unwrap();
         for file in &files {
             std::fs::write(file, "x").unwrap();

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use baton_core::Sha256Hash;
+use baton_files::{make_folder, open_or_create, sync_folder, write_durably};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -15,7 +16,6 @@ use super::{
     ArchiveError, ArchivePart, ArchiveReader, ArchiveTable, ArchiveWriter, Header, Record, Schema, Table,
     Totals,
 };
-use crate::files::{make_folder, sync_folder, write_durably};
 
 const MANIFEST: &str = "manifest.json";
 const BLOBS: &str = "blobs";
@@ -95,8 +95,9 @@ impl ArchiveWriter for FolderWriter {
 
     fn table(&mut self, table: &ArchiveTable) -> Result<(), ArchiveError> {
         self.close_table()?;
-        let file = crate::files::private_file(&TableFile::path(&self.folder, table.name()));
-        let file = BufWriter::with_capacity(256 * 1024, file.map_err(ArchiveError::Write)?);
+        let file = open_or_create(&TableFile::path(&self.folder, table.name()));
+        let file = file.and_then(|file| file.set_len(0).map(|()| file)).map_err(ArchiveError::Write)?;
+        let file = BufWriter::with_capacity(256 * 1024, file);
         self.open = Some(OpenTable { table: table.0.clone(), file, hasher: Sha256::new(), records: 0 });
         Ok(())
     }

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use baton_files::{make_folder, sync_folder};
 use rusqlite::types::{Value as SqlValue, ValueRef};
 use rusqlite::{Connection, ErrorCode, OpenFlags, params_from_iter};
 
@@ -16,7 +17,7 @@ use crate::archive::{
 use crate::blobs::BlobFolder;
 use crate::engine::{LockTimeout, OlderSchema};
 use crate::error::StoreError;
-use crate::files::{file_error, make_folder, sync_folder};
+use crate::files::file_error;
 use crate::migration::LATEST_VERSION;
 
 /// Prefix of the folder that keeps a replaced store.

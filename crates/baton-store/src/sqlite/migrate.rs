@@ -4,11 +4,12 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use baton_files::{LockFile, folder_of};
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use crate::engine::{LockTimeout, OlderSchema};
 use crate::error::StoreError;
-use crate::files::{file_error, folder_of, lock_within};
+use crate::files::file_error;
 use crate::migration::{LATEST_VERSION, Migration};
 use crate::sqlite::sql::store_error;
 
@@ -100,18 +101,17 @@ fn check_owner(connection: &Connection) -> Result<i64, StoreError> {
 
 /// Waits until no other process upgrades a file in this folder. The lock is released when the result is dropped or the
 /// process dies.
-fn lock_for_upgrade(path: &Path) -> Result<File, StoreError> {
+fn lock_for_upgrade(path: &Path) -> Result<LockFile, StoreError> {
     let folder = folder_of(path);
-    let file = File::open(folder).map_err(|source| file_error(folder, source))?;
+    let lock = LockFile::open(folder).map_err(|source| file_error(folder, source))?;
     // Where folders cannot be locked, SQLite's write lock still serializes migrations.
-    let lock = |timeout: Duration| lock_within(&file, timeout).unwrap_or(true);
-    if !lock(Duration::ZERO) {
+    if !lock.try_lock().unwrap_or(true) {
         tracing::warn!("waiting for another process that upgrades the database");
-        if !lock(UPGRADE_TIMEOUT) {
+        if !lock.lock_within(UPGRADE_TIMEOUT).unwrap_or(true) {
             return Err(StoreError::Busy);
         }
     }
-    Ok(file)
+    Ok(lock)
 }
 
 /// Copies the committed state through a separate connection, because `VACUUM` cannot run inside a transaction. The copy

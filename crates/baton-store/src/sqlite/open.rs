@@ -1,18 +1,17 @@
 //! Opening the file: folder and modes, pragmas, lock timeouts.
 
 use std::cell::Cell;
-use std::fs::OpenOptions;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use baton_files::{folder_of, make_folder, open_or_create};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::engine::LockTimeout;
 use crate::error::StoreError;
-use crate::files::{file_error, folder_of, make_folder};
+use crate::files::file_error;
 use crate::sqlite::migrate::check_version;
 use crate::sqlite::sql::store_error;
 
@@ -23,15 +22,7 @@ const STATEMENT_CACHE: usize = 128;
 pub(super) fn prepare_file(path: &Path) -> Result<(), StoreError> {
     let folder = folder_of(path);
     make_folder(folder).map_err(|source| file_error(folder, source))?;
-    OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .read(true)
-        .write(true)
-        .mode(0o600)
-        .open(path)
-        .map_err(|source| file_error(path, source))?;
-    Ok(())
+    open_or_create(path).map(drop).map_err(|source| file_error(path, source))
 }
 
 /// Opens a connection that only reads.

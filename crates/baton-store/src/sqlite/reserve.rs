@@ -1,13 +1,12 @@
 //! The disk reserve: a file beside the database that only occupies space. On a full disk it is removed for a short
 //! time, so that work that frees space has room for SQLite's log and for the blob that it stores.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::files::folder_of;
+use baton_files::{folder_of, open_or_create};
 
 /// Size of the reserve: enough for SQLite's log and for the blob of most contexts.
 const RESERVE_BYTES: u64 = 4 * 1024 * 1024;
@@ -62,8 +61,7 @@ impl Reserve {
         if bytes < MIN_RESERVE_BYTES {
             return;
         }
-        let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&self.path);
-        if let Err(error) = file.and_then(|file| occupy(file, bytes)) {
+        if let Err(error) = open_or_create(&self.path).and_then(|file| occupy(file, bytes)) {
             tracing::debug!(%error, "cannot allocate the whole disk reserve");
         }
     }

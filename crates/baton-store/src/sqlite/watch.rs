@@ -3,11 +3,11 @@
 //! Workers watch the file; its content does not matter. Failing to write or watch it only causes a delay, because
 //! workers also poll the queue.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use baton_files::open_or_create;
 
 use crate::watch::{MIN_NOTIFY_INTERVAL, STOP_CHECK_INTERVAL};
 
@@ -19,13 +19,9 @@ pub(super) fn notification_file(database: &Path) -> PathBuf {
 
 /// Notifies watchers.
 pub(super) fn notify(path: &Path) {
-    if let Err(error) = open(path).and_then(|mut file| file.write_all(b"\n")) {
+    if let Err(error) = open_or_create(path).and_then(|mut file| file.write_all(b"\n")) {
         tracing::debug!(%error, "cannot write the queue notification file");
     }
-}
-
-fn open(path: &Path) -> io::Result<File> {
-    OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path)
 }
 
 /// Calls `changed` when the notification file is written, until `stop` is set.
@@ -94,7 +90,7 @@ mod linux {
 
     impl FileWatch {
         pub(super) fn new(path: &Path) -> io::Result<Self> {
-            super::open(path)?;
+            baton_files::open_or_create(path)?;
             let events = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)?;
             let flags = WatchFlags::MODIFY | WatchFlags::DELETE_SELF | WatchFlags::MOVE_SELF;
             inotify::add_watch(&events, path, flags)?;

@@ -8,8 +8,9 @@ use serde_json::Value;
 /// Crates of ours that a crate may use. A new edge must be added to `ARCHITECTURE.md` too.
 const EDGES: &[(&str, &[&str])] = &[
     ("baton-core", &[]),
-    ("baton-store", &["baton-core"]),
-    ("baton-git", &["baton-core"]),
+    ("baton-files", &[]),
+    ("baton-store", &["baton-core", "baton-files"]),
+    ("baton-git", &["baton-core", "baton-files"]),
     ("baton-secrets", &[]),
     ("baton-qa", &["baton-core"]),
     ("baton-checkpoint", &["baton-core", "baton-secrets"]),
@@ -23,13 +24,14 @@ const EDGES: &[(&str, &[&str])] = &[
     ("baton-mcp", &["baton-app", "baton-core", "baton-observation"]),
     ("baton-server", &["baton-app", "baton-checkpoint", "baton-core", "baton-mcp", "baton-web"]),
     ("baton-worker", &["baton-app", "baton-core", "baton-llm", "baton-secrets", "baton-store"]),
-    ("baton-task", &["baton-core", "baton-qa", "baton-secrets"]),
+    ("baton-task", &["baton-core", "baton-files", "baton-qa", "baton-secrets"]),
     (
         "baton",
         &[
             "baton-app",
             "baton-checkpoint",
             "baton-core",
+            "baton-files",
             "baton-git",
             "baton-llm",
             "baton-mcp",
@@ -73,6 +75,7 @@ const LIBRARY_USERS: &[(&str, &[&str])] = &[
     ("getrandom", &["baton-store", "baton-app", "baton-llm", "baton", "baton-testkit"]),
     ("chacha20poly1305", &["baton-store"]),
     ("keyring-core", &["baton"]),
+    ("tempfile", &["baton-files", "baton-git", "baton-task", "baton", "baton-testkit"]),
     ("zstd", &["baton-store"]),
     ("ureq", &["baton", "baton-llm", "baton-testkit"]),
     ("tree-sitter", &["baton-llm"]),

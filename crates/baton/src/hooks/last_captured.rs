@@ -30,7 +30,7 @@ impl LastCaptured {
         let path = self.folder.join(client);
         let set = || File::options().create(true).append(true).open(&path)?.set_modified(SystemTime::now());
         // The time is only informative, so a failure is ignored.
-        let _ = set().or_else(|_| baton_store::make_folder(&self.folder).and_then(|()| set()));
+        let _ = set().or_else(|_| baton_files::make_folder(&self.folder).and_then(|()| set()));
     }
 
     /// Returns the time of the last event of each client.

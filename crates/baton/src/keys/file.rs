@@ -8,8 +8,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use baton_store::{KeyRing, SecretKey, sync_folder};
-use tempfile::NamedTempFile;
+use baton_files::DurableFile;
+use baton_store::{KeyRing, SecretKey};
 use zeroize::Zeroizing;
 
 use super::lock::acquire_lock;
@@ -127,14 +127,9 @@ impl KeyFile {
     /// the one that created the file.
     pub(crate) fn mint(&self, fresh: SecretKey) -> Result<KeyRing, KeyFileError> {
         let keys = KeyRing::from(fresh);
-        let made = self.write_temporary(&self.path, &keys).and_then(|file| {
-            // Never replaces an existing file. The new file appears complete and with its mode.
-            file.persist_noclobber(&self.path).map_err(|error| error.error)
-        });
-        match made {
-            Ok(_) => {
-                sync_folder(folder_of(&self.path)).map_err(|error| self.unwritable(error)).map(|()| keys)
-            }
+        // Never replaces an existing file. The new file appears complete and with its mode.
+        match write_temporary(&self.path, &keys).and_then(DurableFile::finish_new) {
+            Ok(()) => Ok(keys),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => self.read().map(|(keys, _)| keys),
             Err(error) => Err(self.unwritable(error)),
         }
@@ -154,20 +149,11 @@ impl KeyFile {
         let (before, _) = self.read()?;
         let after = change(before.clone());
         if after != before {
-            self.write_temporary(&path, &after)
-                .and_then(|file| file.persist(&path).map_err(|error| error.error))
-                .and_then(|_| sync_folder(folder_of(&path)))
+            write_temporary(&path, &after)
+                .and_then(DurableFile::finish)
                 .map_err(|error| self.unwritable(error))?;
         }
         Ok(after)
-    }
-
-    /// Writes the keys to a temporary file (mode 0600) in the folder of `path` and syncs it.
-    fn write_temporary(&self, path: &Path, keys: &KeyRing) -> io::Result<NamedTempFile> {
-        let mut file = tempfile::Builder::new().prefix(".baton-keys-").tempfile_in(folder_of(path))?;
-        file.write_all(text::write(keys).as_bytes())?;
-        file.as_file().sync_all()?;
-        Ok(file)
     }
 
     fn unwritable(&self, source: io::Error) -> KeyFileError {
@@ -175,8 +161,11 @@ impl KeyFile {
     }
 }
 
-fn folder_of(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+/// Writes the keys to a temporary file (mode 0600).
+fn write_temporary(path: &Path, keys: &KeyRing) -> io::Result<DurableFile> {
+    let mut file = DurableFile::create(path)?;
+    file.write_all(text::write(keys).as_bytes())?;
+    Ok(file)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use baton_core::Sha256Hash;
-use baton_store::write_durably;
+use baton_files::{make_folder, write_durably};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -93,7 +93,7 @@ impl Records {
 
     pub(super) fn write(&self, record: &FileRecord) -> Result<(), Failure> {
         let write = || -> std::io::Result<()> {
-            baton_store::make_folder(&self.folder)?;
+            make_folder(&self.folder)?;
             write_durably(&self.file_of(&record.path), &serde_json::to_vec(record)?)
         };
         write().map_err(|error| {

@@ -8,8 +8,7 @@ use std::io::{Read, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use baton_store::sync_folder;
-use tempfile::NamedTempFile;
+use baton_files::{DurableFile, sync_folder};
 
 use crate::exit::Exit;
 use crate::output::Failure;
@@ -96,16 +95,16 @@ pub(super) fn replace_all(replacements: &[&Replacement]) -> Result<Vec<PathBuf>,
 }
 
 /// Writes the new text next to the file.
-fn stage(replacement: &Replacement, folders: &mut Vec<PathBuf>) -> Result<Option<NamedTempFile>, Failure> {
+fn stage(replacement: &Replacement, folders: &mut Vec<PathBuf>) -> Result<Option<DurableFile>, Failure> {
     let Some((text, mode)) = &replacement.new else { return Ok(None) };
     let path = &replacement.path;
-    let mut write = || -> std::io::Result<NamedTempFile> {
-        let folder = path.parent().unwrap_or_else(|| Path::new("/"));
-        create_folders(folder, folders)?;
-        let mut file = NamedTempFile::new_in(folder)?;
+    let mut write = || -> std::io::Result<DurableFile> {
+        create_folders(path.parent().unwrap_or_else(|| Path::new("/")), folders)?;
+        let mut file = DurableFile::create(path)?;
         file.write_all(text.as_bytes())?;
+        // Exactly the mode of the file that is replaced, whatever the umask is.
         file.as_file().set_permissions(Permissions::from_mode(*mode))?;
-        file.as_file().sync_all()?;
+        file.sync()?;
         Ok(file)
     };
     write().map(Some).map_err(|error| {
@@ -122,9 +121,9 @@ fn create_folders(folder: &Path, created: &mut Vec<PathBuf>) -> std::io::Result<
     Ok(())
 }
 
-fn commit(path: &Path, staged: Option<NamedTempFile>) -> std::io::Result<()> {
+fn commit(path: &Path, staged: Option<DurableFile>) -> std::io::Result<()> {
     match staged {
-        Some(file) => drop(file.persist(path)?),
+        Some(file) => file.rename()?,
         None => match std::fs::remove_file(path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
             _ => {}

@@ -5,7 +5,8 @@ use std::io::{BufWriter, ErrorKind};
 use std::path::PathBuf;
 
 use baton_app::{Clock, SystemClock};
-use baton_store::{ArchiveError, DurableFile, StreamReader, StreamWriter, verify};
+use baton_files::DurableFile;
+use baton_store::{ArchiveError, StreamReader, StreamWriter, verify};
 use clap::Args;
 use serde_json::json;
 

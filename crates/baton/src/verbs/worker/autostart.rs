@@ -2,11 +2,13 @@
 //!
 //! If a worker is running, the check costs a hook three system calls. If several hooks find none, only one starts it.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
+
+use baton_files::LockFile;
 
 use super::process::spawn_detached;
 use super::server_lock::has_server_with_worker;
@@ -46,28 +48,20 @@ fn start(config: &Config) -> Result<(), Failure> {
 }
 
 /// Acquires the start lock; `None` if another process holds it or held it less than `START_INTERVAL` ago.
-fn acquire_start_lock(path: &Path) -> io::Result<Option<File>> {
-    let options = |is_new| {
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create_new(is_new).mode(0o600);
-        options
-    };
-    let (file, is_new) = match options(true).open(path) {
-        Ok(file) => (file, true),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (options(false).open(path)?, false),
-        Err(error) => return Err(error),
-    };
-    if matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
+fn acquire_start_lock(path: &Path) -> io::Result<Option<LockFile>> {
+    let is_new = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).is_ok();
+    let lock = LockFile::create(path)?;
+    if matches!(lock.try_lock(), Ok(false)) {
         return Ok(None);
     }
-    let now = SystemTime::now();
+    let (file, now) = (lock.as_file(), SystemTime::now());
     // A modification time in the future is ignored.
     let is_recent = now.duration_since(file.metadata()?.modified()?).is_ok_and(|age| age < START_INTERVAL);
     if is_recent && !is_new {
         return Ok(None);
     }
     file.set_modified(now)?;
-    Ok(Some(file))
+    Ok(Some(lock))
 }
 
 #[cfg(test)]

@@ -4,12 +4,12 @@
 //! The operating system also reports the process id of the holder, so no other process is mistaken for it. `worker.pid`
 //! and `worker.sock` are for people and clients; neither decides whether a worker is running.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-use baton_store::write_durably;
+use baton_files::{open_or_create, write_durably};
 use rustix::fs::{FlockOperation, fcntl_lock};
 use rustix::io::Errno;
 use rustix::process::{Flock, FlockType, Pid, fcntl_getlk};
@@ -94,11 +94,11 @@ pub(crate) fn socket_of(folder: &DataDir) -> Result<PathBuf, Failure> {
         .hint("choose a data folder with a shorter path: --data-dir, BATON_DATA_DIR"))
 }
 
-/// Locks a file; `None` if another process has it locked. The lock belongs to the process and is released when the
+/// Locks a file; `None` if another process has it locked. Not with `LockFile`, because only locks of this kind report
+/// their holder. The lock belongs to the process and is released when the
 /// process closes any handle of the file, so the holder must not call [`WorkerLock::state`].
 fn try_lock(path: &Path) -> io::Result<Option<File>> {
-    let file =
-        OpenOptions::new().create(true).truncate(false).read(true).write(true).mode(0o600).open(path)?;
+    let file = open_or_create(path)?;
     match fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(Some(file)),
         Err(Errno::AGAIN | Errno::ACCESS) => Ok(None),
