@@ -15,7 +15,7 @@ use baton_core::{ErrorCode, Fault};
 use baton_files::{DurableFile, TEMPORARY_PREFIX};
 use serde_json::{Value, json};
 
-use crate::durable::failed;
+use crate::durable::{failed, sync_folder};
 use crate::folder::Draft;
 use crate::rules::{SetAside, TreeChange};
 use crate::tree::Inspector;
@@ -253,10 +253,15 @@ fn write(
         let put = put(root, &target.path, mode, &mut (&mut contents.file).take(*size));
         put.map_err(|error| failed("restore", &root.join(&target.path), error))?;
     }
-    Ok(())
+    // All folders that contain a changed name. Those that were removed are skipped.
+    let changed = targets.iter().map(|target| Path::new(&target.path));
+    let changed = changed.chain(obstacles.files.iter().map(PathBuf::as_path));
+    let folders: BTreeSet<&Path> = changed.flat_map(|path| path.ancestors().skip(1)).collect();
+    let mut folders = folders.into_iter().map(|folder| root.join(folder)).filter(|folder| folder.is_dir());
+    folders.try_for_each(|folder| sync_folder(&folder))
 }
 
-/// Writes a file or link under a temporary name, then renames it.
+/// Writes a file or link under a temporary name, then renames it. The caller syncs the folder.
 fn put(root: &Path, path: &str, mode: &str, content: &mut dyn Read) -> io::Result<()> {
     let path = Path::new(path);
     let mut folder = root.to_owned();
