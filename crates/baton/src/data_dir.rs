@@ -1,12 +1,12 @@
 //! The data folder: the paths in it, and creating it with the right modes.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use baton_core::Sha256Hash;
-use baton_files::{folder_of, make_folder};
+use baton_files::{DurableFile, folder_of, make_folder};
 
 use crate::exit::Exit;
 use crate::output::Failure;
@@ -108,29 +108,75 @@ impl DataDir {
 
     /// Reads the relay key, or creates one. The second value is true if the key is new.
     pub(crate) fn relay_key_or_new(&self) -> Result<(String, bool), Failure> {
-        if let Some(key) = self.read_relay_key() {
-            return Ok((key, false));
-        }
         let path = self.relay_key();
-        let failed = |error: std::io::Error| {
-            Failure::internal(format!("cannot create the relay key {}: {error}", path.display()))
+        if path.symlink_metadata().is_err() {
+            match create_relay_key(&path) {
+                Ok(key) => return Ok((key, true)),
+                // Another process created a key first; that key is used.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => {
+                    let message = format!("cannot create the relay key {}: {error}", path.display());
+                    return Err(Failure::internal(message));
+                }
+            }
+        }
+        let problem = match std::fs::read_to_string(&path).as_deref().map(str::trim) {
+            Ok("") => "the file is empty".to_owned(),
+            Ok(key) if !key.contains(char::is_control) => return Ok((key.to_owned(), false)),
+            Ok(_) => "the file is not one line of text".to_owned(),
+            Err(error) => error.to_string(),
         };
-        let mut random = [0; 32];
-        getrandom::fill(&mut random).map_err(|error| failed(std::io::Error::other(error.to_string())))?;
-        let key = Sha256Hash::of(&random).to_string();
-        let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
-        match made {
-            Ok(mut file) => {
-                file.write_all(format!("{key}\n").as_bytes())
-                    .and_then(|()| file.sync_all())
-                    .map_err(failed)?;
-                Ok((key, true))
-            }
-            // Another process created a key first; that key is used.
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-                self.read_relay_key().map(|key| (key, false)).ok_or_else(|| failed(error))
-            }
-            Err(error) => Err(failed(error)),
+        let message = format!("cannot use the relay key {}: {problem}", path.display());
+        Err(Failure::new(Exit::Usage, "invalid_config", message)
+            .hint("correct the file, or delete it to have a new key created"))
+    }
+}
+
+fn create_relay_key(path: &Path) -> io::Result<String> {
+    let mut random = [0; 32];
+    getrandom::fill(&mut random).map_err(|error| io::Error::other(error.to_string()))?;
+    let key = Sha256Hash::of(&random).to_string();
+    let mut file = DurableFile::create(path)?;
+    writeln!(file, "{key}")?;
+    file.finish_new()?;
+    Ok(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn relay_key_is_created_once_and_private_to_its_owner() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = DataDir::at(home.path());
+        let (key, is_new) = folder.relay_key_or_new().unwrap();
+        assert!(is_new && key.len() == 64);
+        assert_eq!(folder.relay_key_or_new().unwrap(), (key.clone(), false));
+        assert_eq!(folder.read_relay_key(), Some(key));
+        let mode = std::fs::metadata(folder.relay_key()).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, 0o600);
+        assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 1, "nothing temporary is left");
+    }
+
+    #[test]
+    fn relay_key_file_without_a_key_is_reported_and_kept() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = DataDir::at(home.path());
+        for (content, problem) in [
+            (b"".as_slice(), "the file is empty"),
+            (b" \n", "the file is empty"),
+            (b"\xff\xfe", "stream did not contain valid UTF-8"),
+            (b"first\nsecond\n", "the file is not one line of text"),
+        ] {
+            std::fs::write(folder.relay_key(), content).unwrap();
+            let failure = folder.relay_key_or_new().unwrap_err();
+            let path = folder.relay_key().display().to_string();
+            assert_eq!(failure.message, format!("cannot use the relay key {path}: {problem}"));
+            assert!(failure.hint.unwrap().contains("delete it to have a new key created"));
+            assert_eq!(std::fs::read(folder.relay_key()).unwrap(), content);
         }
     }
 }
