@@ -408,6 +408,7 @@ fn say_if_nothing_was_stored(operation: &AnyOperation, mut fault: Fault) -> Faul
         Some(
             StoreError::Unavailable { .. }
                 | StoreError::Closed
+                | StoreError::Encode { .. }
                 | StoreError::Statement { .. }
                 | StoreError::WorkFailed
         )

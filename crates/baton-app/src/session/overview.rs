@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use baton_core::observation::Turn;
 use baton_core::{
-    HandoffFields, Session, SessionId, Timestamp, Venture, VentureScope, counted, cut_with_ellipsis, title_line,
+    HandoffFields, Session, SessionId, Timestamp, Venture, VentureScope, counted, cut_with_ellipsis,
+    title_line,
 };
 use baton_store::{HandoffFilter, ObservationFilter, Page, SessionFilter, TaskFilter};
 

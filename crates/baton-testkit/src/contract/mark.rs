@@ -39,7 +39,7 @@ pub fn marks_are_stored_replaced_and_deleted(store: &TestStore) {
     let mut found = read(store, |tx| tx.marks_of(&["turn_1", AWKWARD, "turn_2"]));
     found.sort_by_key(|mark| mark.created_at);
     assert_eq!(found, [bare.clone(), full.clone()]);
-    assert_eq!(read(store, |tx| tx.marks_replaced_by(AWKWARD)), [full.clone()]);
+    assert_eq!(read(store, |tx| tx.marks_replaced_by(AWKWARD)), std::slice::from_ref(&full));
     assert_eq!(read(store, |tx| tx.marks_replaced_by("turn_1")), []);
     let replaced = Mark { kind: MarkKind::Pinned, replaced_by: None, created_at: later(9), ..full };
     put(store, std::slice::from_ref(&replaced));
