@@ -250,7 +250,7 @@ impl App {
 
     /// Returns the outbox if writes in it must be replayed before a call.
     fn outbox_before(&self, operation: &AnyOperation, call: &Call) -> Option<Outbox> {
-        let outbox = self.settings().checkpoints.outbox.as_ref()?;
+        let outbox = self.settings().outbox.as_ref()?;
         let must_wait = operation.after_outbox && !call.is_replay() && !outbox.is_empty();
         must_wait.then(|| outbox.clone())
     }
@@ -263,7 +263,7 @@ impl App {
 
     /// Replays the writes in the outbox and returns how many are left. Not for use inside an async runtime.
     pub fn replay_outbox(&self) -> usize {
-        let Some(outbox) = &self.settings().checkpoints.outbox else { return 0 };
+        let Some(outbox) = &self.settings().outbox else { return 0 };
         if !outbox.is_empty() {
             self.replay_blocking(outbox);
         }
@@ -272,7 +272,7 @@ impl App {
 
     /// Returns the number of writes in the outbox.
     pub fn spooled_writes(&self) -> usize {
-        self.settings().checkpoints.outbox.as_ref().map_or(0, Outbox::count)
+        self.settings().outbox.as_ref().map_or(0, Outbox::count)
     }
 
     /// Calls the operation of a write in the outbox.

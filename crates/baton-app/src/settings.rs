@@ -29,6 +29,8 @@ pub struct Settings {
     pub request_log_max_records: u64,
     /// Default venture of calls.
     pub default_venture: Venture,
+    /// Outbox for writes that the store cannot accept; `None` if they are not saved.
+    pub outbox: Option<Outbox>,
     pub checkpoints: CheckpointSettings,
     pub observations: ObservationSettings,
     /// The machine of the server; `None` in processes that do not answer for one.
@@ -123,6 +125,4 @@ pub struct CheckpointSettings {
     pub classifier: Arc<Classifier>,
     /// Storage of contexts.
     pub vault: Vault,
-    /// Outbox for saves while the database cannot be written.
-    pub outbox: Option<Outbox>,
 }

@@ -102,6 +102,7 @@ pub(crate) fn settings(config: &Config) -> Result<Settings, Failure> {
         request_retention: Duration::from_secs(config.request_log_retention_days * 86_400),
         request_log_max_records: config.request_log_max_records,
         default_venture: config.venture.clone(),
+        outbox: Some(checkpoints::outbox(config)),
         checkpoints: checkpoints::settings(config)?,
         observations: observations::settings(config),
         machine: Some(ThisMachine::new(config)),

@@ -24,11 +24,10 @@ pub(crate) fn settings(config: &Config) -> Result<CheckpointSettings, Failure> {
         retention: Duration::from_secs(config.checkpoint_retention_days * 86_400),
         classifier: Arc::new(classifier(config)?),
         vault: vault(config),
-        outbox: Some(outbox(config)),
     })
 }
 
-/// Returns the outbox of checkpoints.
+/// Returns the outbox of checkpoints and notes.
 pub(crate) fn outbox(config: &Config) -> Outbox {
     Outbox::at(DataDir::at(&config.data_dir).spill(), Some(store_config(config, Threads::Caller).target()))
 }

@@ -50,7 +50,7 @@ impl Operation<OnStore> for ListCheckpoints {
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, input: &Self::Input) -> Result<Self::Output, Fault> {
         let (venture, id, Window { limit, offset }) = input;
-        let spooled = spooled_of_workflow(&context.settings.checkpoints, venture, id);
+        let spooled = spooled_of_workflow(context.settings, venture, id);
         if spooled.is_empty() {
             workflow(tx, venture, id)?;
         }
@@ -65,7 +65,7 @@ impl Operation<OnStore> for ListCheckpoints {
 
     fn without_store(context: &Context<'_>, input: &Self::Input) -> Option<Result<Self::Output, Fault>> {
         let (venture, id, Window { limit, offset }) = input;
-        let spooled = spooled_of_workflow(&context.settings.checkpoints, venture, id);
+        let spooled = spooled_of_workflow(context.settings, venture, id);
         if spooled.is_empty() {
             return None;
         }

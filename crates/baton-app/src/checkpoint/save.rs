@@ -213,8 +213,7 @@ impl Operation<OnStore> for SaveCheckpoint {
             return None;
         }
         let place = (&save.venture, save.params.repo.as_ref());
-        let settings = &context.settings.checkpoints;
-        let recent = |name: &str, since| Ok(recent_spooled_workflow(settings, place, name, since));
+        let recent = |name: &str, since| Ok(recent_spooled_workflow(context.settings, place, name, since));
         let spooled = save.workflow_id(recent).and_then(|id| spool(context, save.checkpoint(id, None)));
         Some(spooled.map(|saved| SaveCheckpointOutput { degraded: true, ..output(saved) }))
     }

@@ -17,7 +17,7 @@ use super::vault::{ContentHash, NewFrame, Owner, ReadContextError, Vault};
 use crate::call::{Attachment, SpooledCall, SpooledContext};
 use crate::context::Context;
 use crate::operation::Operation;
-use crate::settings::CheckpointSettings;
+use crate::settings::{CheckpointSettings, Settings};
 
 /// Metadata of a checkpoint in the outbox. The body of its file is the packed context.
 #[derive(Debug, Serialize, Deserialize)]
@@ -102,7 +102,7 @@ impl Spooled {
 }
 
 /// Reads the checkpoints in the outbox, oldest first. Unreadable ones are logged and skipped.
-pub(super) fn spooled_checkpoints(settings: &CheckpointSettings) -> Vec<Spooled> {
+pub(super) fn spooled_checkpoints(settings: &Settings) -> Vec<Spooled> {
     let mut entries = settings.outbox.as_ref().map(Outbox::entries).unwrap_or_default();
     entries.retain(|entry| entry.write.operation == SaveCheckpoint::NAME);
     let read = |entry: OutboxEntry| {
@@ -127,12 +127,12 @@ pub(super) fn find_spooled(
         }
         Wanted::Latest(workflow) => Some(&metadata.venture) == venture && metadata.workflow_id == *workflow,
     };
-    spooled_checkpoints(&context.settings.checkpoints).into_iter().rev().find(is_wanted)
+    spooled_checkpoints(context.settings).into_iter().rev().find(is_wanted)
 }
 
 /// Lists the checkpoints of a workflow in the outbox, newest first.
 pub(super) fn spooled_of_workflow(
-    settings: &CheckpointSettings,
+    settings: &Settings,
     venture: &Venture,
     workflow: &WorkflowId,
 ) -> Vec<Checkpoint> {
@@ -142,7 +142,7 @@ pub(super) fn spooled_of_workflow(
 
 /// Returns the workflow with this name that was last saved to the outbox, if that was not before `since`.
 pub(super) fn recent_spooled_workflow(
-    settings: &CheckpointSettings,
+    settings: &Settings,
     (venture, repo): (&Venture, Option<&Repo>),
     name: &str,
     since: Timestamp,
@@ -159,7 +159,7 @@ pub(super) fn recent_spooled_workflow(
 
 /// Saves a context to the outbox.
 pub(super) fn spool(context: &Context<'_>, new: NewCheckpoint<'_>) -> Result<SavedCheckpoint, Fault> {
-    let CheckpointSettings { vault, outbox, .. } = &context.settings.checkpoints;
+    let Settings { checkpoints: CheckpointSettings { vault, .. }, outbox, .. } = context.settings;
     let outbox = outbox.as_ref().ok_or_else(|| {
         Fault::new(ErrorCode::StoreUnavailable, "the database is unavailable; nothing was stored")
             .hint("run baton doctor to see the reason")
@@ -230,7 +230,7 @@ fn spooled_request(context: &Context<'_>, key: Option<&str>, hash: Sha256Hash) -
             && entry.write.actor.as_ref() == Some(&context.actor.key_id)
             && metadata.context_hash == hash
     };
-    spooled_checkpoints(&context.settings.checkpoints).into_iter().find(is_same)
+    spooled_checkpoints(context.settings).into_iter().find(is_same)
 }
 
 /// Reads a save from the outbox.

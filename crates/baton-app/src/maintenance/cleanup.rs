@@ -75,7 +75,7 @@ impl Operation<OnStore> for Cleanup {
         let raw_outputs_dropped = context.effects.purged(purged);
         let checkpoints_dropped = apply_retention(context, tx)?;
         let blobs_removed = remove_orphans(context, tx)?;
-        if let Some(outbox) = &context.settings.checkpoints.outbox {
+        if let Some(outbox) = &context.settings.outbox {
             outbox.remove_stale_temporaries()?;
         }
         let full = u64::from(BATCH);

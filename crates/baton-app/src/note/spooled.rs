@@ -24,7 +24,7 @@ struct Spooled {
 /// Records a note in the outbox. Returns `None` if that is not possible: without an outbox or a repository, and for a
 /// session that the credential may not be allowed to access, which cannot be checked without the database.
 pub(super) fn spool(context: &Context<'_>, new: &NewNote) -> Option<Result<Note, Fault>> {
-    let outbox = context.settings.checkpoints.outbox.as_ref()?;
+    let outbox = context.settings.outbox.as_ref()?;
     let session_id = new.params.session_id;
     if new.params.repo.is_none() || (session_id.is_some() && context.actor.ventures != VentureScope::All) {
         return None;

@@ -425,7 +425,7 @@ fn cleanup_removes_temporary_files_of_killed_writers() {
     std::fs::create_dir(&hooks).unwrap();
     let path = folder.path().to_owned();
     let with_outbox = move |settings: &mut Settings| {
-        settings.checkpoints.outbox = Some(Outbox::at(&path, Some(Target::server("here"))));
+        settings.outbox = Some(Outbox::at(&path, Some(Target::server("here"))));
     };
     for stage in Stage::each_with(with_outbox) {
         let files = [folder.path().join(".tmp-a"), hooks.join(".tmp-b")];

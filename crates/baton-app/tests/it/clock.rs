@@ -77,8 +77,7 @@ fn checkpoints_in_the_outbox_are_replayed_in_the_order_they_were_saved() {
     let folder = tempfile::tempdir().unwrap();
     let stage = Stage::sqlite();
     let with_outbox = |settings: &mut baton_app::Settings| {
-        settings.checkpoints.outbox =
-            Some(Outbox::at(folder.path().join("spill"), Some(Target::server("here"))));
+        settings.outbox = Some(Outbox::at(folder.path().join("spill"), Some(Target::server("here"))));
     };
     let without_database = || {
         // A folder cannot be opened as a database.

@@ -331,12 +331,12 @@ fn settings(compressor: Arc<dyn Compressor>) -> Settings {
         request_retention: 7 * DAY,
         request_log_max_records: 10_000,
         default_venture: "local".parse().unwrap(),
+        outbox: None,
         checkpoints: CheckpointSettings {
             max_checkpoints: 1_000,
             max_total_bytes: 1 << 30,
             retention: 30 * DAY,
             classifier: Arc::new(Classifier::builtin()),
-            outbox: None,
             vault: Vault::new(Packing { effort: Effort::Standard, min_bytes: 1_024 }),
         },
         observations: ObservationSettings {
