@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use baton_core::{KeyUse, OperationDescription, RequestFormat, RequestLogging};
 
-use crate::input::ReadInput;
+use crate::input::{ReadInput, ReadSpooled};
 
 /// An operation without its types. It dereferences to its description. See [`Operation`](baton_core::Operation) for the
 /// meaning of each part.
@@ -19,6 +19,8 @@ pub struct AnyOperation {
     pub(crate) frees_space: bool,
     /// Reads the parameters of a call.
     pub(crate) read_input: ReadInput,
+    /// Reads a write from the outbox, if the operation saves its writes there.
+    pub(crate) read_spooled: Option<ReadSpooled>,
 }
 
 impl Deref for AnyOperation {

@@ -5,23 +5,25 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use baton_core::{Actor, CorrelationId, ErrorCode, Fault, RequestRecord, Timestamp, UlidSequence, clip};
+use baton_core::{
+    Actor, CorrelationId, ErrorCode, Fault, IdempotencyKey, RequestRecord, Timestamp, UlidSequence, clip,
+};
 use baton_store::{
-    Durability, Outbox, OutboxEntry, ReleasedReserve, ReplayLimits, ReplayResult, Store, StoreError,
+    Durability, Outbox, OutboxEntry, ReleasedReserve, ReplayLimits, ReplayResult, SpooledWrite, Store,
+    StoreError,
 };
 use serde_json::Value;
 
 use crate::any_operation::AnyOperation;
-use crate::call::{Call, Face, Reply, SpooledCall};
+use crate::call::{Attachment, Call, Face, Reply};
 use crate::call_record::{PageRequest, blank_record};
-use crate::checkpoint::{SaveCheckpoint, spooled_save};
+use crate::catalog::find;
 use crate::clock::{Clock, Entropy};
 use crate::context::{Attempt, Environment};
 use crate::execution::Execution;
-use crate::note::{CreateNote, spooled_note};
 use crate::observation::Intake;
 use crate::open_call::OpenCall;
-use crate::operation::{Operation, operation};
+use crate::prepare::cannot_replay;
 use crate::request_log::{MAX_MESSAGE, RequestLog};
 use crate::settings::Settings;
 use crate::shared::{Shared, WriteProbe};
@@ -277,20 +279,16 @@ impl App {
 
     /// Calls the operation of a write in the outbox.
     fn replay_write(&self, entry: &OutboxEntry) -> Result<Reply, Fault> {
-        let (operation, spooled) = match entry.write.operation.as_str() {
-            CreateNote::NAME => (operation::<CreateNote>(), spooled_note(entry)?),
-            SaveCheckpoint::NAME => {
-                (operation::<SaveCheckpoint>(), spooled_save(&self.settings().checkpoints, entry)?)
-            }
-            // An internal error, so that the write stays in the outbox for a newer version.
-            other => {
-                let message = format!("cannot replay a write: unknown operation `{other}`");
-                return Err(Fault::new(ErrorCode::Internal, message));
-            }
+        let SpooledWrite { operation, key, actor, params, .. } = &entry.write;
+        let operation = find(operation).ok_or_else(|| cannot_replay(operation))?;
+        let local = Actor::local();
+        let call = Call {
+            actor: Actor { key_id: actor.clone().unwrap_or_else(|| local.key_id.clone()), ..local },
+            idempotency_key: key.as_deref().map(IdempotencyKey::parse).transpose()?,
+            attachment: Some(Attachment::Spooled(Arc::new(entry.clone()))),
+            ..self.own_call()?
         };
-        let SpooledCall { params, attachment, idempotency_key, actor } = spooled;
-        let call = Call { attachment: Some(attachment), idempotency_key, actor, ..self.own_call()? };
-        Ok(self.call_blocking(operation, call, params))
+        Ok(self.call_blocking(operation, call, params.clone()))
     }
 
     fn replay_blocking(&self, outbox: &Outbox) -> WriteGate {

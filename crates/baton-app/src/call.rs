@@ -1,7 +1,8 @@
 //! Calls and replies of operations.
 
 use baton_checkpoint::SavedContext;
-use baton_core::{Actor, CheckpointId, CorrelationId, ErrorCode, Fault, IdempotencyKey, NoteId, Timestamp};
+use baton_core::{Actor, CorrelationId, ErrorCode, Fault, IdempotencyKey};
+use baton_store::OutboxEntry;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -51,46 +52,16 @@ pub enum Attachment {
     Output(Arc<PackedOutput>),
     /// Context of a checkpoint.
     Context(Arc<SavedContext>),
-    /// Context of a checkpoint that is replayed from the outbox.
-    Spooled(Arc<SpooledContext>),
-    /// Id and time of a note that is replayed from the outbox.
-    SpooledNote(SpooledNote),
-}
-
-/// A context that was saved to the outbox, with the id and time of its checkpoint.
-#[derive(Debug, Clone)]
-pub struct SpooledContext {
-    /// Id that the save returned.
-    pub checkpoint_id: CheckpointId,
-    /// Time of the save.
-    pub saved_at: Timestamp,
-    pub context: Arc<SavedContext>,
-}
-
-/// Id and time of a note that was recorded in the outbox.
-#[derive(Debug, Clone, Copy)]
-pub struct SpooledNote {
-    /// Id that the call returned.
-    pub note_id: NoteId,
-    /// Time when the note was recorded.
-    pub recorded_at: Timestamp,
-}
-
-/// A call that is replayed from the outbox.
-pub(crate) struct SpooledCall {
-    pub(crate) params: Value,
-    pub(crate) attachment: Attachment,
-    pub(crate) idempotency_key: Option<IdempotencyKey>,
-    pub(crate) actor: Actor,
+    /// Write that is replayed from the outbox, with all its parameters.
+    Spooled(Arc<OutboxEntry>),
 }
 
 impl Attachment {
     /// Returns the context of a checkpoint.
     pub fn context(&self) -> Option<&Arc<SavedContext>> {
         match self {
-            Self::Output(_) | Self::SpooledNote(_) => None,
+            Self::Output(_) | Self::Spooled(_) => None,
             Self::Context(context) => Some(context),
-            Self::Spooled(spooled) => Some(&spooled.context),
         }
     }
 }
@@ -98,7 +69,7 @@ impl Attachment {
 impl Call {
     /// Returns true if the call is replayed from the outbox.
     pub(crate) const fn is_replay(&self) -> bool {
-        matches!(self.attachment, Some(Attachment::Spooled(_) | Attachment::SpooledNote(_)))
+        matches!(self.attachment, Some(Attachment::Spooled(_)))
     }
 }
 

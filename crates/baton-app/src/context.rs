@@ -3,8 +3,8 @@
 use std::sync::{Mutex, PoisonError};
 
 use baton_core::{
-    Actor, CheckpointId, CorrelationId, ErrorCode, Fault, Handoff, HandoffId, IdempotencyKey, Note, NoteId,
-    Session, SessionId, Timestamp, Ulid, UlidSequence, Venture, VentureScope,
+    Actor, CheckpointId, CorrelationId, ErrorCode, Fault, Handoff, HandoffId, KeyScope, Note, NoteId,
+    Session, SessionId, Sha256Hash, Timestamp, Ulid, UlidSequence, Venture, VentureScope,
 };
 use baton_store::{Store, Tx};
 
@@ -31,7 +31,7 @@ impl Environment {
         Context {
             actor: &call.actor,
             correlation_id: &call.correlation_id,
-            idempotency_key: call.idempotency_key.as_ref(),
+            key: None,
             attachment: call.attachment.as_ref(),
             now,
             settings: &self.settings,
@@ -58,9 +58,9 @@ pub struct Context<'a> {
     pub actor: &'a Actor,
     /// Correlation id of the call.
     pub correlation_id: &'a CorrelationId,
-    /// Idempotency key of the call.
-    pub idempotency_key: Option<&'a IdempotencyKey>,
-    /// Parameter of the call that is too large to be passed as a tree.
+    /// Scope of the idempotency key of the call and hash of the request. `None` also while the parameters are checked.
+    pub(crate) key: Option<&'a (KeyScope, Sha256Hash)>,
+    /// Parameter of the call that is too large to be passed as a tree, or the write that is replayed.
     pub attachment: Option<&'a Attachment>,
     /// Time of the call.
     pub now: Timestamp,
@@ -76,6 +76,11 @@ pub struct Context<'a> {
 }
 
 impl Context<'_> {
+    /// Returns true if the call is replayed from the outbox. Its caller has received a success response.
+    pub(crate) const fn is_replay(&self) -> bool {
+        matches!(self.attachment, Some(Attachment::Spooled(_)))
+    }
+
     /// Returns true if the disk is full: a write must delete at least as much as it stores.
     pub(crate) fn must_free_space(&self) -> bool {
         self.attempt == Attempt::Second { is_disk_full: true }

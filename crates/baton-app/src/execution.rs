@@ -59,7 +59,11 @@ impl Execution {
 
     /// Answers the call while the store is unavailable. Returns `None` if the operation cannot.
     pub(crate) fn without_store(&self) -> Option<Result<Stored, Fault>> {
-        let done = self.call.prepared.input.without_store(&self.call.context(Attempt::First))?;
+        let context = self.call.context(Attempt::First);
+        if context.is_replay() {
+            return None;
+        }
+        let done = self.call.prepared.input.without_store(&context)?;
         Some(done.map(|done| Stored::ok(done.body)))
     }
 }
@@ -84,13 +88,13 @@ enum Log {
 impl CheckedCall {
     fn run(&self, tx: &mut dyn Tx, attempt: Attempt) -> Result<Stored, Fault> {
         let context = self.context(attempt);
-        let Prepared { input, key } = &self.prepared;
-        let stored = transact(&context, key.as_ref(), tx, &|tx| input.run(&context, tx))?;
+        let stored = transact(&context, tx, &|tx| self.prepared.input.run(&context, tx))?;
         self.log(tx, stored)
     }
 
     fn context(&self, attempt: Attempt) -> Context<'_> {
-        Context { attempt, ..self.environment.context(&self.call, self.now, &self.effects) }
+        let key = self.prepared.key.as_ref();
+        Context { attempt, key, ..self.environment.context(&self.call, self.now, &self.effects) }
     }
 
     /// Logs the call in its transaction, if it is logged there.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use baton_core::Fault;
-use baton_store::Tx;
+use baton_store::{OutboxEntry, Tx};
 use serde_json::Value;
 
 use crate::context::Context;
@@ -11,6 +11,9 @@ use crate::transact::Done;
 
 /// Reads and checks the parameters of a call. The faults of earlier checks are reported with those of the parameters.
 pub(crate) type ReadInput = fn(&Context<'_>, Value, Result<(), Fault>) -> Result<Arc<dyn Input>, Fault>;
+
+/// Reads a write from the outbox.
+pub(crate) type ReadSpooled = fn(&Context<'_>, &OutboxEntry) -> Result<Arc<dyn Input>, Fault>;
 
 /// The checked input of an operation, on which it runs.
 pub(crate) trait Input: Send + Sync {

@@ -38,6 +38,7 @@ pub mod request_params;
 pub mod session;
 mod settings;
 mod shared;
+mod spool;
 mod store_counts;
 mod store_errors;
 pub mod task;
@@ -48,7 +49,7 @@ pub mod turn;
 
 pub use any_operation::AnyOperation;
 pub use app::{App, RefusedCall};
-pub use call::{Attachment, Call, Face, Reply, SpooledContext, read_error};
+pub use call::{Attachment, Call, Face, Reply, read_error};
 pub use call_record::PageRequest;
 pub use catalog::{find, registrations, routes, tools};
 pub use clock::{Clock, Entropy, SystemClock, SystemEntropy};

@@ -80,7 +80,10 @@ impl OpenCall {
                 // A command prints its failure, and the cause of an internal error is only in the log. A failed replay is
                 // repeated; the call that was saved to the outbox logged the cause.
                 let is_printed = self.call.face == Face::Cli && fault.code != ErrorCode::Internal;
-                if fault.code.status() >= 500 && !is_printed && !self.call.is_replay() {
+                let is_failed_replay = self.call.is_replay() && fault.code.status() >= 500;
+                if is_failed_replay {
+                    self.record = None;
+                } else if fault.code.status() >= 500 && !is_printed {
                     let source = fault.source.as_ref().map(|source| format!("{source:?}"));
                     tracing::error!(%correlation_id, code = %fault.code, message = %fault.message, source, "a call failed");
                 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 pub use baton_core::{Effect, KeyUse, Operation, Privacy, RequestFormat, RequestLogging};
 use baton_core::{Fault, OperationDescription, Target, read_params};
-use baton_store::Tx;
+use baton_store::{OutboxEntry, Tx};
 use serde_json::Value;
 
 use crate::any_operation::AnyOperation;
@@ -38,6 +38,21 @@ pub(crate) const fn erase<O: Operation<OnStore>>() -> AnyOperation {
         after_outbox: O::AFTER_OUTBOX,
         frees_space: O::FREES_SPACE,
         read_input: read_input::<O>,
+        read_spooled: None,
+    }
+}
+
+/// An operation that saves a write to the outbox while the store is unavailable.
+pub(crate) trait Spooling: Operation<OnStore> {
+    /// Reads a write from the outbox. It was checked before it was saved there.
+    fn read_spooled(context: &Context<'_>, entry: &OutboxEntry) -> Result<Self::Input, Fault>;
+}
+
+/// Like [`erase`], for an operation whose writes can be replayed from the outbox.
+pub(crate) const fn erase_spooling<O: Spooling>() -> AnyOperation {
+    AnyOperation {
+        read_spooled: Some(|context, entry| Ok(Arc::new(TypedInput::<O>(O::read_spooled(context, entry)?)))),
+        ..erase::<O>()
     }
 }
 
@@ -67,9 +82,12 @@ impl<O: Operation<OnStore>> Input for TypedInput<O> {
 /// Implements [`Operation::erased`].
 macro_rules! erased {
     () => {
+        $crate::operation::erased!(erase);
+    };
+    ($erase:ident) => {
         #[inline(never)]
         fn erased() -> &'static $crate::any_operation::AnyOperation {
-            const { &$crate::operation::erase::<Self>() }
+            const { &$crate::operation::$erase::<Self>() }
         }
     };
 }

@@ -7,6 +7,6 @@ pub(crate) use serde::{Deserialize, Serialize};
 
 pub(crate) use crate::context::Context;
 pub(crate) use crate::operation::{
-    Effect, KeyUse, OnStore, Operation, Privacy, RequestFormat, RequestLogging, erased, params_and,
+    Effect, KeyUse, OnStore, Operation, Privacy, RequestFormat, RequestLogging, Spooling, erased, params_and,
     params_as_input,
 };

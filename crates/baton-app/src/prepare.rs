@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use baton_core::{Access, Canonical, ErrorCode, Fault, KeyScope, Sha256Hash, Venture, clip, require_no_nul};
+use baton_store::OutboxEntry;
 use serde_json::{Value, json};
 
 use crate::any_operation::AnyOperation;
@@ -31,8 +32,35 @@ pub(crate) fn prepare(
     context: &Context<'_>,
     params: Value,
 ) -> Result<Prepared, Fault> {
+    if let Some(Attachment::Spooled(entry)) = &call.attachment {
+        return prepare_replay(operation, call, context, entry);
+    }
     let CheckedParams { params, earlier_checks, key } = check(operation, call, context, params)?;
     Ok(Prepared { input: (operation.read_input)(context, params, earlier_checks)?, key })
+}
+
+/// Reads a write from the outbox. Its key is used with the hash of the original request, so that a retry of that request
+/// gets the response of the replay.
+fn prepare_replay(
+    operation: &AnyOperation,
+    call: &Call,
+    context: &Context<'_>,
+    entry: &OutboxEntry,
+) -> Result<Prepared, Fault> {
+    let read = operation.read_spooled.ok_or_else(|| cannot_replay(operation.name))?;
+    let key = key_scope(operation, call).zip(entry.write.request_hash);
+    Ok(Prepared { input: read(context, entry)?, key })
+}
+
+/// Returns an internal error, so that the write stays in the outbox for a newer version.
+pub(crate) fn cannot_replay(operation: &str) -> Fault {
+    let message = format!("cannot replay a write: unknown operation `{operation}`");
+    Fault::new(ErrorCode::Internal, message)
+}
+
+fn key_scope(operation: &AnyOperation, call: &Call) -> Option<KeyScope> {
+    let (actor_key_id, key) = (call.actor.key_id.clone(), call.idempotency_key.clone()?);
+    Some(KeyScope { actor_key_id, operation: operation.name, key })
 }
 
 /// Parameters that can be read into their type.
@@ -75,10 +103,8 @@ fn check(
             ));
         }
     }
-    let key = match &call.idempotency_key {
-        Some(key) if is_write => {
-            let actor_key_id = call.actor.key_id.clone();
-            let scope = KeyScope { actor_key_id, operation: operation.name, key: key.clone() };
+    let key = match key_scope(operation, call) {
+        Some(scope) if is_write => {
             let params = request_hash(&request, &params)?;
             Some((scope, hash_with_attachment(params, context)?))
         }
@@ -118,12 +144,9 @@ fn take_default_venture(params: &mut Value) -> bool {
 /// Combines the hash of the parameters with the hash of the attachment, if there is one.
 fn hash_with_attachment(params: Sha256Hash, context: &Context<'_>) -> Result<Sha256Hash, Fault> {
     let attached = match context.attachment {
-        // A replayed note has the hash of the original request, so that a retry of that request gets its
-        // response.
-        None | Some(Attachment::SpooledNote(_)) => return Ok(params),
+        None | Some(Attachment::Spooled(_)) => return Ok(params),
         Some(Attachment::Output(output)) => output.hash(context.settings.checkpoints.vault.blobs())?,
         Some(Attachment::Context(context)) => context.hash(),
-        Some(Attachment::Spooled(spooled)) => spooled.context.hash(),
     };
     Ok(Sha256Hash::of(&[params.as_bytes().as_slice(), attached.as_bytes()].concat()))
 }

@@ -1,7 +1,8 @@
 //! The transaction of a call: claim its key, run the operation, store the response for the key.
 
 use baton_core::{
-    CorrelationId, ErrorCode, Fault, KeyClaim, KeyRecord, KeyScope, RequestRecord, Sha256Hash, clip,
+    CorrelationId, ErrorCode, Fault, KeyClaim, KeyRecord, RequestRecord, Sha256Hash, clip,
+    require_same_request,
 };
 use baton_store::{Outcome, StoreError, Tx};
 use serde::Serialize;
@@ -46,14 +47,13 @@ impl Done {
 /// is a response.
 pub(crate) fn transact(
     context: &Context<'_>,
-    key: Option<&(KeyScope, Sha256Hash)>,
     tx: &mut dyn Tx,
     run: &dyn Fn(&mut dyn Tx) -> Result<Done, Fault>,
 ) -> Result<Stored, Fault> {
     context.effects.roll_back();
-    let Some((scope, request_hash)) = key else { return Ok(Stored::ok(run(tx)?.body)) };
+    let Some((scope, request_hash)) = context.key else { return Ok(Stored::ok(run(tx)?.body)) };
     if let KeyClaim::Answered(record) = tx.claim_key(scope, context.now)? {
-        record.require_same_request(*request_hash)?;
+        require_same_request(record.request_hash, *request_hash)?;
         return Stored::replay(record);
     }
     let mut result = None;

@@ -74,19 +74,16 @@ pub struct KeyRecord {
 impl KeyRecord {
     /// Maximum size of a response that is stored in full.
     pub const MAX_BODY_BYTES: usize = 64 * 1024;
+}
 
-    /// Rejects a request with other parameters under the same key.
-    pub fn require_same_request(&self, request_hash: Sha256Hash) -> Result<(), Fault> {
-        if self.request_hash == request_hash {
-            Ok(())
-        } else {
-            Err(Fault::new(
-                ErrorCode::IdempotencyMismatch,
-                "this idempotency key was already used with other parameters",
-            )
-            .hint("use a new key for a new request; to retry a request, send the same body again"))
-        }
+/// Rejects a request whose key was already used for a request with another hash.
+pub fn require_same_request(recorded: Sha256Hash, request: Sha256Hash) -> Result<(), Fault> {
+    if recorded == request {
+        return Ok(());
     }
+    let message = "this idempotency key was already used with other parameters";
+    Err(Fault::new(ErrorCode::IdempotencyMismatch, message)
+        .hint("use a new key for a new request; to retry a request, send the same body again"))
 }
 
 /// Result of claiming a key.

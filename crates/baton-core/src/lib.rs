@@ -47,7 +47,7 @@ pub use handoff::{
 pub use id::{
     CheckpointId, HandoffId, IdError, IdKind, NoteId, ObservationId, PartialId, SessionId, UlidSequence,
 };
-pub use idempotency::{IdempotencyKey, KeyClaim, KeyRecord, KeyScope};
+pub use idempotency::{IdempotencyKey, KeyClaim, KeyRecord, KeyScope, require_same_request};
 pub use json::{
     JsonError, JsonErrorKind, JsonKind, JsonMember, JsonText, MAX_DEPTH, add_member, indent,
     read_canonical_object, read_strict, read_strict_within, read_with_canonical_member, remove_member,

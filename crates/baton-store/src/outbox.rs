@@ -9,7 +9,7 @@ use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use baton_core::{ActorKeyId, Timestamp};
+use baton_core::{ActorKeyId, Sha256Hash, Timestamp};
 use baton_files::{DurableFile, LockFile, make_folder};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -34,6 +34,10 @@ pub struct SpooledWrite {
     pub operation: String,
     /// Idempotency key of the call.
     pub key: Option<String>,
+    /// Hash of the request, if the call had a key. A request with the same key and another hash is another request. None
+    /// in files of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_hash: Option<Sha256Hash>,
     /// Credential of the call; none for calls of the local user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actor: Option<ActorKeyId>,

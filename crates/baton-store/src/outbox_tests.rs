@@ -11,6 +11,7 @@ fn write(number: u32, target: Option<Target>) -> SpooledWrite {
     SpooledWrite {
         operation: "test.write".to_owned(),
         key: Some(format!("key-{number}")),
+        request_hash: None,
         actor: None,
         at: Timestamp::from_millis(i64::try_from(nanoseconds() / 1_000_000).unwrap()),
         target,

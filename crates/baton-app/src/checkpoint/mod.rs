@@ -32,7 +32,6 @@ pub use mark_critical::{MarkCritical, MarkCriticalOutput, MarkStatus};
 pub use reseal::{ResealCheckpoints, ResealCheckpointsOutput};
 pub(crate) use retention::apply_retention;
 pub use save::{SaveCheckpoint, SaveCheckpointOutput, SaveStatus};
-pub(crate) use spooled::{outbox_fault, spooled_save};
 pub use vault::{KEY_CACHE_TTL, Keys, NoKeys, Sealing, Vault};
 pub use view::{CheckpointMetadata, CheckpointView};
 pub use workflows::{ListWorkflows, ListWorkflowsOutput, WorkflowView};

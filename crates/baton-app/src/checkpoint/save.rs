@@ -6,12 +6,12 @@ use std::time::Duration;
 use baton_checkpoint::SavedContext;
 use baton_core::checkpoint::{Checkpoint, CheckpointStatus, Labels, Place, WorkflowId};
 use baton_core::{Agent, CheckpointId, ErrorCode, Repo, SessionId, SessionStatus, Timestamp, Venture};
-use baton_store::MAX_FRAME_BYTES;
+use baton_store::{MAX_FRAME_BYTES, OutboxEntry};
 use serde::Deserializer;
 use serde_json::{Value, json};
 
 use super::new_checkpoint::{NewCheckpoint, SavedCheckpoint, Unchanged, store_checkpoint};
-use super::spooled::{recent_spooled_workflow, spool};
+use super::spooled::{SAVE, Spooled, recent_spooled_workflow, spool_checkpoint, unreadable};
 use crate::call::Attachment;
 use crate::prelude::*;
 
@@ -64,7 +64,6 @@ pub struct Save {
     /// written to the outbox, its replay finds the stored checkpoint instead of adding another.
     checkpoint_id: CheckpointId,
     saved_at: Timestamp,
-    is_replay: bool,
 }
 
 impl Save {
@@ -149,7 +148,7 @@ pub struct SaveCheckpointOutput {
 }
 
 impl Operation<OnStore> for SaveCheckpoint {
-    const NAME: &'static str = "checkpoint.save";
+    const NAME: &'static str = SAVE;
     const SUMMARY: &'static str = "Save the current workflow state and context to persistent storage. \
         Returns a unique checkpoint ID for future resumption. Atomic; skipped if the context is identical to \
         the most recent checkpoint. Call it after important steps and before your context is compacted.";
@@ -164,7 +163,7 @@ impl Operation<OnStore> for SaveCheckpoint {
     const FREES_SPACE: bool = true;
     type Input = Save;
     type Output = SaveCheckpointOutput;
-    erased!();
+    erased!(erase_spooling);
 
     fn prepare(context: &Context<'_>, mut params: Self) -> Result<Self::Input, Fault> {
         params.metadata.as_ref().map_or(Ok(()), Labels::require_tag_limit)?;
@@ -184,17 +183,14 @@ impl Operation<OnStore> for SaveCheckpoint {
             .hint("omit data that can be recreated, such as logs and file contents, and save its location instead")
             .details(json!({ "actual_bytes": bytes, "allowed_bytes": MAX_FRAME_BYTES })));
         }
-        let (checkpoint_id, saved_at, is_replay) = match context.attachment {
-            Some(Attachment::Spooled(spooled)) => (spooled.checkpoint_id, spooled.saved_at, true),
-            _ => (context.checkpoint_id()?, context.now, false),
-        };
         let venture = context.venture(params.venture.as_ref())?;
-        Ok(Save { params, venture, context: saved, checkpoint_id, saved_at, is_replay })
+        let (checkpoint_id, saved_at) = (context.checkpoint_id()?, context.now);
+        Ok(Save { params, venture, context: saved, checkpoint_id, saved_at })
     }
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, save: &Self::Input) -> Result<Self::Output, Fault> {
         // A process killed between the commit of a replay and the removal of its file leaves both.
-        if save.is_replay
+        if context.is_replay()
             && let Some(stored) = tx.checkpoint(save.checkpoint_id)?
         {
             return Ok(output(SavedCheckpoint { checkpoint: stored, is_new: true, warning: None }));
@@ -209,17 +205,39 @@ impl Operation<OnStore> for SaveCheckpoint {
     }
 
     fn without_store(context: &Context<'_>, save: &Self::Input) -> Option<Result<Self::Output, Fault>> {
-        if save.is_replay {
-            return None;
-        }
         let place = (&save.venture, save.params.repo.as_ref());
         let recent = |name: &str, since| Ok(recent_spooled_workflow(context.settings, place, name, since));
-        let spooled = save.workflow_id(recent).and_then(|id| spool(context, save.checkpoint(id, None)));
+        let spooled =
+            save.workflow_id(recent).and_then(|id| spool_checkpoint(context, save.checkpoint(id, None)));
         Some(spooled.map(|saved| SaveCheckpointOutput { degraded: true, ..output(saved) }))
     }
 
     fn compact(output: &Self::Output) -> Value {
         json!({ "checkpointId": output.checkpoint_id, "status": output.status })
+    }
+}
+
+impl Spooling for SaveCheckpoint {
+    fn read_spooled(context: &Context<'_>, entry: &OutboxEntry) -> Result<Save, Fault> {
+        let spooled = Spooled::read(entry.clone())?;
+        let text =
+            String::from_utf8(spooled.context(&context.settings.checkpoints.vault)?).map_err(unreadable)?;
+        let checkpoint = spooled.checkpoint();
+        let params = Self {
+            session_id: Some(checkpoint.workflow_id),
+            metadata: Some(checkpoint.labels),
+            force: Some(true),
+            repo: spooled.repo().cloned(),
+            agent_session_id: checkpoint.session_id,
+            ..Self::default()
+        };
+        Ok(Save {
+            params,
+            venture: checkpoint.venture,
+            context: Arc::new(SavedContext::of_stored(text, checkpoint.restores_size)),
+            checkpoint_id: checkpoint.id,
+            saved_at: checkpoint.created_at,
+        })
     }
 }
 
@@ -241,7 +259,7 @@ fn output(saved: SavedCheckpoint) -> SaveCheckpointOutput {
 /// response.
 fn beat_session(context: &Context<'_>, tx: &mut dyn Tx, save: &Save) -> Result<Option<Agent>, Fault> {
     let Some(id) = save.params.agent_session_id else { return Ok(None) };
-    if save.is_replay {
+    if context.is_replay() {
         return Ok(tx.session(id)?.map(|session| session.tuple.agent));
     }
     let session = context.lock_session(tx, id)?;

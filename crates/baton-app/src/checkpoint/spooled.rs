@@ -1,23 +1,21 @@
 //! Checkpoints in the outbox: saved while the database could not be written, and not yet replayed.
 
-use std::io;
-use std::sync::Arc;
+use std::fmt::Display;
 
-use baton_checkpoint::SavedContext;
 use baton_core::checkpoint::{Checkpoint, CheckpointStatus, Labels, Place, WorkflowId};
-use baton_core::{Actor, CheckpointId, ErrorCode, Fault, Repo, SessionId, Sha256Hash, Timestamp, Venture};
-use baton_store::{Encoding, Frame, FrameBody, Outbox, OutboxEntry, SpooledWrite, StoreError, StoredFrame};
+use baton_core::{CheckpointId, ErrorCode, Fault, Repo, SessionId, Sha256Hash, Timestamp, Venture};
+use baton_store::{Encoding, Frame, FrameBody, Outbox, OutboxEntry, StoredFrame};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
 use super::find::{Wanted, corrupt_without_store, sealed_fault};
 use super::new_checkpoint::{NewCheckpoint, SavedCheckpoint, create_frame_fault};
-use super::save::SaveCheckpoint;
 use super::vault::{ContentHash, NewFrame, Owner, ReadContextError, Vault};
-use crate::call::{Attachment, SpooledCall, SpooledContext};
 use crate::context::Context;
-use crate::operation::Operation;
 use crate::settings::{CheckpointSettings, Settings};
+use crate::spool::{NewWrite, spool, spooled_earlier};
+
+/// Wire name of `SaveCheckpoint`, which writes these files.
+pub(super) const SAVE: &str = "checkpoint.save";
 
 /// Metadata of a checkpoint in the outbox. The body of its file is the packed context.
 #[derive(Debug, Serialize, Deserialize)]
@@ -44,9 +42,14 @@ pub(super) struct Spooled {
     metadata: Metadata,
 }
 
+/// Describes why a checkpoint in the outbox cannot be read.
+pub(super) fn unreadable(error: impl Display) -> Fault {
+    Fault::new(ErrorCode::CheckpointCorrupt, format!("cannot read a checkpoint in the outbox: {error}"))
+}
+
 impl Spooled {
-    fn read(entry: OutboxEntry) -> Result<Self, serde_json::Error> {
-        let metadata = serde_json::from_value(entry.write.params.clone())?;
+    pub(super) fn read(entry: OutboxEntry) -> Result<Self, Fault> {
+        let metadata = serde_json::from_value(entry.write.params.clone()).map_err(unreadable)?;
         Ok(Self { entry, metadata })
     }
 
@@ -68,6 +71,11 @@ impl Spooled {
             restores_size: metadata.restores_size,
             stored_bytes: self.entry.body_bytes(),
         }
+    }
+
+    /// Returns the repository of the workflow.
+    pub(super) fn repo(&self) -> Option<&Repo> {
+        self.metadata.repo.as_ref()
     }
 
     /// Reads the context.
@@ -104,13 +112,10 @@ impl Spooled {
 /// Reads the checkpoints in the outbox, oldest first. Unreadable ones are logged and skipped.
 pub(super) fn spooled_checkpoints(settings: &Settings) -> Vec<Spooled> {
     let mut entries = settings.outbox.as_ref().map(Outbox::entries).unwrap_or_default();
-    entries.retain(|entry| entry.write.operation == SaveCheckpoint::NAME);
+    entries.retain(|entry| entry.write.operation == SAVE);
     let read = |entry: OutboxEntry| {
         let name = entry.name.clone();
-        let spooled = Spooled::read(entry);
-        spooled
-            .inspect_err(|error| tracing::error!(name, %error, "cannot read a checkpoint in the outbox"))
-            .ok()
+        Spooled::read(entry).inspect_err(|fault| tracing::error!(name, %fault, "skipped a checkpoint")).ok()
     };
     entries.into_iter().filter_map(read).collect()
 }
@@ -157,18 +162,19 @@ pub(super) fn recent_spooled_workflow(
     Some(found.metadata.workflow_id)
 }
 
-/// Saves a context to the outbox.
-pub(super) fn spool(context: &Context<'_>, new: NewCheckpoint<'_>) -> Result<SavedCheckpoint, Fault> {
+/// Saves a context to the outbox, unless an earlier request with the same key has saved it.
+pub(super) fn spool_checkpoint(
+    context: &Context<'_>,
+    new: NewCheckpoint<'_>,
+) -> Result<SavedCheckpoint, Fault> {
     let Settings { checkpoints: CheckpointSettings { vault, .. }, outbox, .. } = context.settings;
     let outbox = outbox.as_ref().ok_or_else(|| {
         Fault::new(ErrorCode::StoreUnavailable, "the database is unavailable; nothing was stored")
             .hint("run baton doctor to see the reason")
     })?;
-    let key = context.idempotency_key.map(ToString::to_string);
-    if key.is_some()
-        && let Some(earlier) = spooled_request(context, key.as_deref(), new.checkpoint.context_hash)
-    {
-        return Ok(SavedCheckpoint { checkpoint: earlier.checkpoint(), is_new: true, warning: None });
+    if let Some(earlier) = spooled_earlier(context, outbox)? {
+        let checkpoint = Spooled::read(earlier)?.checkpoint();
+        return Ok(SavedCheckpoint { checkpoint, is_new: true, warning: None });
     }
     let mut checkpoint = new.checkpoint;
     let packed = vault
@@ -183,7 +189,7 @@ pub(super) fn spool(context: &Context<'_>, new: NewCheckpoint<'_>) -> Result<Sav
         ));
     };
     checkpoint.stored_bytes = frame.size_bytes;
-    let metadata = Metadata {
+    let params = Metadata {
         checkpoint_id: checkpoint.id,
         venture: checkpoint.venture.clone(),
         workflow_id: checkpoint.workflow_id.clone(),
@@ -198,60 +204,6 @@ pub(super) fn spool(context: &Context<'_>, new: NewCheckpoint<'_>) -> Result<Sav
         key_id: frame.key_id.clone(),
         frame_hash: frame.hash,
     };
-    let write = SpooledWrite {
-        operation: SaveCheckpoint::NAME.to_owned(),
-        key,
-        actor: Some(context.actor.key_id.clone()),
-        at: checkpoint.created_at,
-        target: outbox.target().cloned(),
-        params: serde_json::to_value(metadata).unwrap_or_default(),
-    };
-    outbox
-        .put(&checkpoint.id.to_string(), &write, || Ok(body.as_slice()))
-        .map_err(|source| outbox_fault(outbox, source))?;
-    tracing::warn!(
-        checkpoint = %checkpoint.id, workflow = %checkpoint.workflow_id,
-        "the database could not be written; a checkpoint was saved to the outbox"
-    );
+    spool(context, outbox, NewWrite { operation: SAVE, id: checkpoint.id.to_string(), params, body })?;
     Ok(SavedCheckpoint { checkpoint, is_new: true, warning })
-}
-
-/// Describes why a write could not be saved to the outbox.
-pub(crate) fn outbox_fault(outbox: &Outbox, source: io::Error) -> Fault {
-    let full = source.kind() == io::ErrorKind::StorageFull;
-    let path = outbox.folder().to_owned();
-    Fault::from(if full { StoreError::Full } else { StoreError::Folder { path, source } })
-}
-
-/// Finds the save of an earlier request with the same idempotency key, credential and context.
-fn spooled_request(context: &Context<'_>, key: Option<&str>, hash: Sha256Hash) -> Option<Spooled> {
-    let is_same = |Spooled { entry, metadata }: &Spooled| {
-        entry.write.key.as_deref() == key
-            && entry.write.actor.as_ref() == Some(&context.actor.key_id)
-            && metadata.context_hash == hash
-    };
-    spooled_checkpoints(context.settings).into_iter().find(is_same)
-}
-
-/// Reads a save from the outbox.
-pub(crate) fn spooled_save(settings: &CheckpointSettings, entry: &OutboxEntry) -> Result<SpooledCall, Fault> {
-    let unreadable = |error: &dyn std::fmt::Display| {
-        Fault::new(ErrorCode::CheckpointCorrupt, format!("cannot read a checkpoint in the outbox: {error}"))
-    };
-    let spooled = Spooled::read(entry.clone()).map_err(|error| unreadable(&error))?;
-    let text = String::from_utf8(spooled.context(&settings.vault)?).map_err(|error| unreadable(&error))?;
-    let Metadata { checkpoint_id, venture, workflow_id, repo, labels, session_id, restores_size, .. } =
-        spooled.metadata;
-    let params = json!({
-        "sessionId": workflow_id, "metadata": labels, "venture": venture, "repo": repo,
-        "agentSessionId": session_id, "force": true,
-    });
-    let context = Arc::new(SavedContext::of_stored(text, restores_size));
-    let context = SpooledContext { checkpoint_id, saved_at: entry.write.at, context };
-    Ok(SpooledCall {
-        params,
-        attachment: Attachment::Spooled(Arc::new(context)),
-        idempotency_key: None,
-        actor: Actor::local(),
-    })
 }

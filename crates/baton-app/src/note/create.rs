@@ -1,14 +1,17 @@
 //! `note.create`: records one fact while an agent works.
 
+use std::sync::OnceLock;
+
 use baton_core::{
-    Agent, ErrorCode, Note, NoteId, NoteKind, Repo, SessionId, SessionTuple, Venture, note_file, note_text,
+    Agent, ErrorCode, Note, NoteId, NoteKind, Repo, SessionId, SessionTuple, Timestamp, Venture,
+    VentureScope, note_file, note_text,
 };
 use baton_observation::make_private;
+use baton_store::{Outbox, OutboxEntry};
 
-use super::spooled::spool;
 use super::view::NoteView;
-use crate::call::{Attachment, SpooledNote};
 use crate::prelude::*;
+use crate::spool::{NewWrite, spool, spooled_earlier};
 
 /// The note to record.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -50,15 +53,43 @@ pub struct CreateNoteOutput {
 #[derive(Debug, Clone)]
 pub struct NewNote {
     /// The parameters as the caller sent them.
-    pub(super) params: CreateNote,
+    params: CreateNote,
     text: String,
     file: Option<String>,
-    /// Id and time of a note that is replayed from the outbox.
-    spooled: Option<SpooledNote>,
+    /// Id of the note, once it is chosen. If the outcome of a commit is unknown, the note is saved to the outbox under the
+    /// same id, so that its replay finds a note that was stored.
+    id: OnceLock<NoteId>,
+    recorded_at: Timestamp,
+}
+
+/// A note in the outbox.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SpooledNote {
+    note_id: NoteId,
+    request: CreateNote,
 }
 
 impl NewNote {
-    pub(super) fn note(&self, context: &Context<'_>, id: NoteId, owner: NoteOwner) -> Note {
+    fn of(params: CreateNote, id: OnceLock<NoteId>, recorded_at: Timestamp) -> Result<Self, Fault> {
+        let file = params.file.as_deref().map(note_file).transpose();
+        let (text, file) = Fault::both(note_text(&params.text), file)?;
+        if params.session_id.is_none() && params.repo.is_none() {
+            return Err(needs_repository());
+        }
+        Ok(Self { params, text, file, id, recorded_at })
+    }
+
+    /// Returns the id of the note; `create` chooses it on the first call.
+    fn id(&self, create: impl FnOnce() -> Result<NoteId, Fault>) -> Result<NoteId, Fault> {
+        if let Some(id) = self.id.get() {
+            return Ok(*id);
+        }
+        let id = create()?;
+        Ok(*self.id.get_or_init(|| id))
+    }
+
+    fn note(&self, context: &Context<'_>, id: NoteId, owner: NoteOwner) -> Note {
         Note {
             id,
             session_id: owner.session_id,
@@ -68,14 +99,22 @@ impl NewNote {
             kind: self.params.kind.unwrap_or_default(),
             text: self.text.clone(),
             file: self.file.clone(),
-            created_at: self.spooled.map_or(context.now, |spooled| spooled.recorded_at),
+            created_at: self.recorded_at,
             updated_at: None,
             actor_key_id: context.actor.key_id.clone(),
         }
     }
 
+    /// Returns the note as it is shown while it is in the outbox: its session is not looked up.
+    fn note_without_store(&self, context: &Context<'_>) -> Result<Note, Fault> {
+        let mut owner = self.owner_without_session(context)?;
+        owner.session_id = self.params.session_id;
+        let id = self.id(|| context.note_id_without_store())?;
+        Ok(self.note(context, id, owner))
+    }
+
     /// Returns the owner of a note that belongs to no session.
-    pub(super) fn owner_without_session(&self, context: &Context<'_>) -> Result<NoteOwner, Fault> {
+    fn owner_without_session(&self, context: &Context<'_>) -> Result<NoteOwner, Fault> {
         let CreateNote { venture, repo, agent, .. } = &self.params;
         let venture = context.venture(venture.as_ref())?;
         let repo = repo.clone().ok_or_else(needs_repository)?;
@@ -90,14 +129,14 @@ impl NewNote {
             // response.
             Err(fault)
                 if fault.code == ErrorCode::SessionNotFound
-                    && self.spooled.is_some()
+                    && context.is_replay()
                     && self.params.repo.is_some() =>
             {
                 return self.owner_without_session(context);
             }
             session => session?,
         };
-        if session.require_active().is_ok() && self.spooled.is_none() {
+        if session.require_active().is_ok() && !context.is_replay() {
             session.beat(context.now)?;
             tx.beat_session(session.id, session.last_heartbeat_at)?;
         }
@@ -105,11 +144,23 @@ impl NewNote {
         let agent = Some(self.params.agent.clone().unwrap_or(agent));
         Ok(NoteOwner { session_id: Some(id), venture, repo, agent })
     }
+
+    /// Saves the note to the outbox, unless an earlier request with the same key has saved it.
+    fn spool(&self, context: &Context<'_>, outbox: &Outbox) -> Result<Note, Fault> {
+        if let Some(earlier) = spooled_earlier(context, outbox)? {
+            return CreateNote::read_spooled(context, &earlier)?.note_without_store(context);
+        }
+        let note = self.note_without_store(context)?;
+        let params = SpooledNote { note_id: note.id, request: self.params.clone() };
+        let write = NewWrite { operation: CreateNote::NAME, id: note.id.to_string(), params, body: &[] };
+        spool(context, outbox, write)?;
+        Ok(note)
+    }
 }
 
 /// What a note belongs to: a repository, and the session in which it was recorded.
-pub(super) struct NoteOwner {
-    pub(super) session_id: Option<SessionId>,
+struct NoteOwner {
+    session_id: Option<SessionId>,
     venture: Venture,
     repo: Repo,
     agent: Option<Agent>,
@@ -126,44 +177,46 @@ impl Operation<OnStore> for CreateNote {
     const AFTER_OUTBOX: bool = true;
     type Input = NewNote;
     type Output = CreateNoteOutput;
-    erased!();
+    erased!(erase_spooling);
 
     fn prepare(context: &Context<'_>, params: Self) -> Result<Self::Input, Fault> {
-        let file = params.file.as_deref().map(note_file).transpose();
-        let (text, file) = Fault::both(note_text(&params.text), file)?;
-        if params.session_id.is_none() && params.repo.is_none() {
-            return Err(needs_repository());
-        }
-        let spooled = match context.attachment {
-            Some(Attachment::SpooledNote(spooled)) => Some(*spooled),
-            _ => None,
-        };
-        Ok(NewNote { params, text, file, spooled })
+        NewNote::of(params, OnceLock::new(), context.now)
     }
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, new: &Self::Input) -> Result<Self::Output, Fault> {
         // A process killed between the commit of a replay and the removal of its file leaves both.
-        if let Some(spooled) = new.spooled
-            && let Some(note) = tx.note(spooled.note_id)?
+        if let Some(id) = new.id.get()
+            && let Some(note) = tx.note(*id)?
         {
             return Ok(CreateNoteOutput { note: note.into(), degraded: false });
         }
         let owner = new.find_owner(context, tx)?;
-        let id = match new.spooled {
-            Some(spooled) => spooled.note_id,
-            None => context.note_id(tx)?,
-        };
+        let id = new.id(|| context.note_id(tx))?;
         let note = new.note(context, id, owner);
         tx.insert_note(&note)?;
         Ok(CreateNoteOutput { note: note.into(), degraded: false })
     }
 
+    /// Saves the note to the outbox. That is not possible without a repository, and for a session that the credential may
+    /// not be allowed to access, which cannot be checked without the database.
     fn without_store(context: &Context<'_>, new: &Self::Input) -> Option<Result<Self::Output, Fault>> {
-        if new.spooled.is_some() {
+        let outbox = context.settings.outbox.as_ref()?;
+        let CreateNote { repo, session_id, .. } = &new.params;
+        if repo.is_none() || (session_id.is_some() && context.actor.ventures != VentureScope::All) {
             return None;
         }
-        let spooled = spool(context, new)?;
+        let spooled = new.spool(context, outbox);
         Some(spooled.map(|note| CreateNoteOutput { note: note.into(), degraded: true }))
+    }
+}
+
+impl Spooling for CreateNote {
+    fn read_spooled(_: &Context<'_>, entry: &OutboxEntry) -> Result<NewNote, Fault> {
+        let SpooledNote { note_id, request } =
+            serde_json::from_value(entry.write.params.clone()).map_err(|error| {
+                Fault::new(ErrorCode::InvalidRequest, format!("cannot read a note in the outbox: {error}"))
+            })?;
+        NewNote::of(request, OnceLock::from(note_id), entry.write.at)
     }
 }
 

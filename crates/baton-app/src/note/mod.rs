@@ -4,7 +4,6 @@ mod create;
 mod delete;
 mod list;
 mod show;
-mod spooled;
 mod update;
 mod view;
 
@@ -12,6 +11,5 @@ pub use create::{CreateNote, CreateNoteOutput, NewNote};
 pub use delete::{DeleteNote, DeleteNoteOutput};
 pub use list::{ListNotes, ListNotesOutput};
 pub use show::{ShowNote, ShowNoteOutput};
-pub(crate) use spooled::spooled_note;
 pub use update::{UpdateNote, UpdateNoteOutput};
 pub use view::NoteView;

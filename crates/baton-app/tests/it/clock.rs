@@ -1,11 +1,11 @@
 //! Rows stored after the clock was set back and the process restarted still count as newer.
 
-use baton_app::{App, RequestLog};
-use baton_store::{Outbox, Store, StoreConfig, StoreError, Target, Threads};
+use baton_app::App;
 use serde_json::{Value, json};
 
 use crate::observing::{bash, report};
-use crate::stage::{FixedEntropy, HOUR, NOW, Stage, ok, operation, who};
+use crate::outbox::Outage;
+use crate::stage::{HOUR, NOW, Stage, ok, operation, who};
 
 /// Sets the clock back and returns a process that was started afterwards.
 fn restart_an_hour_earlier(stage: &Stage) -> App {
@@ -74,24 +74,11 @@ fn latest_checkpoint_is_the_one_stored_last() {
 
 #[test]
 fn checkpoints_in_the_outbox_are_replayed_in_the_order_they_were_saved() {
-    let folder = tempfile::tempdir().unwrap();
-    let stage = Stage::sqlite();
-    let with_outbox = |settings: &mut baton_app::Settings| {
-        settings.outbox = Some(Outbox::at(folder.path().join("spill"), Some(Target::server("here"))));
-    };
-    let without_database = || {
-        // A folder cannot be opened as a database.
-        let config = StoreConfig::Sqlite { path: folder.path().to_owned(), threads: Threads::Caller };
-        let store = Store::open_later(&config, &StoreError::Closed);
-        let mut settings = stage.app.settings().clone();
-        with_outbox(&mut settings);
-        App::new(store, settings, stage.clock.clone(), FixedEntropy::default(), RequestLog::at_end())
-    };
+    let outage = Outage::new();
     let save = |step: u32| json!({ "sessionId": "s", "context": { "step": step } });
-    assert_eq!(call(&stage, &without_database(), "checkpoint.save", save(1))["degraded"], true);
-    stage.clock.set(NOW.minus(HOUR));
-    assert_eq!(call(&stage, &without_database(), "checkpoint.save", save(2))["degraded"], true);
-    let recovered = stage.beside(with_outbox);
-    let latest = call(&stage, &recovered, "checkpoint.load", json!({ "sessionId": "s" }));
+    outage.call(&outage.without_database(), "checkpoint.save", save(1));
+    outage.stage.clock.set(NOW.minus(HOUR));
+    outage.call(&outage.without_database(), "checkpoint.save", save(2));
+    let latest = outage.call(&outage.recovered(), "checkpoint.load", json!({ "sessionId": "s" }));
     assert_eq!((&latest["context"]["step"], &latest["degraded"]), (&2.into(), &false.into()));
 }

@@ -23,6 +23,7 @@ mod observation_hook;
 mod observation_list;
 mod observation_scope;
 mod observing;
+mod outbox;
 mod recall;
 mod request_log;
 mod saving;

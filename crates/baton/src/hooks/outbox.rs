@@ -61,6 +61,7 @@ impl ReportOutbox {
         let write = SpooledWrite {
             operation: Hook::NAME.to_owned(),
             key: Some(id.key()),
+            request_hash: None,
             actor: None,
             at: reported_at.and_then(|at| at.parse().ok()).unwrap_or_else(|| SystemClock.now()),
             target: self.outbox.target().cloned(),
