@@ -106,7 +106,7 @@ impl NewNote {
     }
 
     /// Returns the note as it is shown while it is in the outbox: its session is not looked up.
-    fn note_without_store(&self, context: &Context<'_>) -> Result<Note, Fault> {
+    pub(super) fn note_without_store(&self, context: &Context<'_>) -> Result<Note, Fault> {
         let mut owner = self.owner_without_session(context)?;
         owner.session_id = self.params.session_id;
         let id = self.id(|| context.note_id_without_store())?;

@@ -1,8 +1,11 @@
 //! `note.list`: notes, newest first.
 
-use baton_core::{NoteKind, Repo, SessionId, Venture};
+use std::cmp::Reverse;
+
+use baton_core::{Note, NoteKind, Repo, SessionId, Venture};
 use baton_store::NoteFilter;
 
+use super::spooled::spooled_notes;
 use super::view::NoteView;
 use crate::page::{Pagination, RequestedPage};
 use crate::prelude::*;
@@ -39,22 +42,60 @@ impl Operation<OnStore> for ListNotes {
     const SUMMARY: &'static str = "List notes of agents, newest first, by repository, session or kind: decisions, rejected approaches, gotchas.";
     const EFFECT: Effect = Effect::Read;
     const AFTER_OUTBOX: bool = true;
+    type Input = (NoteFilter, RequestedPage);
     type Output = ListNotesOutput;
-    params_and!(RequestedPage, |params| {
-        RequestedPage::of("notes", 50, params.limit, params.cursor.as_deref())
-    });
+    erased!();
 
-    fn run(context: &Context<'_>, tx: &mut dyn Tx, input: &Self::Input) -> Result<Self::Output, Fault> {
-        let (params, requested) = input;
+    fn prepare(context: &Context<'_>, params: Self) -> Result<Self::Input, Fault> {
+        let requested = RequestedPage::of("notes", 50, params.limit, params.cursor.as_deref())?;
         let filter = NoteFilter {
             ventures: context.readable_ventures(params.venture.as_ref())?,
-            repo: params.repo.clone(),
+            repo: params.repo,
             session_id: params.session_id,
             kind: params.kind,
             file: None,
         };
-        let mut found = tx.notes(&filter, requested.rows())?;
-        let pagination = requested.cut(&mut found, |note| note.id.ulid());
-        Ok(ListNotesOutput { notes: found.into_iter().map(Into::into).collect(), pagination })
+        Ok((filter, requested))
     }
+
+    fn run(
+        context: &Context<'_>,
+        tx: &mut dyn Tx,
+        (filter, requested): &Self::Input,
+    ) -> Result<Self::Output, Fault> {
+        let stored = tx.notes(filter, requested.rows())?;
+        Ok(page_of(spooled(context, filter, *requested), stored, *requested))
+    }
+
+    fn without_store(
+        context: &Context<'_>,
+        (filter, requested): &Self::Input,
+    ) -> Option<Result<Self::Output, Fault>> {
+        if spooled_notes(context).is_empty() {
+            return None;
+        }
+        Some(Ok(page_of(spooled(context, filter, *requested), Vec::new(), *requested)))
+    }
+}
+
+/// Returns the notes in the outbox that match the filter and are on the page or after it.
+fn spooled(context: &Context<'_>, filter: &NoteFilter, requested: RequestedPage) -> Vec<Note> {
+    let before = requested.rows().before.map(|cursor| cursor.before);
+    let matches = |note: &Note| {
+        filter.ventures.as_ref().is_none_or(|ventures| ventures.contains(&note.venture))
+            && filter.repo.as_ref().is_none_or(|repo| *repo == note.repo)
+            && filter.session_id.is_none_or(|session| Some(session) == note.session_id)
+            && filter.kind.is_none_or(|kind| kind == note.kind)
+            && before.is_none_or(|before| note.id.ulid() < before)
+    };
+    spooled_notes(context).into_iter().filter(matches).collect()
+}
+
+/// Returns one page of notes of the outbox and of the database. A note that was just replayed may be in both.
+fn page_of(spooled: Vec<Note>, stored: Vec<Note>, requested: RequestedPage) -> ListNotesOutput {
+    let mut found = [stored, spooled].concat();
+    found.sort_by_key(|note| Reverse(note.id));
+    found.dedup_by_key(|note| note.id);
+    let pagination = requested.cut(&mut found, |note| note.id.ulid());
+    ListNotesOutput { notes: found.into_iter().map(Into::into).collect(), pagination }
 }

@@ -4,6 +4,7 @@ mod create;
 mod delete;
 mod list;
 mod show;
+mod spooled;
 mod update;
 mod view;
 

@@ -1,9 +1,9 @@
 //! `note.show`: one note.
 
-use baton_core::NoteId;
+use baton_core::{Note, NoteId};
 
+use super::spooled::spooled_notes;
 use super::view::NoteView;
-
 use crate::prelude::*;
 
 /// The note to show.
@@ -29,6 +29,18 @@ impl Operation<OnStore> for ShowNote {
     params_as_input!();
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
-        Ok(ShowNoteOutput { note: context.note(tx, params.note_id)?.into() })
+        let note = match spooled_note(context, params.note_id) {
+            Some(note) => note,
+            None => context.note(tx, params.note_id)?,
+        };
+        Ok(ShowNoteOutput { note: note.into() })
     }
+
+    fn without_store(context: &Context<'_>, params: &Self::Input) -> Option<Result<Self::Output, Fault>> {
+        Some(Ok(ShowNoteOutput { note: spooled_note(context, params.note_id)?.into() }))
+    }
+}
+
+fn spooled_note(context: &Context<'_>, id: NoteId) -> Option<Note> {
+    spooled_notes(context).into_iter().find(|note| note.id == id)
 }

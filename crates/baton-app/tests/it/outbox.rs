@@ -147,6 +147,57 @@ fn files_of_older_versions_are_replayed() {
 }
 
 #[test]
+fn notes_in_the_outbox_are_shown_and_listed() {
+    let outage = Outage::new();
+    outage.call(&outage.recovered(), "note.create", note("stored"));
+    let app = outage.without_database();
+    let listed = app.call_blocking(operation("note.list"), outage.stage.envelope(None), json!({}));
+    refused(&listed, "store_unavailable");
+    // A checkpoint whose key is not available blocks the outbox.
+    outage.call(&app, "checkpoint.save", save(1));
+    outage.edit_files(|head| head["params"]["key_id"] = "missing".into());
+    let gotcha = json!({ "text": "second", "repo": "o/r", "kind": "gotcha", "agent": "a" });
+    outage.call(&app, "note.create", note("first"));
+    let second = outage.call(&app, "note.create", gotcha)["note"].clone();
+    let shown = outage.call(&app, "note.show", json!({ "note_id": second["id"] }));
+    assert_eq!(shown["note"], second);
+    let list = |app: &App, filter: Value| outage.call(app, "note.list", filter);
+    assert_eq!(texts(&list(&app, json!({ "repo": "o/r" }))), ["second", "first"]);
+    assert_eq!(texts(&list(&app, json!({ "kind": "gotcha" }))), ["second"]);
+    assert!(texts(&list(&app, json!({ "repo": "o/other" }))).is_empty());
+    let page = list(&app, json!({ "limit": 1 }));
+    assert_eq!(texts(&page), ["second"]);
+    let next = json!({ "limit": 1, "cursor": page["pagination"]["next_cursor"] });
+    assert_eq!(texts(&list(&app, next)), ["first"]);
+
+    let recovered = outage.recovered();
+    assert_eq!(texts(&list(&recovered, json!({}))), ["second", "first", "stored"]);
+    assert_eq!(recovered.spooled_writes(), 3);
+    outage.edit_files(|head| {
+        if let Some(key_id) = head["params"].get_mut("key_id") {
+            key_id.take();
+        }
+    });
+    assert_eq!(texts(&list(&recovered, json!({}))), ["second", "first", "stored"]);
+    assert_eq!(recovered.spooled_writes(), 0);
+}
+
+#[test]
+fn note_of_another_venture_in_the_outbox_is_not_visible() {
+    let outage = Outage::new();
+    let app = outage.without_database();
+    let secret = outage.call(&app, "note.create", json!({ "text": "x", "repo": "o/r", "venture": "other" }));
+    let ventures = VentureScope::Only(vec!["v".parse().unwrap()]);
+    let call = |name: &str, params: Value| {
+        let actor = Actor { ventures: ventures.clone(), ..Actor::shared("key") };
+        let call = baton_app::Call { actor, ..outage.stage.envelope(None) };
+        app.call_blocking(operation(name), call, params)
+    };
+    refused(&call("note.list", json!({})), "store_unavailable");
+    refused(&call("note.show", json!({ "note_id": secret["note"]["id"] })), "store_unavailable");
+}
+
+#[test]
 fn write_whose_commit_has_an_unknown_outcome_is_stored_once() {
     let Some(database) = TestDatabase::with_schema() else { return };
     let outage = Outage::new();

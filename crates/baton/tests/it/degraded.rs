@@ -224,6 +224,7 @@ fn checkpoints_and_notes_in_the_outbox_do_not_disturb_each_other() {
     assert_eq!(noted.json()["data"]["degraded"], true, "{noted:?}");
     save(&home, "s", &json!({ "step": 2 }));
     assert_eq!(loaded(&home, &["--session", "s"])["context"], json!({ "step": 2 }));
+    assert_eq!(notes(&home), [noted.json()["data"]["note"].clone()]);
     restore();
     assert_eq!(notes(&home).len(), 1);
     assert_eq!(ids(&home, "s").len(), 2);
