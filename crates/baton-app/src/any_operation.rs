@@ -3,6 +3,7 @@
 use std::ops::Deref;
 
 use baton_core::{KeyUse, OperationDescription, RequestFormat, RequestLogging};
+use serde_json::Value;
 
 use crate::input::{ReadInput, ReadSpooled};
 
@@ -16,6 +17,7 @@ pub struct AnyOperation {
     pub request: RequestFormat,
     pub(crate) request_logging: RequestLogging,
     pub(crate) after_outbox: bool,
+    pub(crate) after_outbox_if_possible: fn(&Value) -> bool,
     pub(crate) frees_space: bool,
     /// Reads the parameters of a call.
     pub(crate) read_input: ReadInput,

@@ -32,9 +32,12 @@ use crate::store_errors::{StoreErrors, store_error};
 use crate::threads::{block_on, on_thread};
 use crate::transact::Stored;
 
-/// Time limits for replaying the outbox before a call.
+/// Time limits for replaying the outbox before a call that must not run before it.
 const REPLAY_LIMITS: ReplayLimits =
     ReplayLimits { lock: Duration::from_secs(10), total: Duration::from_secs(20) };
+/// Time limits for replaying the outbox before another call, which may be that of a hook.
+const BRIEF_REPLAY_LIMITS: ReplayLimits =
+    ReplayLimits { lock: Duration::from_millis(100), total: Duration::from_secs(2) };
 
 /// Baton, ready to be called. Clones share it.
 #[derive(Clone)]
@@ -189,10 +192,7 @@ impl App {
     }
 
     async fn answer(&self, operation: &'static AnyOperation, open: OpenCall, params: Value) -> Reply {
-        let gate = match self.outbox_before(operation, &open.call) {
-            Some(outbox) => self.replay_before_call(outbox).await,
-            None => WriteGate::Open,
-        };
+        let gate = self.replay_before_call(operation, &open.call, &params).await;
         let answer = match check_call(operation, &open, params).await {
             Ok(execution) if gate == WriteGate::Blocked && operation.effect.is_write() => {
                 let message = "earlier writes are still in the outbox".to_owned();
@@ -250,24 +250,27 @@ impl App {
         }
     }
 
-    /// Returns the outbox if writes in it must be replayed before a call.
-    fn outbox_before(&self, operation: &AnyOperation, call: &Call) -> Option<Outbox> {
-        let outbox = self.settings().outbox.as_ref()?;
-        let must_wait = operation.after_outbox && !call.is_replay() && !outbox.is_empty();
-        must_wait.then(|| outbox.clone())
-    }
-
-    async fn replay_before_call(&self, outbox: Outbox) -> WriteGate {
+    /// Replays the outbox before a call that follows or shows the writes in it.
+    async fn replay_before_call(&self, operation: &AnyOperation, call: &Call, params: &Value) -> WriteGate {
+        let must_wait = operation.after_outbox;
+        if call.is_replay() || !(must_wait || (operation.after_outbox_if_possible)(params)) {
+            return WriteGate::Open;
+        }
+        let outbox = self.settings().outbox.clone().filter(|outbox| !outbox.is_empty());
+        let Some(outbox) = outbox else { return WriteGate::Open };
+        let limits = if must_wait { REPLAY_LIMITS } else { BRIEF_REPLAY_LIMITS };
         let app = self.clone();
         // Without a thread nothing is replayed, and writes must stay behind the outbox.
-        on_thread(move || app.replay_blocking(&outbox)).await.unwrap_or(WriteGate::Blocked)
+        let gate =
+            on_thread(move || app.replay_blocking(&outbox, limits)).await.unwrap_or(WriteGate::Blocked);
+        if must_wait { gate } else { WriteGate::Open }
     }
 
     /// Replays the writes in the outbox and returns how many are left. Not for use inside an async runtime.
     pub fn replay_outbox(&self) -> usize {
         let Some(outbox) = &self.settings().outbox else { return 0 };
         if !outbox.is_empty() {
-            self.replay_blocking(outbox);
+            self.replay_blocking(outbox, REPLAY_LIMITS);
         }
         outbox.count()
     }
@@ -291,9 +294,9 @@ impl App {
         Ok(self.call_blocking(operation, call, params.clone()))
     }
 
-    fn replay_blocking(&self, outbox: &Outbox) -> WriteGate {
+    fn replay_blocking(&self, outbox: &Outbox, limits: ReplayLimits) -> WriteGate {
         let mut is_disk_full = false;
-        let replay = outbox.replay(REPLAY_LIMITS, |entry, _| {
+        let replay = outbox.replay(limits, |entry, _| {
             let (code, message) = match self.replay_write(entry) {
                 Ok(reply) if reply.error.is_none() => {
                     tracing::info!(

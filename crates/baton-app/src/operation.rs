@@ -36,6 +36,7 @@ pub(crate) const fn erase<O: Operation<OnStore>>() -> AnyOperation {
         request: O::REQUEST,
         request_logging: O::REQUEST_LOGGING,
         after_outbox: O::AFTER_OUTBOX,
+        after_outbox_if_possible: O::AFTER_OUTBOX_IF_POSSIBLE,
         frees_space: O::FREES_SPACE,
         read_input: read_input::<O>,
         read_spooled: None,

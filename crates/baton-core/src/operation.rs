@@ -125,6 +125,9 @@ pub trait Operation<T: Target>: DeserializeOwned + JsonSchema + Send + Sync + 's
     const REQUEST_LOGGING: RequestLogging = RequestLogging::EachCall;
     /// If true, the writes in the outbox are replayed before the operation runs. If that fails, a write is not attempted.
     const AFTER_OUTBOX: bool = false;
+    /// If it returns true for the parameters, the writes in the outbox are replayed before the operation runs, for at most
+    /// a few seconds. The operation runs even if that fails. Set where a response shows what was recorded recently.
+    const AFTER_OUTBOX_IF_POSSIBLE: fn(&Value) -> bool = |_| false;
     /// If true, the operation frees at least as much space as it takes when `Context::must_free_space` is set, and is run
     /// once more, with the disk reserve released, after it failed because the disk is full.
     const FREES_SPACE: bool = false;

@@ -198,6 +198,36 @@ fn note_of_another_venture_in_the_outbox_is_not_visible() {
 }
 
 #[test]
+fn new_chat_after_an_outage_receives_what_was_in_the_outbox() {
+    let start = json!({ "event": "session-start", "session_id": "c", "repo": "o/r", "source": "startup" });
+    for (name, params) in [
+        ("hook.report", start),
+        ("context.read", json!({ "repo": "o/r" })),
+        ("recall.search", json!({ "q": "drifts" })),
+        ("session.start", json!({ "agent": "a", "repo": "o/r", "include_context": true })),
+    ] {
+        let outage = Outage::new();
+        outage.call(&outage.without_database(), "note.create", note("The clock drifts"));
+        let recovered = outage.recovered();
+        let response = outage.call(&recovered, name, params);
+        assert!(response.to_string().contains("The clock drifts"), "{name}: {response}");
+        assert_eq!(recovered.spooled_writes(), 0);
+    }
+}
+
+#[test]
+fn hook_report_is_stored_while_the_outbox_is_blocked() {
+    let outage = Outage::new();
+    outage.call(&outage.without_database(), "note.create", note("The clock drifts"));
+    // Held by a process that replays the outbox.
+    let folder = std::fs::File::open(outage.outbox().folder()).unwrap();
+    folder.lock().unwrap();
+    let start = json!({ "event": "session-start", "session_id": "c", "repo": "o/r", "source": "startup" });
+    outage.call(&outage.recovered(), "hook.report", start);
+    assert_eq!((outage.stage.active().len(), outage.outbox().count()), (1, 1));
+}
+
+#[test]
 fn write_whose_commit_has_an_unknown_outcome_is_stored_once() {
     let Some(database) = TestDatabase::with_schema() else { return };
     let outage = Outage::new();
