@@ -23,7 +23,6 @@ use crate::context::{Attempt, Environment};
 use crate::execution::Execution;
 use crate::observation::Intake;
 use crate::open_call::OpenCall;
-use crate::prepare::cannot_replay;
 use crate::request_log::{MAX_MESSAGE, RequestLog};
 use crate::settings::Settings;
 use crate::shared::{Shared, WriteProbe};
@@ -283,7 +282,12 @@ impl App {
     /// Calls the operation of a write in the outbox.
     fn replay_write(&self, entry: &OutboxEntry) -> Result<Reply, Fault> {
         let SpooledWrite { operation, key, actor, params, .. } = &entry.write;
-        let operation = find(operation).ok_or_else(|| cannot_replay(operation))?;
+        let replayable = find(operation).filter(|operation| operation.read_spooled.is_some());
+        // An internal error, so that the write stays in the outbox for a newer version.
+        let operation = replayable.ok_or_else(|| {
+            let message = format!("cannot replay a write: unknown operation `{operation}`");
+            Fault::new(ErrorCode::Internal, message)
+        })?;
         let local = Actor::local();
         let call = Call {
             actor: Actor { key_id: actor.clone().unwrap_or_else(|| local.key_id.clone()), ..local },

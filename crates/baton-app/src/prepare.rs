@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use baton_core::{Access, Canonical, ErrorCode, Fault, KeyScope, Sha256Hash, Venture, clip, require_no_nul};
-use baton_store::OutboxEntry;
 use serde_json::{Value, json};
 
 use crate::any_operation::AnyOperation;
@@ -32,30 +31,13 @@ pub(crate) fn prepare(
     context: &Context<'_>,
     params: Value,
 ) -> Result<Prepared, Fault> {
-    if let Some(Attachment::Spooled(entry)) = &call.attachment {
-        return prepare_replay(operation, call, context, entry);
+    if let (Some(Attachment::Spooled(entry)), Some(read)) = (&call.attachment, operation.read_spooled) {
+        // A retry of the original request gets the response of the replay, because both have the same hash.
+        let key = key_scope(operation, call).zip(entry.write.request_hash);
+        return Ok(Prepared { input: read(context, entry)?, key });
     }
     let CheckedParams { params, earlier_checks, key } = check(operation, call, context, params)?;
     Ok(Prepared { input: (operation.read_input)(context, params, earlier_checks)?, key })
-}
-
-/// Reads a write from the outbox. Its key is used with the hash of the original request, so that a retry of that request
-/// gets the response of the replay.
-fn prepare_replay(
-    operation: &AnyOperation,
-    call: &Call,
-    context: &Context<'_>,
-    entry: &OutboxEntry,
-) -> Result<Prepared, Fault> {
-    let read = operation.read_spooled.ok_or_else(|| cannot_replay(operation.name))?;
-    let key = key_scope(operation, call).zip(entry.write.request_hash);
-    Ok(Prepared { input: read(context, entry)?, key })
-}
-
-/// Returns an internal error, so that the write stays in the outbox for a newer version.
-pub(crate) fn cannot_replay(operation: &str) -> Fault {
-    let message = format!("cannot replay a write: unknown operation `{operation}`");
-    Fault::new(ErrorCode::Internal, message)
 }
 
 fn key_scope(operation: &AnyOperation, call: &Call) -> Option<KeyScope> {

@@ -58,42 +58,33 @@ impl Operation<OnStore> for ListNotes {
         Ok((filter, requested))
     }
 
-    fn run(
-        context: &Context<'_>,
-        tx: &mut dyn Tx,
-        (filter, requested): &Self::Input,
-    ) -> Result<Self::Output, Fault> {
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, input: &Self::Input) -> Result<Self::Output, Fault> {
+        let (filter, requested) = input;
         let stored = tx.notes(filter, requested.rows())?;
-        Ok(page_of(spooled(context, filter, *requested), stored, *requested))
+        Ok(page_of(spooled_notes(context), stored, input))
     }
 
-    fn without_store(
-        context: &Context<'_>,
-        (filter, requested): &Self::Input,
-    ) -> Option<Result<Self::Output, Fault>> {
-        if spooled_notes(context).is_empty() {
-            return None;
-        }
-        Some(Ok(page_of(spooled(context, filter, *requested), Vec::new(), *requested)))
+    fn without_store(context: &Context<'_>, input: &Self::Input) -> Option<Result<Self::Output, Fault>> {
+        let spooled = spooled_notes(context);
+        (!spooled.is_empty()).then(|| Ok(page_of(spooled, Vec::new(), input)))
     }
 }
 
-/// Returns the notes in the outbox that match the filter and are on the page or after it.
-fn spooled(context: &Context<'_>, filter: &NoteFilter, requested: RequestedPage) -> Vec<Note> {
+/// Returns one page of notes of the outbox and of the database. A note that was just replayed may be in both.
+fn page_of(
+    mut found: Vec<Note>,
+    stored: Vec<Note>,
+    (filter, requested): &(NoteFilter, RequestedPage),
+) -> ListNotesOutput {
     let before = requested.rows().before.map(|cursor| cursor.before);
-    let matches = |note: &Note| {
+    found.retain(|note| {
         filter.ventures.as_ref().is_none_or(|ventures| ventures.contains(&note.venture))
             && filter.repo.as_ref().is_none_or(|repo| *repo == note.repo)
             && filter.session_id.is_none_or(|session| Some(session) == note.session_id)
             && filter.kind.is_none_or(|kind| kind == note.kind)
             && before.is_none_or(|before| note.id.ulid() < before)
-    };
-    spooled_notes(context).into_iter().filter(matches).collect()
-}
-
-/// Returns one page of notes of the outbox and of the database. A note that was just replayed may be in both.
-fn page_of(spooled: Vec<Note>, stored: Vec<Note>, requested: RequestedPage) -> ListNotesOutput {
-    let mut found = [stored, spooled].concat();
+    });
+    found.extend(stored);
     found.sort_by_key(|note| Reverse(note.id));
     found.dedup_by_key(|note| note.id);
     let pagination = requested.cut(&mut found, |note| note.id.ulid());
