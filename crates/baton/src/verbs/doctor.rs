@@ -9,7 +9,7 @@ use baton_app::maintenance::{Damage, StoreCheck, check_store, recount_workflows}
 use baton_app::observation::ReadQueueStats;
 use baton_app::recall::{check_index, rebuild_index};
 use baton_core::counted;
-use baton_store::{Health, Inspection, LATEST_VERSION, Store, StoreConfig, StoreError, Threads};
+use baton_store::{Health, Inspection, LATEST_VERSION, Outbox, Store, StoreConfig, StoreError, Threads};
 use clap::Args;
 use serde::Serialize;
 use serde_json::json;
@@ -469,30 +469,15 @@ fn observations(config: &Config) -> Finding {
 fn hooks(config: &Config) -> Finding {
     let reports = ReportOutbox::of(&config.data_dir, Some(target(config)));
     let log = HookLog::of(&config.data_dir);
-    let (spooled, rejected) = (reports.files().count(), reports.files().rejected());
     let mut problems = Vec::new();
     if let Some(failure) = CaptureFailures::of(&config.data_dir).read() {
         let fix = "free some space, or make the data folder writable; the next session start reports this to the agent \
                    and clears it";
         problems.push((failure.describe(), fix.to_owned()));
     }
-    for (other, count) in reports.files().for_other_targets() {
-        problems.push((
-            format!("{count} hook reports in the outbox are for {other}, which is not the configured store"),
-            format!("configure {other} again to store them, or remove them"),
-        ));
-    }
-    if spooled > 0 {
-        let fix = "repair the database or the configuration, or start the server that they are for; the next hook or \
-                   the worker stores them";
-        problems.push((format!("in the outbox: {}", counted(spooled as u64, "hook report")), fix.to_owned()));
-    }
-    if rejected > 0 {
-        problems.push((
-            format!("rejected and not stored: {}", counted(rejected as u64, "hook report")),
-            format!("inspect {}/*.refused, then remove them", reports.files().folder().display()),
-        ));
-    }
+    let fix = "repair the database or the configuration, or start the server that they are for; the next hook or the \
+               worker stores them";
+    problems.extend(outbox_problems(reports.files(), "hook report", fix));
     if let Some(HookError { at, event, message }) = log.latest(1).pop() {
         problems.push((
             format!("the last error was at {at} in {event}: {message}"),
@@ -526,21 +511,36 @@ fn is_anything_sealed(config: &Config) -> bool {
     has_database(config) && keys_in_use(config).is_ok_and(|used| !used.is_empty())
 }
 
-/// Checks for checkpoints and notes in the outbox.
+/// Checks for checkpoints and notes that are in the outbox or rejected.
 fn spooled_checkpoints(config: &Config) -> Finding {
-    let outbox = checkpoints::outbox(config);
-    let for_others: usize = outbox.for_other_targets().iter().map(|(_, count)| count).sum();
-    if for_others > 0 {
-        return CHECKPOINTS.warning(
-            format!("{for_others} checkpoints or notes in the outbox (spill/) are for another database"),
-            "configure that database again (BATON_DATABASE_URL) to store them; the first line of each file names it",
-        );
+    let fix = "repair the database; the worker or the next checkpoint or note command stores them";
+    let problems = outbox_problems(&checkpoints::outbox(config), "write", fix);
+    CHECKPOINTS.problems(problems, "the outbox is empty")
+}
+
+/// Describes the writes of an outbox with a fix for each kind: for another store, not stored yet, rejected.
+fn outbox_problems(outbox: &Outbox, noun: &str, fix: &str) -> Vec<(String, String)> {
+    let mut problems = Vec::new();
+    let mut waiting = outbox.count();
+    for (other, count) in outbox.for_other_targets() {
+        waiting -= count.min(waiting);
+        problems.push((
+            format!(
+                "{} in the outbox for {other}, which is not the configured store",
+                counted(count as u64, noun)
+            ),
+            format!("configure {other} again to store them, or remove them"),
+        ));
     }
-    if outbox.is_empty() {
-        return CHECKPOINTS.ok("the outbox is empty");
+    if waiting > 0 {
+        problems.push((format!("in the outbox: {}", counted(waiting as u64, noun)), fix.to_owned()));
     }
-    CHECKPOINTS.warning(
-        "the outbox (spill/) contains checkpoints or notes that are not in the database yet",
-        "repair the database; the worker or the next checkpoint or note command replays them",
-    )
+    let rejected = outbox.rejected();
+    if rejected > 0 {
+        problems.push((
+            format!("rejected and not stored: {}", counted(rejected as u64, noun)),
+            format!("inspect {}/*.refused, then remove them", outbox.folder().display()),
+        ));
+    }
+    problems
 }

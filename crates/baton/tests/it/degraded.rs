@@ -159,7 +159,14 @@ fn doctor_reports_checkpoints_in_the_outbox() {
     save(&home, "s", &json!({ "step": 1 }));
     restore();
     let doctor = home.run(&["doctor"]);
-    assert!(doctor.stdout.contains("the outbox (spill/) contains checkpoints"), "{doctor:?}");
+    assert!(doctor.stdout.contains("checkpoints: in the outbox: 1 write"), "{doctor:?}");
+    // A file that cannot be read is set aside by the next replay.
+    let spill = home.data_dir().join("spill");
+    let file = std::fs::read_dir(&spill).unwrap().next().unwrap().unwrap().path();
+    std::fs::write(&file, "{").unwrap();
+    assert_eq!(ids(&home, "s").len(), 1);
+    let doctor = home.run(&["doctor"]);
+    assert!(doctor.stdout.contains("checkpoints: rejected and not stored: 1 write"), "{doctor:?}");
 }
 
 fn notes(home: &Home) -> Vec<Value> {
