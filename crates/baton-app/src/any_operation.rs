@@ -2,8 +2,7 @@
 
 use std::ops::Deref;
 
-use baton_core::{KeyUse, OperationDescription, RequestFormat, RequestLogging};
-use serde_json::Value;
+use baton_core::{KeyUse, OperationDescription, ReplayFirst, RequestFormat, RequestLogging};
 
 use crate::input::{ReadInput, ReadSpooled};
 
@@ -16,8 +15,7 @@ pub struct AnyOperation {
     /// How a request is read.
     pub request: RequestFormat,
     pub(crate) request_logging: RequestLogging,
-    pub(crate) after_outbox: bool,
-    pub(crate) after_outbox_if_possible: fn(&Value) -> bool,
+    pub(crate) replay_first: ReplayFirst,
     pub(crate) frees_space: bool,
     /// Reads the parameters of a call.
     pub(crate) read_input: ReadInput,

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use baton_core::{
-    Actor, CorrelationId, ErrorCode, Fault, IdempotencyKey, RequestRecord, Timestamp, UlidSequence, clip,
+    Actor, CorrelationId, ErrorCode, Fault, IdempotencyKey, ReplayFirst, RequestRecord, Timestamp,
+    UlidSequence, clip,
 };
 use baton_store::{
     Durability, Outbox, OutboxEntry, ReleasedReserve, ReplayLimits, ReplayResult, SpooledWrite, Store,
@@ -251,13 +252,14 @@ impl App {
 
     /// Replays the outbox before a call that follows or shows the writes in it.
     async fn replay_before_call(&self, operation: &AnyOperation, call: &Call, params: &Value) -> WriteGate {
-        let must_wait = operation.after_outbox;
-        if call.is_replay() || !(must_wait || (operation.after_outbox_if_possible)(params)) {
-            return WriteGate::Open;
-        }
+        let (must_wait, limits) = match operation.replay_first {
+            _ if call.is_replay() => return WriteGate::Open,
+            ReplayFirst::Always => (true, REPLAY_LIMITS),
+            ReplayFirst::IfPossible(applies) if applies(params) => (false, BRIEF_REPLAY_LIMITS),
+            ReplayFirst::IfPossible(_) | ReplayFirst::Never => return WriteGate::Open,
+        };
         let outbox = self.settings().outbox.clone().filter(|outbox| !outbox.is_empty());
         let Some(outbox) = outbox else { return WriteGate::Open };
-        let limits = if must_wait { REPLAY_LIMITS } else { BRIEF_REPLAY_LIMITS };
         let app = self.clone();
         // Without a thread nothing is replayed, and writes must stay behind the outbox.
         let gate =

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+pub(crate) use baton_core::ReplayFirst;
 pub use baton_core::{Effect, KeyUse, Operation, Privacy, RequestFormat, RequestLogging};
 use baton_core::{Fault, OperationDescription, Target, read_params};
 use baton_store::{OutboxEntry, Tx};
@@ -35,8 +36,7 @@ pub(crate) const fn erase<O: Operation<OnStore>>() -> AnyOperation {
         key: O::KEY,
         request: O::REQUEST,
         request_logging: O::REQUEST_LOGGING,
-        after_outbox: O::AFTER_OUTBOX,
-        after_outbox_if_possible: O::AFTER_OUTBOX_IF_POSSIBLE,
+        replay_first: O::REPLAY_FIRST,
         frees_space: O::FREES_SPACE,
         read_input: read_input::<O>,
         read_spooled: None,

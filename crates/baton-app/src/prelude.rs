@@ -7,6 +7,6 @@ pub(crate) use serde::{Deserialize, Serialize};
 
 pub(crate) use crate::context::Context;
 pub(crate) use crate::operation::{
-    Effect, KeyUse, OnStore, Operation, Privacy, RequestFormat, RequestLogging, Spooling, erased, params_and,
-    params_as_input,
+    Effect, KeyUse, OnStore, Operation, Privacy, ReplayFirst, RequestFormat, RequestLogging, Spooling,
+    erased, params_and, params_as_input,
 };

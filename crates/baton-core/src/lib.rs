@@ -57,7 +57,8 @@ pub use meta::{MAX_META_BYTES, require_valid_meta};
 pub use name::{Agent, ClientSessionId, CorrelationId, IssueNumber, Label, NameError, Repo, Track, Venture};
 pub use note::{MAX_NOTE_CHARS, Note, NoteKind, note_file, note_text};
 pub use operation::{
-    Effect, KeyUse, Operation, OperationDescription, Privacy, RequestFormat, RequestLogging, Target,
+    Effect, KeyUse, Operation, OperationDescription, Privacy, ReplayFirst, RequestFormat, RequestLogging,
+    Target,
 };
 pub use params::{integral, read_params};
 pub use plain::{

@@ -99,6 +99,18 @@ pub enum RequestLogging {
     OnFailure,
 }
 
+/// Whether the writes in the outbox are replayed before an operation.
+#[derive(Debug, Clone, Copy)]
+pub enum ReplayFirst {
+    /// The operation neither reads nor follows them.
+    Never,
+    /// Always. If that fails, a write is not attempted.
+    Always,
+    /// For at most a few seconds, if the function returns true for the parameters. The operation runs even if that fails.
+    /// For responses that show what was recorded recently.
+    IfPossible(fn(&Value) -> bool),
+}
+
 /// What operations work on: the store, or a checkout.
 pub trait Target {
     /// What an operation can use while it checks its parameters and while it runs.
@@ -123,11 +135,8 @@ pub trait Operation<T: Target>: DeserializeOwned + JsonSchema + Send + Sync + 's
     const REQUEST: RequestFormat = RequestFormat::STRICT;
     /// How calls appear in the request log.
     const REQUEST_LOGGING: RequestLogging = RequestLogging::EachCall;
-    /// If true, the writes in the outbox are replayed before the operation runs. If that fails, a write is not attempted.
-    const AFTER_OUTBOX: bool = false;
-    /// If it returns true for the parameters, the writes in the outbox are replayed before the operation runs, for at most
-    /// a few seconds. The operation runs even if that fails. Set where a response shows what was recorded recently.
-    const AFTER_OUTBOX_IF_POSSIBLE: fn(&Value) -> bool = |_| false;
+    /// Whether the outbox is replayed before the operation runs.
+    const REPLAY_FIRST: ReplayFirst = ReplayFirst::Never;
     /// If true, the operation frees at least as much space as it takes when `Context::must_free_space` is set, and is run
     /// once more, with the disk reserve released, after it failed because the disk is full.
     const FREES_SPACE: bool = false;

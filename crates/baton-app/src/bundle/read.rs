@@ -1,7 +1,6 @@
 //! `context.read`: context for a new chat.
 
 use baton_core::{Agent, Label, Repo, SessionId, Track, Venture, title_line};
-use serde_json::Value;
 
 use super::gather::build;
 use super::layout::{BundleLimits, BundleLine, DEFAULT_BUNDLE_TOKENS, MAX_BUNDLE_TOKENS, MIN_BUNDLE_TOKENS};
@@ -67,7 +66,7 @@ impl Operation<OnStore> for ReadContext {
     const EFFECT: Effect = Effect::Read;
     // Waits for the store while it indexes new items.
     const REQUEST: RequestFormat = RequestFormat { is_slow: true, ..RequestFormat::STRICT };
-    const AFTER_OUTBOX_IF_POSSIBLE: fn(&Value) -> bool = |_| true;
+    const REPLAY_FIRST: ReplayFirst = ReplayFirst::IfPossible(|_| true);
     type Input = (Self, BundleLimits);
     type Output = ReadContextOutput;
     erased!();

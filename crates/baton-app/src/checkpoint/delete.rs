@@ -31,7 +31,7 @@ impl Operation<OnStore> for DeleteCheckpoint {
     const SUMMARY: &'static str = "Delete one checkpoint, even a named one. Deleting the last checkpoint of \
         a workflow also deletes the workflow.";
     const EFFECT: Effect = Effect::Delete;
-    const AFTER_OUTBOX: bool = true;
+    const REPLAY_FIRST: ReplayFirst = ReplayFirst::Always;
     const FREES_SPACE: bool = true;
     type Output = DeleteCheckpointOutput;
     params_as_input!();

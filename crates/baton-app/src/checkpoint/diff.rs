@@ -68,7 +68,7 @@ impl Operation<OnStore> for DiffCheckpoints {
     const SUMMARY: &'static str = "Compare two checkpoints, or the last two checkpoints of a workflow. Lists \
         the added, removed and changed values.";
     const EFFECT: Effect = Effect::Read;
-    const AFTER_OUTBOX: bool = true;
+    const REPLAY_FIRST: ReplayFirst = ReplayFirst::Always;
     type Output = DiffCheckpointsOutput;
     params_and!(Pair, Self::pair);
 

@@ -49,7 +49,7 @@ impl Operation<OnStore> for ExplainContext {
     const SUMMARY: &'static str = "Explain how a saved context is classified: the layer of each key \
         (CRITICAL, IMPORTANT, USEFUL, EPHEMERAL), the rule and the reason.";
     const EFFECT: Effect = Effect::Read;
-    const AFTER_OUTBOX: bool = true;
+    const REPLAY_FIRST: ReplayFirst = ReplayFirst::Always;
     type Output = ExplainContextOutput;
     params_and!(Wanted, |params| Wanted::of(params.checkpoint_id.clone(), params.session_id.clone()));
 

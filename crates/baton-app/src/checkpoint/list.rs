@@ -38,7 +38,7 @@ impl Operation<OnStore> for ListCheckpoints {
     const SUMMARY: &'static str = "List metadata of the available checkpoints of a workflow, most recent \
         first. Call it to find a checkpoint to resume from.";
     const EFFECT: Effect = Effect::Read;
-    const AFTER_OUTBOX: bool = true;
+    const REPLAY_FIRST: ReplayFirst = ReplayFirst::Always;
     type Input = (Venture, WorkflowId, Window);
     type Output = ListCheckpointsOutput;
     erased!();

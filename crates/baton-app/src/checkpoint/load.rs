@@ -123,7 +123,7 @@ impl Operation<OnStore> for LoadCheckpoint {
         checkpoint ID or the latest of a workflow (sessionId). Returns the full context, or the most \
         important part of it if maxBytes or maxTokens is given. Call it to resume a workflow.";
     const EFFECT: Effect = Effect::Read;
-    const AFTER_OUTBOX: bool = true;
+    const REPLAY_FIRST: ReplayFirst = ReplayFirst::Always;
     type Input = Load;
     type Output = LoadCheckpointOutput;
     erased!();

@@ -58,7 +58,7 @@ impl Operation<OnStore> for MarkCritical {
         dropped when a checkpoint of this workflow is loaded. Use it for essential information like user \
         goals or final answers.";
     const EFFECT: Effect = Effect::Write;
-    const AFTER_OUTBOX: bool = true;
+    const REPLAY_FIRST: ReplayFirst = ReplayFirst::Always;
     type Output = MarkCriticalOutput;
     params_as_input!(|params| {
         let fits = (1..=MAX_KEY_BYTES).contains(&params.context_key.len());

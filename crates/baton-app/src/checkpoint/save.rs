@@ -159,7 +159,7 @@ impl Operation<OnStore> for SaveCheckpoint {
         redact_param: Some("redactSecrets"),
         ..RequestFormat::STRICT
     };
-    const AFTER_OUTBOX: bool = true;
+    const REPLAY_FIRST: ReplayFirst = ReplayFirst::Always;
     const FREES_SPACE: bool = true;
     type Input = Save;
     type Output = SaveCheckpointOutput;

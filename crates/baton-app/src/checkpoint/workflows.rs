@@ -80,7 +80,7 @@ impl Operation<OnStore> for ListWorkflows {
     const SUMMARY: &'static str = "List workflows that have checkpoints, most recently saved first. Call it \
         to find a workflow id at the start of a chat.";
     const EFFECT: Effect = Effect::Read;
-    const AFTER_OUTBOX: bool = true;
+    const REPLAY_FIRST: ReplayFirst = ReplayFirst::Always;
     type Output = ListWorkflowsOutput;
     params_and!(Window, |params| Window::of(params.limit, params.offset));
 

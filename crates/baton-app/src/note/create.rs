@@ -174,7 +174,7 @@ impl Operation<OnStore> for CreateNote {
     // A note with a secret is worth keeping without the secret.
     const REQUEST: RequestFormat =
         RequestFormat { privacy: Privacy::Redact(make_private), ..RequestFormat::STRICT };
-    const AFTER_OUTBOX: bool = true;
+    const REPLAY_FIRST: ReplayFirst = ReplayFirst::Always;
     type Input = NewNote;
     type Output = CreateNoteOutput;
     erased!(erase_spooling);

@@ -22,7 +22,7 @@ impl Operation<OnStore> for DeleteNote {
     const NAME: &'static str = "note.delete";
     const SUMMARY: &'static str = "Delete a note that is wrong. To correct one, use note_update.";
     const EFFECT: Effect = Effect::Delete;
-    const AFTER_OUTBOX: bool = true;
+    const REPLAY_FIRST: ReplayFirst = ReplayFirst::Always;
     type Output = DeleteNoteOutput;
     params_as_input!();
 

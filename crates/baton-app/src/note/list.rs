@@ -41,7 +41,7 @@ impl Operation<OnStore> for ListNotes {
     const NAME: &'static str = "note.list";
     const SUMMARY: &'static str = "List notes of agents, newest first, by repository, session or kind: decisions, rejected approaches, gotchas.";
     const EFFECT: Effect = Effect::Read;
-    const AFTER_OUTBOX: bool = true;
+    const REPLAY_FIRST: ReplayFirst = ReplayFirst::Always;
     type Input = (NoteFilter, RequestedPage);
     type Output = ListNotesOutput;
     erased!();

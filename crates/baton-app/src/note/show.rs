@@ -24,7 +24,7 @@ impl Operation<OnStore> for ShowNote {
     const NAME: &'static str = "note.show";
     const SUMMARY: &'static str = "Show one note.";
     const EFFECT: Effect = Effect::Read;
-    const AFTER_OUTBOX: bool = true;
+    const REPLAY_FIRST: ReplayFirst = ReplayFirst::Always;
     type Output = ShowNoteOutput;
     params_as_input!();
 

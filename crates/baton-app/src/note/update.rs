@@ -35,7 +35,7 @@ impl Operation<OnStore> for UpdateNote {
     const NAME: &'static str = "note.update";
     const SUMMARY: &'static str = "Correct the text, kind or file of a note.";
     const EFFECT: Effect = Effect::Write;
-    const AFTER_OUTBOX: bool = true;
+    const REPLAY_FIRST: ReplayFirst = ReplayFirst::Always;
     const REQUEST: RequestFormat =
         RequestFormat { privacy: Privacy::Redact(make_private), ..RequestFormat::STRICT };
     type Input = Self;

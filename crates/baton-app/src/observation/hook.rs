@@ -13,7 +13,6 @@ use baton_core::{
 };
 use baton_observation::{HookEvent, make_private};
 use baton_store::Acknowledgement;
-use serde_json::Value;
 
 use super::hook_params::{Hook, HookOutput};
 use super::intake::MAX_REPORT_BYTES;
@@ -54,8 +53,9 @@ impl Operation<OnStore> for Hook {
     };
     const REQUEST_LOGGING: RequestLogging = RequestLogging::OnFailure;
     // A new chat receives what is recorded about its repository.
-    const AFTER_OUTBOX_IF_POSSIBLE: fn(&Value) -> bool =
-        |params| params["event"].as_str().and_then(HookEvent::from_name) == Some(HookEvent::SessionStart);
+    const REPLAY_FIRST: ReplayFirst = ReplayFirst::IfPossible(|params| {
+        params["event"].as_str().and_then(HookEvent::from_name) == Some(HookEvent::SessionStart)
+    });
     type Input = (Self, HookWork);
     type Output = HookOutput;
     erased!();

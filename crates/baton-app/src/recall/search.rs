@@ -5,7 +5,6 @@ use std::time::Instant;
 use baton_core::recall::{CallerContext, Embedding, ItemKind};
 use baton_core::{Repo, SessionId, Since, Timestamp, Venture};
 use baton_store::RecallFilter;
-use serde_json::Value;
 
 use super::embedding::embed_query;
 use super::find::{Find, Found, find};
@@ -119,7 +118,7 @@ impl Operation<OnStore> for Search {
     const EFFECT: Effect = Effect::Read;
     // Waits for the store while it indexes new items.
     const REQUEST: RequestFormat = RequestFormat { is_slow: true, ..RequestFormat::STRICT };
-    const AFTER_OUTBOX_IF_POSSIBLE: fn(&Value) -> bool = |_| true;
+    const REPLAY_FIRST: ReplayFirst = ReplayFirst::IfPossible(|_| true);
     type Input = SearchInput;
     type Output = SearchOutput;
     erased!();

@@ -98,7 +98,7 @@ impl Operation<OnStore> for StartSession {
     const SUMMARY: &'static str = "Start or resume your session. Returns the latest handoff and the other \
         active sessions in the repository. Call it once per chat, unless your context already has a section from Baton.";
     const EFFECT: Effect = Effect::Write;
-    const AFTER_OUTBOX_IF_POSSIBLE: fn(&Value) -> bool = |params| params["include_context"] == true;
+    const REPLAY_FIRST: ReplayFirst = ReplayFirst::IfPossible(|params| params["include_context"] == true);
     type Output = StartSessionOutput;
     params_as_input!(|params| params.meta.as_ref().map_or(Ok(()), require_valid_meta));
 
