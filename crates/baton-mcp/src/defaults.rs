@@ -31,18 +31,16 @@ pub(crate) struct Defaults {
 /// Returns the parameters that the caller may omit, and the default that their description states.
 pub(crate) fn optional_params(filled: Filled, locality: Locality) -> &'static [(&'static str, &'static str)] {
     match (filled, locality) {
-        (Filled::Repo, Locality::Local) => &[("repo", "Defaults to the repository of the current checkout.")],
+        (Filled::Repo, Locality::Local) => &[("repo", "Defaults to the current checkout.")],
         (Filled::Agent, Locality::Local) => {
             &[("agent", "Defaults to the configured agent, otherwise to a name derived from your client.")]
         }
-        (Filled::Scope, Locality::Local) => &[(
-            "repo",
-            "Defaults to the repository of the current checkout if venture and agent are omitted as well.",
-        )],
-        (Filled::Session | Filled::RecordedSession("session_id"), Locality::Local) => &[(
-            "session_id",
-            "Defaults to the newest active session of your client in the repository of the checkout.",
-        )],
+        (Filled::Scope, Locality::Local) => {
+            &[("repo", "Defaults to the current checkout if venture and agent are omitted as well.")]
+        }
+        (Filled::Session | Filled::RecordedSession("session_id"), Locality::Local) => {
+            &[("session_id", "Defaults to your newest active session.")]
+        }
         (Filled::Venture, _) => &[("venture", "Defaults to the configured venture.")],
         (Filled::Client | Filled::LiveSession | Filled::RecordedSession(_), _) | (_, Locality::Remote) => &[],
     }

@@ -24,15 +24,13 @@ pub(crate) const GROUPS: [ToolGroup; 2] = [
     ToolGroup {
         name: "handoff",
         description: "Read and write handoffs between agents. `ack` a handoff before you continue its work. `create` \
-            stores a handoff and keeps your session active; its field `handoff` has the same fields as in session_end.",
+            stores one and keeps your session active; its `handoff` has the fields of session_end.",
         actions: &["latest", "list", "show", "create", "ack", "withdraw"],
     },
     ToolGroup {
         name: "task",
         description: "Work on a task that passes from role to role (implementer, reviewer, validator) in this \
-            checkout. `agent` is your role, for example reviewer. `type` is from_base, incremental or drift in get_diff, \
-            and plan, design or excerpt in attach_evidence. record_qa takes the log as `content`, or its path as \
-            `from`. Order: get_context; update_agent with status in_progress; work; run_qa; \
+            checkout. `agent` is your role. Order: get_context; update_agent with status in_progress; work; run_qa; \
             snapshot_worktree; note; update_agent with status done.",
         actions: &[
             "list",

@@ -27,8 +27,7 @@ pub struct CreateNote {
     pub kind: Option<NoteKind>,
     /// File that the note is about, for example `src/auth.rs`.
     pub file: Option<String>,
-    /// Id of your session. Defaults to the newest active session of your client in the
-    /// repository of the checkout.
+    /// Id of your session. Defaults to your newest active session.
     pub session_id: Option<SessionId>,
     /// Agent that records the note, for example `claude-1`. Defaults to the agent of the session.
     pub agent: Option<Agent>,

@@ -23,10 +23,9 @@ const MAX_IDS: usize = 50;
 pub struct GetItems {
     /// Item ids from search or timeline, separated by commas, at most 50. Example: `obs_01J…,turn_42`.
     pub ids: Option<String>,
-    /// Path of a file, instead of `ids`, for example `src/auth.rs`. Returns who worked on the file and what was decided
-    /// about it.
+    /// File instead of `ids`, for example `src/auth.rs`: who worked on it and what was decided.
     pub file: Option<String>,
-    /// Shell command, instead of `ids`, for example `cargo test`. Returns earlier runs and their results.
+    /// Command instead of `ids`, for example `cargo test`: earlier runs and their results.
     pub command: Option<String>,
     /// Repository of the file or command, as owner/name.
     pub repo: Option<Repo>,

@@ -75,7 +75,7 @@ const LIBRARY_USERS: &[(&str, &[&str])] = &[
     ("getrandom", &["baton-store", "baton-app", "baton-llm", "baton", "baton-testkit"]),
     ("chacha20poly1305", &["baton-store"]),
     ("keyring-core", &["baton"]),
-    ("tempfile", &["baton-files", "baton-git", "baton-task", "baton", "baton-testkit"]),
+    ("tempfile", &["baton-files", "baton-git", "baton-task", "baton", "baton-testkit", "baton-benches"]),
     ("zstd", &["baton-store"]),
     ("ureq", &["baton", "baton-llm", "baton-testkit"]),
     ("tree-sitter", &["baton-llm"]),

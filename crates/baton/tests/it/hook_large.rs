@@ -1,6 +1,7 @@
 //! Reports that are too large for memory are redacted and compressed while they are read, on every interface.
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Stdio};
 
 use baton_observation::make_private;
@@ -251,7 +252,8 @@ fn interrupted_large_reports_leave_no_blob() {
     assert!(messages[0].contains("a text has no end at byte 6291456"), "{messages:?}");
     assert!(messages[1].contains("`,` or an end is expected"), "{messages:?}");
     let blobs = files_below(&hooked.home.data_dir().join("blobs"));
-    assert!(blobs.iter().all(|blob| blob.extension().is_some_and(|ending| ending == "tmp")), "{blobs:?}");
+    let is_temporary = |blob: &PathBuf| blob.file_name().unwrap().as_encoded_bytes().starts_with(b".tmp-");
+    assert!(blobs.iter().all(is_temporary), "{blobs:?}");
     assert!(blobs.len() <= 1, "only the killed hook may leave a temporary file: {blobs:?}");
     hooked.call(&["post-tool-use"], report.as_bytes());
     assert_eq!((hooked.work(), hooked.queue()), (1, [0, 0, 1, 0]));

@@ -142,7 +142,7 @@ fn invalid_fields_are_all_listed() {
         "handoff.status_label",
         "handoff.summary",
         "handoff.to_agent",
-        "handoff.work_completed.0",
+        "handoff.work_completed[0]",
     ];
     assert_eq!(fields, expected);
     assert_eq!(refused["details"]["schema_version"], "1.0");
