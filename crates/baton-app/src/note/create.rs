@@ -1,6 +1,6 @@
 //! `note.create`: records one fact while an agent works.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use baton_core::{
     Agent, ErrorCode, Note, NoteId, NoteKind, Repo, SessionId, SessionTuple, Timestamp, Venture,
@@ -57,7 +57,7 @@ pub struct NewNote {
     file: Option<String>,
     /// Id of the note, once it is chosen. If the outcome of a commit is unknown, the note is saved to the outbox under the
     /// same id, so that its replay finds a note that was stored.
-    id: OnceLock<NoteId>,
+    id: Arc<Mutex<Option<NoteId>>>,
     recorded_at: Timestamp,
 }
 
@@ -70,22 +70,23 @@ struct SpooledNote {
 }
 
 impl NewNote {
-    fn of(params: CreateNote, id: OnceLock<NoteId>, recorded_at: Timestamp) -> Result<Self, Fault> {
+    fn of(params: CreateNote, id: Option<NoteId>, recorded_at: Timestamp) -> Result<Self, Fault> {
         let file = params.file.as_deref().map(note_file).transpose();
         let (text, file) = Fault::both(note_text(&params.text), file)?;
         if params.session_id.is_none() && params.repo.is_none() {
             return Err(needs_repository());
         }
-        Ok(Self { params, text, file, id, recorded_at })
+        Ok(Self { params, text, file, id: Arc::new(Mutex::new(id)), recorded_at })
     }
 
-    /// Returns the id of the note; `create` chooses it on the first call.
-    fn id(&self, create: impl FnOnce() -> Result<NoteId, Fault>) -> Result<NoteId, Fault> {
-        if let Some(id) = self.id.get() {
-            return Ok(*id);
-        }
-        let id = create()?;
-        Ok(*self.id.get_or_init(|| id))
+    fn id(&self) -> MutexGuard<'_, Option<NoteId>> {
+        self.id.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns true if a note is this one. Another process may have given the same id to its own note, if both wrote in the
+    /// same millisecond.
+    fn is_recorded_as(&self, note: &Note) -> bool {
+        note.created_at == self.recorded_at && (note.updated_at.is_some() || note.text == self.text)
     }
 
     fn note(&self, context: &Context<'_>, id: NoteId, owner: NoteOwner) -> Note {
@@ -108,7 +109,9 @@ impl NewNote {
     pub(super) fn note_without_store(&self, context: &Context<'_>) -> Result<Note, Fault> {
         let mut owner = self.owner_without_session(context)?;
         owner.session_id = self.params.session_id;
-        let id = self.id(|| context.note_id_without_store())?;
+        let chosen = *self.id();
+        let id = chosen.map_or_else(|| context.note_id_without_store(), Ok)?;
+        *self.id() = Some(id);
         Ok(self.note(context, id, owner))
     }
 
@@ -179,18 +182,20 @@ impl Operation<OnStore> for CreateNote {
     erased!(erase_spooling);
 
     fn prepare(context: &Context<'_>, params: Self) -> Result<Self::Input, Fault> {
-        NewNote::of(params, OnceLock::new(), context.now)
+        NewNote::of(params, None, context.now)
     }
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, new: &Self::Input) -> Result<Self::Output, Fault> {
-        // A process killed between the commit of a replay and the removal of its file leaves both.
-        if let Some(id) = new.id.get()
-            && let Some(note) = tx.note(*id)?
-        {
+        let spooled = (*new.id()).filter(|_| context.is_replay());
+        let stored = spooled.map(|id| tx.note(id)).transpose()?.flatten();
+        // The write may have been committed before it was spooled, or by a replay that was killed before it removed the file.
+        if let Some(note) = stored.clone().filter(|note| new.is_recorded_as(note)) {
             return Ok(CreateNoteOutput { note: note.into(), degraded: false });
         }
         let owner = new.find_owner(context, tx)?;
-        let id = new.id(|| context.note_id(tx))?;
+        // A run that is repeated chooses again: another process may have used the id in between.
+        let id = spooled.filter(|_| stored.is_none()).map_or_else(|| context.note_id(tx), Ok)?;
+        *new.id() = Some(id);
         let note = new.note(context, id, owner);
         tx.insert_note(&note)?;
         Ok(CreateNoteOutput { note: note.into(), degraded: false })
@@ -215,7 +220,7 @@ impl Spooling for CreateNote {
             serde_json::from_value(entry.write.params.clone()).map_err(|error| {
                 Fault::new(ErrorCode::InvalidRequest, format!("cannot read a note in the outbox: {error}"))
             })?;
-        NewNote::of(request, OnceLock::from(note_id), entry.write.at)
+        NewNote::of(request, Some(note_id), entry.write.at)
     }
 }
 
