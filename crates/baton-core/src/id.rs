@@ -174,6 +174,10 @@ impl PartialId {
     }
 }
 
+/// Maximum distance of two ULIDs of a sequence in one millisecond. It is large enough that processes choose different ones,
+/// and small enough that a millisecond never runs out of them.
+const MAX_STEP: u128 = 1 << 40;
+
 /// Generates strictly increasing ULIDs, also within one millisecond and when the clock moves backwards.
 #[derive(Debug, Default)]
 pub struct UlidSequence {
@@ -193,14 +197,22 @@ impl UlidSequence {
 
     /// Returns the next ULID for `now`.
     ///
-    /// If `now` is later than the last ULID, its random part is the low 80 bits of `random`. Otherwise the result is
-    /// the last ULID plus one; if its random part overflows, the sequence moves to the next millisecond. The sequence
-    /// never fails and never repeats before the largest ULID (year 10889), where it stays.
+    /// If `now` is later than the last ULID, its random part is the low 80 bits of `random`. Otherwise it is that of the
+    /// last ULID plus a random number, so that two processes that continue after the same ULID choose different ones; if it
+    /// overflows, the sequence moves to the next millisecond. The sequence never fails and never repeats before the largest
+    /// ULID (year 10889), where it stays.
     pub fn next(&mut self, now: Timestamp, random: u128) -> Ulid {
         let millis = u64::try_from(now.as_millis()).unwrap_or(0);
         let next = match self.last {
             Some(last) if last.timestamp_ms() >= millis => {
-                last.increment().unwrap_or_else(|_| Ulid::from_parts(last.timestamp_ms() + 1, random))
+                let step = 1 + random % MAX_STEP;
+                let following = Ulid(last.0.saturating_add(step));
+                let is_same_millisecond = following.timestamp_ms() == last.timestamp_ms();
+                if is_same_millisecond {
+                    following
+                } else {
+                    Ulid::from_parts(last.timestamp_ms() + 1, random)
+                }
             }
             _ => Ulid::from_parts(millis, random),
         };

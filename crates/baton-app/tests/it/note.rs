@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::observing::{CHAT, edit, with_model};
-use crate::stage::{Stage, ok, refused};
+use crate::stage::{Stage, ok, operation, refused};
 
 fn note(stage: &Stage, session: &str, kind: &str, text: &str) -> String {
     let params = json!({ "session_id": session, "kind": kind, "text": text });
@@ -87,6 +87,34 @@ fn session_with_only_notes_leaves_a_handoff() {
         assert_eq!(handoff["payload"]["decisions"], json!(["Use WAL: readers must not wait"]));
         note(&stage, &session, "fact", "Noted after the end");
         assert!(stage.active().is_empty(), "a late note does not revive the session");
+    }
+}
+
+#[test]
+fn notes_of_two_processes_in_one_millisecond_are_all_stored() {
+    const ROUNDS: usize = 25;
+    for stage in Stage::each() {
+        let processes = [stage.app.clone(), stage.another()];
+        let created: Vec<(String, Value)> = std::thread::scope(|scope| {
+            let create = |process: usize, round: usize| {
+                let text = format!("note {round} of process {process}");
+                let call = stage.envelope(None);
+                let params = json!({ "text": text, "repo": "o/r" });
+                let reply = processes[process].call_blocking(operation("note.create"), call, params);
+                (text, ok(&reply)["note"].clone())
+            };
+            let threads = [0, 1].map(|process| {
+                scope.spawn(move || (0..ROUNDS).map(|round| create(process, round)).collect::<Vec<_>>())
+            });
+            threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+        });
+        let ids: std::collections::BTreeSet<_> =
+            created.iter().map(|(_, note)| note["id"].as_str()).collect();
+        assert_eq!(ids.len(), 2 * ROUNDS);
+        for (text, note) in &created {
+            let shown = ok(&stage.call("note.show", json!({ "note_id": note["id"] })));
+            assert_eq!((note["text"].as_str(), &shown["note"]), (Some(text.as_str()), note));
+        }
     }
 }
 
