@@ -48,7 +48,7 @@ mod transact;
 pub mod turn;
 
 pub use any_operation::AnyOperation;
-pub use app::{App, RefusedCall};
+pub use app::{App, RefusedCall, replay_result};
 pub use call::{Attachment, Call, Face, Reply, read_error};
 pub use call_record::PageRequest;
 pub use catalog::{find, registrations, routes, tools};

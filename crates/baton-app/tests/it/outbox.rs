@@ -183,6 +183,22 @@ fn notes_in_the_outbox_are_shown_and_listed() {
 }
 
 #[test]
+fn note_of_the_outbox_whose_id_was_taken_is_stored_with_another_id() {
+    let outage = Outage::new();
+    let (app, recovered) = (outage.without_database(), outage.recovered());
+    let stored = outage.call(&recovered, "note.create", note("of another process"));
+    ok(&outage.keyed(&app, "K", "note.create", note("of the outbox")));
+    outage.edit_files(|head| head["params"]["note_id"] = stored["note"]["id"].clone());
+    let listed = outage.call(&recovered, "note.list", json!({}));
+    let mut found = texts(&listed);
+    found.sort_unstable();
+    assert_eq!(found, ["of another process", "of the outbox"]);
+    let retried = ok(&outage.keyed(&recovered, "K", "note.create", note("of the outbox")));
+    assert_eq!(retried["note"]["text"], "of the outbox");
+    assert_ne!(retried["note"]["id"], stored["note"]["id"]);
+}
+
+#[test]
 fn note_of_another_venture_in_the_outbox_is_not_visible() {
     let outage = Outage::new();
     let app = outage.without_database();

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use baton_app::observation::{Hook, Intake, Report};
-use baton_app::{Clock, Operation, SystemClock};
+use baton_app::{Clock, Operation, SystemClock, replay_result};
 use baton_core::ErrorCode;
 use baton_store::{
     FallbackFolder, Outbox, OutboxEntry, Replay, ReplayLimits, ReplayResult, SpooledTo, SpooledWrite, Target,
@@ -99,22 +99,14 @@ fn read(entry: &OutboxEntry, body: &mut dyn Read, intake: &Intake) -> Result<Rep
     let report = intake.clone().named(&entry.name).read(body, &mut |fields| {
         fields.entry("reported_at").or_insert_with(|| entry.write.at.to_string().into());
     });
-    report.map_err(|fault| match fault.code {
-        ErrorCode::StoreUnavailable => ReplayResult::Unavailable,
-        _ => ReplayResult::Rejected(format!("it is not a report: {}", fault.message)),
-    })
+    report.map_err(|fault| replay_result(fault.code, format!("it is not a report: {}", fault.message)))
 }
 
 /// Returns whether a report that could not be stored is retried or set aside.
 pub(crate) fn result_of(failure: &Failure) -> ReplayResult {
-    let message = failure.message.clone();
     match failure.exit {
         Exit::StoreUnavailable => ReplayResult::Unavailable,
-        Exit::Validation | Exit::SecretFound | Exit::Conflict => ReplayResult::Rejected(message),
-        // A server that has no such path may be the wrong one, or an older one.
-        Exit::Ok | Exit::Failure | Exit::Usage | Exit::NotFound | Exit::Drift | Exit::Blocked => {
-            ReplayResult::Failed(message)
-        }
+        _ => replay_result(failure.code.parse().unwrap_or(ErrorCode::Internal), failure.message.clone()),
     }
 }
 
@@ -161,8 +153,9 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let outbox = outbox(home.path());
         put(&outbox);
-        let wrong =
-            |_: &Report, _: Option<&str>| Err(Failure::new(Exit::Validation, "invalid", "it is wrong"));
+        let wrong = |_: &Report, _: Option<&str>| {
+            Err(Failure::new(Exit::Validation, "invalid_request", "it is wrong"))
+        };
         let replay = outbox.replay(LIMITS, &Intake::default(), wrong);
         assert_eq!((replay.stored, outbox.files().count(), outbox.files().rejected()), (0, 0, 1));
         let message = HookLog::of(home.path()).latest(1).pop().unwrap().message;
