@@ -4,53 +4,61 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use baton_core::Fault;
 use baton_store::StoreError;
+use strum::{IntoStaticStr, VariantArray};
 
-/// Kinds of failures.
-const KINDS: [&str; 9] = [
-    "unavailable",
-    "busy",
-    "overloaded",
-    "full",
-    "read_only",
-    "schema",
-    "commit_unknown",
-    "corrupt",
-    "internal",
-];
+/// Kind of a failure, by which failures are counted.
+#[derive(Debug, Clone, Copy, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
+enum Kind {
+    Unavailable,
+    Busy,
+    Overloaded,
+    Full,
+    ReadOnly,
+    Schema,
+    CommitUnknown,
+    Corrupt,
+    Internal,
+}
 
 /// Store failures since the start of the process, by kind.
 #[derive(Debug, Default)]
-pub(crate) struct StoreErrors([AtomicU64; KINDS.len()]);
+pub(crate) struct StoreErrors([AtomicU64; Kind::VARIANTS.len()]);
 
 impl StoreErrors {
     /// Counts a fault that was caused by a store failure.
     pub(crate) fn count(&self, fault: &Fault) {
-        let Some(error) = store_error(fault) else { return };
-        let counters = KINDS.iter().zip(&self.0);
-        for (_, counter) in counters.filter(|(kind, _)| **kind == kind_of(error)) {
-            counter.fetch_add(1, Ordering::Relaxed);
+        if let Some(error) = store_error(fault) {
+            self.0[Kind::of(error) as usize].fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// Returns all kinds with their counts.
     pub(crate) fn by_kind(&self) -> Vec<(&'static str, u64)> {
-        KINDS.into_iter().zip(self.0.iter().map(|counter| counter.load(Ordering::Relaxed))).collect()
+        let counts = self.0.iter().map(|counter| counter.load(Ordering::Relaxed));
+        Kind::VARIANTS.iter().map(Into::into).zip(counts).collect()
     }
 }
 
-const fn kind_of(error: &StoreError) -> &'static str {
-    match error {
-        StoreError::Unavailable { .. } | StoreError::Folder { .. } | StoreError::Closed => "unavailable",
-        StoreError::Busy => "busy",
-        StoreError::Overloaded => "overloaded",
-        StoreError::Full => "full",
-        StoreError::ReadOnly => "read_only",
-        StoreError::NewerSchema { .. }
-        | StoreError::OlderSchema { .. }
-        | StoreError::ForeignDatabase { .. } => "schema",
-        StoreError::CommitUnknown { .. } => "commit_unknown",
-        StoreError::Corrupt { .. } | StoreError::BlobMissing { .. } => "corrupt",
-        StoreError::Encode { .. } | StoreError::Statement { .. } | StoreError::WorkFailed => "internal",
+impl Kind {
+    const fn of(error: &StoreError) -> Self {
+        match error {
+            StoreError::Unavailable { .. } | StoreError::Folder { .. } | StoreError::Closed => {
+                Self::Unavailable
+            }
+            StoreError::Busy => Self::Busy,
+            StoreError::Overloaded => Self::Overloaded,
+            StoreError::Full => Self::Full,
+            StoreError::ReadOnly => Self::ReadOnly,
+            StoreError::NewerSchema { .. }
+            | StoreError::OlderSchema { .. }
+            | StoreError::ForeignDatabase { .. } => Self::Schema,
+            StoreError::CommitUnknown { .. } => Self::CommitUnknown,
+            StoreError::Corrupt { .. } | StoreError::BlobMissing { .. } => Self::Corrupt,
+            StoreError::Encode { .. } | StoreError::Statement { .. } | StoreError::WorkFailed => {
+                Self::Internal
+            }
+        }
     }
 }
 

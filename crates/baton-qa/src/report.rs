@@ -18,6 +18,8 @@ const MAX_QUOTED_LINE: usize = 120;
 /// Result of quality checks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::Display)]
+#[strum(serialize_all = "snake_case")]
 pub enum QaStatus {
     /// No result was recorded yet.
     #[default]
@@ -28,24 +30,6 @@ pub enum QaStatus {
     Failed,
     /// The log does not prove a pass: part of it cannot be parsed, or no tests ran.
     Unknown,
-}
-
-impl QaStatus {
-    /// Returns the wire name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Passed => "passed",
-            Self::Failed => "failed",
-            Self::Unknown => "unknown",
-        }
-    }
-}
-
-impl std::fmt::Display for QaStatus {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.as_str())
-    }
 }
 
 /// Result of one tool.

@@ -5,6 +5,7 @@
 
 use baton_core::Sha256Hash;
 use serde::Deserialize;
+use strum::{EnumString, IntoStaticStr};
 use zstd::zstd_safe::{CCtx, CParameter, DCtx, DParameter, get_error_name};
 
 /// Maximum size of a context in bytes, and so the maximum memory that decompression uses for it.
@@ -21,7 +22,8 @@ const WINDOW_LOGS: std::ops::RangeInclusive<u32> = 23..=25;
 const _: () = assert!(2 * MAX_FRAME_BYTES <= 1 << *WINDOW_LOGS.end());
 
 /// How a frame encodes its context.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, EnumString, IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum Encoding {
     /// The unmodified bytes.
     Plain,
@@ -33,17 +35,13 @@ pub enum Encoding {
 
 impl Encoding {
     /// Returns the stored name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Plain => "plain",
-            Self::Zstd => "zstd",
-            Self::Delta => "delta",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// Reads a stored name.
     pub fn from_wire(text: &str) -> Option<Self> {
-        [Self::Plain, Self::Zstd, Self::Delta].into_iter().find(|encoding| encoding.as_str() == text)
+        text.parse().ok()
     }
 }
 

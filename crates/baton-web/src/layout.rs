@@ -2,13 +2,15 @@
 
 use baton_core::{ErrorCode, visible};
 use maud::{DOCTYPE, Markup, html};
+use strum::{EnumString, IntoStaticStr, VariantArray};
 
 use crate::assets::url;
 use crate::pages::{PageContent, pages};
 use crate::visitor::Problem;
 
 /// Colour theme chosen by the visitor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, EnumString, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "lowercase")]
 pub enum Theme {
     /// The theme of the operating system.
     #[default]
@@ -20,20 +22,14 @@ pub enum Theme {
 }
 
 impl Theme {
-    const ALL: [Self; 3] = [Self::System, Self::Light, Self::Dark];
-
     /// Returns the value of the cookie.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::System => "system",
-            Self::Light => "light",
-            Self::Dark => "dark",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// Reads the value of the cookie.
     pub fn from_wire(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|theme| theme.as_str() == text)
+        text.parse().ok()
     }
 
     const fn label(self) -> &'static str {
@@ -63,7 +59,7 @@ pub fn page(content: &PageContent, path: &str, theme: Theme) -> String {
             div.tools {
                 form.theme method="post" action="/ui/theme" aria-label="Theme" {
                     input type="hidden" name="back" value=(path);
-                    @for choice in Theme::ALL {
+                    @for &choice in Theme::VARIANTS {
                         button name="theme" value=(choice.as_str()) aria-pressed=(if choice == theme { "true" } else { "false" }) {
                             (choice.label())
                         }
