@@ -15,6 +15,7 @@ use baton_checkpoint::SavedContext;
 use baton_core::{Actor, ErrorCode, HeartbeatPolicy, IdempotencyKey, Liveness};
 use baton_store::{LockTimeout, PostgresTimeouts, Store, StoreConfig, StoreError, Target, Threads};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use ureq::{Agent, SendBody};
@@ -23,7 +24,7 @@ use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::exit::Exit;
 use crate::machine::ThisMachine;
-use crate::output::{Answer, Data, Failure, print_message, warn};
+use crate::output::{Answer, Failure, print_message, warn};
 use crate::{checkpoints, observations, short_id};
 
 /// Opens the store and creates the application.
@@ -230,14 +231,13 @@ impl Backend {
         Ok(Self::Local(Box::new(open_app(config, Threads::Caller)?)))
     }
 
-    /// Calls an operation and returns its output, typed and as JSON.
+    /// Calls an operation.
     pub(crate) fn call<O: Operation<OnStore>>(
         &self,
         params: &impl Serialize,
         key: Option<&str>,
-    ) -> Result<(O::Output, Value), Failure> {
-        let body = self.request(operation::<O>(), to_value(params)?, None, key)?;
-        Ok((serde_json::from_str(&body).map_err(unreadable)?, read_answer(&body)?))
+    ) -> Result<O::Output, Failure> {
+        read_answer(&self.request(operation::<O>(), to_value(params)?, None, key)?)
     }
 
     /// Calls an operation with its parameters and an optional context, and returns the body of the response.
@@ -252,7 +252,6 @@ impl Backend {
             map.retain(|_, value| !value.is_null());
             short_id::complete(map, |short| {
                 self.call::<FindIds>(&FindIds { prefix: short.as_str().to_owned() }, None)
-                    .map(|(found, _)| found)
             })?;
         }
         let key = key.map(IdempotencyKey::parse).transpose()?;
@@ -299,8 +298,8 @@ impl Backend {
         key: Option<&str>,
         describe: impl FnOnce(&O::Output) -> String,
     ) -> Result<Answer, Failure> {
-        let (output, data) = self.call::<O>(params, key)?;
-        Ok(Answer::new(data, describe(&output)))
+        let output = self.call::<O>(params, key)?;
+        Answer::new(&output, describe(&output))
     }
 
     /// Calls an operation that takes or returns a context, without parsing the context into a JSON tree.
@@ -312,9 +311,8 @@ impl Backend {
         describe: impl FnOnce(&O::Output) -> String,
     ) -> Result<Answer, Failure> {
         let body = self.request(operation::<O>(), to_value(params)?, context, key)?;
-        let text = describe(&serde_json::from_str::<O::Output>(&body).map_err(unreadable)?);
-        let data = Data::Text(RawValue::from_string(body).map_err(unreadable)?);
-        Ok(Answer { data, ..Answer::new(Value::Null, text) })
+        let text = describe(&read_answer(&body)?);
+        Ok(Answer::of_json(RawValue::from_string(body).map_err(unreadable)?, text))
     }
 }
 
@@ -331,7 +329,7 @@ fn to_value(params: &impl Serialize) -> Result<Value, Failure> {
     serde_json::to_value(params).map_err(unreadable)
 }
 
-fn read_answer(body: &str) -> Result<Value, Failure> {
+fn read_answer<T: DeserializeOwned>(body: &str) -> Result<T, Failure> {
     serde_json::from_str(body).map_err(unreadable)
 }
 

@@ -287,7 +287,7 @@ fn dispatch(cli: Cli) -> Result<Answer, Failure> {
     let command = cli.command.unwrap_or(Command::Status);
     // These need neither a configuration nor a store.
     match &command {
-        Command::Completions(args) => return Ok(verbs::completions::run(args, Cli::command())),
+        Command::Completions(args) => return verbs::completions::run(args, Cli::command()),
         Command::Man(args) => return verbs::man::run(args, documented_command()),
         _ => {}
     }

@@ -46,7 +46,7 @@ pub(crate) fn live_sessions(
 ) -> Result<ListSessionsOutput, Failure> {
     let repo = repo.map(str::parse).transpose().map_err(|error| Fault::invalid("repo", error))?;
     let filter = ListSessions { repo, limit: Some(200), ..ListSessions::default() };
-    backend.call::<ListSessions>(&config.with_venture(venture, &filter), None).map(|(found, _)| found)
+    backend.call::<ListSessions>(&config.with_venture(venture, &filter), None)
 }
 
 /// Finds the live session in the repository of the current checkout. Returns `None` outside of a checkout.

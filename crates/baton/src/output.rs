@@ -10,7 +10,7 @@ use baton_core::{ErrorCode, Fault, visible};
 use clap::ValueEnum;
 use serde::Serialize;
 use serde_json::Value;
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 
 use crate::config::ConfigError;
 use crate::exit::Exit;
@@ -91,42 +91,41 @@ impl From<ConfigError> for Failure {
 /// Result of a verb: data for `--format json`, and the same as text.
 #[derive(Debug)]
 pub(crate) struct Answer {
-    pub(crate) data: Data,
+    /// As JSON; `None` if the verb used standard output itself.
+    pub(crate) data: Option<Box<RawValue>>,
     pub(crate) text: String,
     pub(crate) exit: Exit,
     /// Next command, printed on standard error for verbs whose standard output is read by other programs.
     pub(crate) next: Option<String>,
 }
 
-/// Data of a response.
-#[derive(Debug, Serialize)]
-#[serde(untagged)]
-pub(crate) enum Data {
-    Tree(Value),
-    /// As JSON text, which may be large.
-    Text(Box<RawValue>),
-}
-
 impl Answer {
-    pub(crate) const fn new(data: Value, text: String) -> Self {
-        Self { data: Data::Tree(data), text, exit: Exit::Ok, next: None }
+    pub(crate) fn new(data: &impl Serialize, text: String) -> Result<Self, Failure> {
+        Ok(Self::of_json(to_json(data)?, text))
+    }
+
+    /// Creates a response from data that is JSON already.
+    pub(crate) const fn of_json(data: Box<RawValue>, text: String) -> Self {
+        Self { data: Some(data), text, exit: Exit::Ok, next: None }
     }
 
     /// Creates a response that prints nothing, for verbs that used standard output themselves.
     pub(crate) const fn silent() -> Self {
-        Self::new(Value::Null, String::new())
+        Self { data: None, text: String::new(), exit: Exit::Ok, next: None }
     }
+}
 
-    fn is_silent(&self) -> bool {
-        matches!(self.data, Data::Tree(Value::Null)) && self.text.is_empty()
-    }
+/// Serializes data. The members of objects are sorted by name.
+pub(crate) fn to_json(data: &impl Serialize) -> Result<Box<RawValue>, Failure> {
+    let json = serde_json::to_value(data).and_then(|sorted| to_raw_value(&sorted));
+    json.map_err(|error| Failure::internal(format!("cannot serialize the response: {error}")))
 }
 
 /// Prints the outcome of a verb and returns the exit code.
 pub(crate) fn finish(format: Format, outcome: Result<Answer, Failure>) -> Exit {
     let (text, exit) = match (format, &outcome) {
-        (_, Ok(answer)) if answer.is_silent() => return answer.exit,
-        (Format::Json, Ok(answer)) => (document(Some(&answer.data), None), answer.exit),
+        (_, Ok(Answer { data: None, exit, .. })) => return *exit,
+        (Format::Json, Ok(answer)) => (document(answer.data.as_deref(), None), answer.exit),
         (Format::Json, Err(failure)) => (document(None, Some(failure)), failure.exit),
         (Format::Human, Ok(answer)) => (for_stdout(&answer.text).into_owned(), answer.exit),
         (Format::Human, Err(failure)) => {
@@ -142,11 +141,11 @@ pub(crate) fn finish(format: Format, outcome: Result<Answer, Failure>) -> Exit {
 }
 
 /// Formats an outcome as a JSON document.
-fn document(data: Option<&Data>, error: Option<&Failure>) -> String {
+fn document(data: Option<&RawValue>, error: Option<&Failure>) -> String {
     #[derive(Serialize)]
     struct Document<'a> {
         success: bool,
-        data: Option<&'a Data>,
+        data: Option<&'a RawValue>,
         error: Option<&'a Failure>,
     }
     let document = Document { success: error.is_none(), data, error };

@@ -3,28 +3,22 @@
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
+use serde::Serialize;
 
 use super::agents;
 use super::hook_command::Program;
 use super::target::Target;
 
 /// Whose files are written: those of the user or of the project.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Serialize, strum::Display)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub(crate) enum Scope {
     /// For all projects of the user
     #[default]
     User,
     /// For the current project
     Project,
-}
-
-impl Scope {
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::User => "user",
-            Self::Project => "project",
-        }
-    }
 }
 
 /// Folders, variables and program that setup uses.

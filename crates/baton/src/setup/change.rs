@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use baton_core::cut_with_ellipsis;
+use serde::Serialize;
 use similar::TextDiff;
 
 use super::agent::{Agent, SetupEnvironment};
@@ -16,7 +17,9 @@ use crate::output::Failure;
 const MAX_LINE_CHARS: usize = 200;
 
 /// Kind of a change of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, strum::Display)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub(crate) enum Action {
     Create,
     Update,
@@ -25,30 +28,21 @@ pub(crate) enum Action {
     Delete,
 }
 
-impl Action {
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Create => "create",
-            Self::Update => "update",
-            Self::Unchanged => "unchanged",
-            Self::Restore => "restore",
-            Self::Delete => "delete",
-        }
-    }
-}
-
 /// Change of one file.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub(crate) struct Change {
     pub(crate) path: PathBuf,
     pub(crate) action: Action,
     /// Difference in the unified format.
     pub(crate) diff: String,
     /// Replacement of the file; `None` to leave it as it is.
+    #[serde(skip)]
     replacement: Option<Replacement>,
     /// Record to write with the change; `None` to delete the record.
+    #[serde(skip)]
     record: Option<FileRecord>,
     /// Folders to remove if they are empty.
+    #[serde(skip)]
     folders: Vec<PathBuf>,
 }
 

@@ -2,7 +2,6 @@
 
 use baton_app::maintenance::{Cleanup, CleanupOutput};
 use baton_core::counted;
-use serde_json::json;
 
 use crate::backend::Backend;
 use crate::config::Config;
@@ -14,7 +13,7 @@ pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
     let mut total = CleanupOutput { ran: true, ..CleanupOutput::default() };
     let progress = Progress::new("cleaning up", Amount::Items("records"));
     loop {
-        let (done, _) = backend.call::<Cleanup>(&Cleanup::default(), None)?;
+        let done = backend.call::<Cleanup>(&Cleanup::default(), None)?;
         total.sessions_abandoned += done.sessions_abandoned;
         total.requests_deleted += done.requests_deleted;
         total.keys_deleted += done.keys_deleted;
@@ -43,5 +42,5 @@ pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
         counted(total.checkpoints_dropped, "unused checkpoint"),
         counted(total.blobs_removed, "unreferenced file")
     );
-    Ok(Answer::new(json!(total), text))
+    Answer::new(&total, text)
 }

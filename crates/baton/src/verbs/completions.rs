@@ -4,7 +4,7 @@ use clap::{Args, Command};
 use clap_complete::Shell;
 use serde_json::json;
 
-use crate::output::Answer;
+use crate::output::{Answer, Failure};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -19,9 +19,9 @@ pub(crate) struct CompletionsArgs {
     shell: Shell,
 }
 
-pub(crate) fn run(args: &CompletionsArgs, mut command: Command) -> Answer {
+pub(crate) fn run(args: &CompletionsArgs, mut command: Command) -> Result<Answer, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, "baton", &mut script);
     let script = String::from_utf8_lossy(&script).into_owned();
-    Answer::new(json!({ "shell": args.shell.to_string(), "script": script }), script)
+    Answer::new(&json!({ "shell": args.shell.to_string(), "script": script }), script)
 }

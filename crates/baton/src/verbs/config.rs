@@ -33,7 +33,7 @@ pub(crate) fn run(command: &ConfigCommand, config: &Config) -> Result<Answer, Fa
                 (Text("SOURCE"), |entry| entry.origin.to_string()),
             ];
             let lines = list_items(&entries, "", line, columns);
-            Ok(Answer::new(json!({ "settings": entries }), wrap(&lines.join("\n"), 4)))
+            Answer::new(&json!({ "settings": entries }), wrap(&lines.join("\n"), 4))
         }
     }
 }

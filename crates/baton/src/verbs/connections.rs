@@ -40,7 +40,7 @@ pub(crate) fn connections(config: &Config, probe: Probe) -> Result<ListAgentsOut
                 connections.push(AgentConnection {
                     id: agent.id.to_owned(),
                     name: agent.name.to_owned(),
-                    scope: scope.as_str().to_owned(),
+                    scope: scope.to_string(),
                     last_event_at,
                     problem,
                     fix,
@@ -64,7 +64,7 @@ fn problem(
     last_event_at: Option<Timestamp>,
     probe: Probe,
 ) -> Option<(String, String)> {
-    let again = format!("baton setup {} --scope {}", agent.id, environment.scope.as_str());
+    let again = format!("baton setup {} --scope {}", agent.id, environment.scope);
     match files {
         Files::NotSetUp => None,
         Files::MissingBinary(path) => {

@@ -124,7 +124,7 @@ pub(crate) fn run(args: DoctorArgs, config: &Config) -> Result<Answer, Failure> 
     let text = findings.iter().map(describe).collect::<Vec<_>>().join("\n");
     let exit = if worst == Some(Level::Error) { Exit::Failure } else { Exit::Ok };
     let data = json!({ "healthy": exit == Exit::Ok, "findings": findings });
-    Ok(Answer { exit, ..Answer::new(data, text) })
+    Ok(Answer { exit, ..Answer::new(&data, text)? })
 }
 
 fn describe(finding: &Finding) -> String {
@@ -440,7 +440,7 @@ fn observations(config: &Config) -> Finding {
     let app = is_current(config).then(|| open_app(config, Threads::Caller).ok()).flatten();
     let backend = app.map(|app| Backend::Local(Box::new(app)));
     let stats = backend.and_then(|backend| backend.call::<ReadQueueStats>(&ReadQueueStats {}, None).ok());
-    let Some((stats, _)) = stats else {
+    let Some(stats) = stats else {
         return OBSERVATIONS.skipped(DATABASE);
     };
     let mut problems = Vec::new();

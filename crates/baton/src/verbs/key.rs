@@ -67,7 +67,7 @@ fn status(config: &Config) -> Result<Answer, Failure> {
     let data = json!({
         "mode": mode, "source": location, "keys": ids, "in_use": used, "missing": missing, "problem": problem,
     });
-    Ok(Answer::new(data, wrap(&lines.join("\n"), 4)))
+    Answer::new(&data, wrap(&lines.join("\n"), 4))
 }
 
 fn rotate(args: &RotateArgs, config: &Config) -> Result<Answer, Failure> {
@@ -110,7 +110,7 @@ fn rotate(args: &RotateArgs, config: &Config) -> Result<Answer, Failure> {
     }
     let data =
         json!({ "key_id": current, "resealed": resealed, "damaged": damaged, "dropped_keys": dropped });
-    Ok(Answer::new(data, text))
+    Answer::new(&data, text)
 }
 
 /// Counts the keys that are missing from `after`. Another process may have added keys meanwhile.
@@ -138,7 +138,7 @@ fn reseal_all(config: &Config) -> Result<(u64, Vec<CheckpointId>), Failure> {
     let blobs = BlobFolder::at(DataDir::at(&config.data_dir).blobs());
     let (mut resealed, mut damaged, mut after) = (0, Vec::new(), None);
     loop {
-        let (done, _) = backend.call::<ResealCheckpoints>(&ResealCheckpoints { after }, None)?;
+        let done = backend.call::<ResealCheckpoints>(&ResealCheckpoints { after }, None)?;
         resealed += done.resealed;
         damaged.extend(done.damaged);
         for name in done.leftover_blobs {

@@ -40,5 +40,5 @@ pub(crate) fn run(args: &ManArgs, command: Command) -> Result<Answer, Failure> {
     }
     pages.sort();
     let text = format!("wrote {} manual pages to {}", pages.len(), folder.display());
-    Ok(Answer::new(json!({ "folder": folder, "pages": pages }), text))
+    Answer::new(&json!({ "folder": folder, "pages": pages }), text)
 }

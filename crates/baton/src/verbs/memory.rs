@@ -9,7 +9,6 @@ use baton_core::visible;
 use clap::builder::PossibleValuesParser;
 use clap::{ArgGroup, Args, Subcommand};
 use serde::Serialize;
-use serde_json::json;
 
 use crate::backend::Backend;
 use crate::output::{Answer, Failure};
@@ -143,11 +142,11 @@ fn list(args: &ListArgs, backend: &Backend) -> Result<Answer, Failure> {
 fn forget(args: &ForgetArgs, backend: &Backend) -> Result<Answer, Failure> {
     let mut total = ForgetOutput::default();
     loop {
-        let (batch, _) = backend.call::<Forget>(args, None)?;
+        let batch = backend.call::<Forget>(args, None)?;
         add(&mut total.forgotten, &batch.forgotten);
         total.dry_run = batch.dry_run;
         if !batch.more {
-            return Ok(Answer::new(json!(total), describe_forgotten(&total)));
+            return Answer::new(&total, describe_forgotten(&total));
         }
     }
 }

@@ -55,7 +55,7 @@ pub(crate) fn run(args: &OpenArgs, config: &Config) -> Result<Answer, Failure> {
     if !is_opened {
         lines.push("the link is valid once, for 15 minutes".to_owned());
     }
-    Ok(Answer::new(json!({ "url": link, "started": started, "opened": is_opened }), lines.join("\n")))
+    Answer::new(&json!({ "url": link, "started": started, "opened": is_opened }), lines.join("\n"))
 }
 
 /// Why there is no link.

@@ -78,5 +78,5 @@ pub(crate) fn run(args: &PauseArgs, config: &Config) -> Result<Answer, Failure> 
     })?;
     let state = CaptureState::of(config);
     let text = format!("capture is {}", state.describe());
-    Ok(Answer::new(json!({ "capture": state }), text))
+    Answer::new(&json!({ "capture": state }), text)
 }

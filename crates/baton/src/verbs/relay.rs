@@ -79,7 +79,7 @@ pub(crate) fn run(args: &RelayArgs, config: &Config) -> Result<Answer, Failure> 
         let relay = Relay { to: agent, checkout: &checkout, config, backend: Backend::open(config)? };
         let work = Work::read(&relay)?;
         let prompt = work.prompt(&checkout, task.as_ref());
-        return Ok(Answer::new(json!({ "to": agent.id, "prompt": prompt }), prompt));
+        return Answer::new(&json!({ "to": agent.id, "prompt": prompt }), prompt);
     }
     let program = find_program(agent, start)?;
     let relay = Relay { to: agent, checkout: &checkout, config, backend: Backend::open(config)? };
@@ -288,7 +288,7 @@ impl Relay<'_> {
     fn latest_handoff(&self) -> Result<Option<HandoffView>, Failure> {
         let repo = Some(self.checkout.repo.to_string());
         let params = FilterArgs { repo, ..FilterArgs::default() }.params(self.config);
-        Ok(self.backend.call::<LatestHandoff>(&params, None)?.0.handoff)
+        Ok(self.backend.call::<LatestHandoff>(&params, None)?.handoff)
     }
 
     /// Creates the handoff of a relay. It keeps what the agent wrote in its last handoff of the same session.
@@ -305,7 +305,7 @@ impl Relay<'_> {
             Some(own) => own.summary.clone(),
             None => {
                 let params = SummarizeSession { session_id: sender.id, close: Some(false) };
-                self.backend.call::<SummarizeSession>(&params, None)?.0.summary
+                self.backend.call::<SummarizeSession>(&params, None)?.summary
             }
         };
         let mut references = match document.remove("references") {
@@ -333,9 +333,9 @@ impl Relay<'_> {
             handoff: document,
             redact_secrets: Some(true),
         };
-        let (created, _) = self.backend.call::<CreateHandoff>(&params, None)?;
+        let created = self.backend.call::<CreateHandoff>(&params, None)?;
         let params = ShowHandoff { handoff_id: created.handoff_id };
-        Ok(self.backend.call::<ShowHandoff>(&params, None)?.0.handoff)
+        Ok(self.backend.call::<ShowHandoff>(&params, None)?.handoff)
     }
 
     /// Reads the context for the new agent, without the sending session as another agent. The work of that session is
@@ -349,6 +349,6 @@ impl Relay<'_> {
             unrecorded_session: sender.map(|session| session.id),
             ..ContextArgs::default()
         };
-        Ok(self.backend.call::<ReadContext>(&params, None)?.0.context)
+        Ok(self.backend.call::<ReadContext>(&params, None)?.context)
     }
 }

@@ -7,10 +7,9 @@ use baton_app::request::ListRequests;
 use baton_core::{ActorKeyId, LoggedRequest, RequestRecord, Since, StatusFilter, visible};
 use clap::Args;
 use serde::Serialize;
-use serde_json::{Value, json};
 
 use crate::backend::Backend;
-use crate::output::{Answer, Failure, Format, Printed, print_line};
+use crate::output::{Answer, Failure, Format, Printed, print_line, to_json};
 use crate::terminal::Header::{Text, Whole};
 use crate::terminal::{Column, list_items, page_text, when};
 
@@ -72,8 +71,9 @@ struct Page<'a> {
 }
 
 /// Records, newest first, and the id below which the list continues.
+#[derive(Serialize)]
 struct Found {
-    requests: Vec<(LoggedRequest, Value)>,
+    requests: Vec<LoggedRequest>,
     next_before: Option<i64>,
 }
 
@@ -91,9 +91,8 @@ impl RequestsArgs {
             let limit_of_page = (limit - found.requests.len()).min(MAX_PAGE);
             let params =
                 Page { filter: &self.filter, after, before: found.next_before, limit: limit_of_page };
-            let (page, mut data) = backend.call::<ListRequests>(&params, None)?;
-            let values = data["requests"].as_array_mut().map(std::mem::take).unwrap_or_default();
-            found.requests.extend(page.requests.into_iter().zip(values));
+            let page = backend.call::<ListRequests>(&params, None)?;
+            found.requests.extend(page.requests);
             found.next_before = page.next_before;
             if found.requests.len() >= limit || found.next_before.is_none() {
                 return Ok(found);
@@ -101,8 +100,11 @@ impl RequestsArgs {
         }
     }
 
-    fn line(&self, format: Format, (request, value): &(LoggedRequest, Value)) -> String {
-        if self.json || format == Format::Json { value.to_string() } else { describe(&request.record) }
+    /// Prints a record as text or as JSON.
+    fn print(&self, format: Format, request: &LoggedRequest) -> Result<Printed, Failure> {
+        let is_json = self.json || format == Format::Json;
+        let line = if is_json { to_json(request)?.to_string() } else { describe(&request.record) };
+        Ok(print_line(&line))
     }
 }
 
@@ -113,26 +115,25 @@ pub(crate) fn run(args: &RequestsArgs, format: Format, backend: &Backend) -> Res
     let found = args.find(backend, args.limit as usize, None, args.before)?;
     if args.json {
         for request in &found.requests {
-            if print_line(&args.line(format, request)) == Printed::ReaderGone {
+            if args.print(format, request)? == Printed::ReaderGone {
                 break;
             }
         }
         return Ok(Answer::silent());
     }
-    let columns: [Column<(LoggedRequest, Value)>; _] = [
-        (Whole("TIME"), |(request, _)| when(request.record.timestamp)),
-        (Whole("STATUS"), |(request, _)| request.record.status_code.to_string()),
-        (Text("REQUEST"), |(request, _)| format!("{} {}", request.record.method, request.record.endpoint)),
-        (Whole("MS"), |(request, _)| request.record.duration_ms.to_string()),
-        (Text("AGENT"), |(request, _)| request.record.agent.clone().unwrap_or_default()),
-        (Text("REPOSITORY"), |(request, _)| request.record.repo.clone().unwrap_or_default()),
-        (Text("ERROR"), |(request, _)| request.record.error_message.clone().unwrap_or_default()),
+    let columns: [Column<LoggedRequest>; _] = [
+        (Whole("TIME"), |request| when(request.record.timestamp)),
+        (Whole("STATUS"), |request| request.record.status_code.to_string()),
+        (Text("REQUEST"), |request| format!("{} {}", request.record.method, request.record.endpoint)),
+        (Whole("MS"), |request| request.record.duration_ms.to_string()),
+        (Text("AGENT"), |request| request.record.agent.clone().unwrap_or_default()),
+        (Text("REPOSITORY"), |request| request.record.repo.clone().unwrap_or_default()),
+        (Text("ERROR"), |request| request.record.error_message.clone().unwrap_or_default()),
     ];
     let lines =
-        list_items(&found.requests, "no requests match", |(request, _)| describe(&request.record), columns);
+        list_items(&found.requests, "no requests match", |request| describe(&request.record), columns);
     let text = page_text(lines, "--before", found.next_before);
-    let requests: Vec<Value> = found.requests.into_iter().map(|(_, value)| value).collect();
-    Ok(Answer::new(json!({ "requests": requests, "next_before": found.next_before }), text))
+    Answer::new(&found, text)
 }
 
 /// Prints records as they are written, until the reader of the output is gone or the process is ended.
@@ -140,11 +141,10 @@ fn follow(args: &RequestsArgs, format: Format, backend: &Backend) -> Result<Answ
     let mut printed = BTreeSet::new();
     let mut found = args.find(backend, args.limit as usize, None, None)?;
     // Records before the first one shown are never printed.
-    let oldest = found.requests.last().map_or(0, |(request, _)| request.id);
+    let oldest = found.requests.last().map_or(0, |request| request.id);
     loop {
         for request in found.requests.iter().rev() {
-            if printed.insert(request.0.id) && print_line(&args.line(format, request)) == Printed::ReaderGone
-            {
+            if printed.insert(request.id) && args.print(format, request)? == Printed::ReaderGone {
                 return Ok(Answer::silent());
             }
         }

@@ -119,5 +119,5 @@ pub(crate) fn run(args: &ServeArgs, config: &Config) -> Result<Answer, Failure> 
     drop(runtime);
     app.close_request_log();
     served?;
-    Ok(Answer::new(json!({ "stopped": true }), "stopped".into()))
+    Answer::new(&json!({ "stopped": true }), "stopped".into())
 }

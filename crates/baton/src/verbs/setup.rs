@@ -4,7 +4,7 @@ use std::io::{BufRead, IsTerminal, Write};
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::checkout::find_root;
 use crate::config::{Config, Sources};
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &SetupArgs, format: Format, config: &Config) -> Result<A
         };
         let notes = if args.remove { Vec::new() } else { (agent.notes)(&environment) };
         texts.push(describe(agent, args, &changes, &notes));
-        reports.push(report(agent, &changes, &notes));
+        reports.push(json!({ "agent": agent.id, "changes": changes, "notes": notes }));
         if !args.dry_run {
             apply(changes, &records)?;
         }
@@ -64,8 +64,9 @@ pub(crate) fn run(args: &SetupArgs, format: Format, config: &Config) -> Result<A
     if !args.remove && !args.dry_run {
         texts.push("Run baton doctor to check the connections.".to_owned());
     }
-    let data = json!({ "scope": args.scope.as_str(), "dry_run": args.dry_run, "remove": args.remove, "agents": reports });
-    Ok(Answer::new(data, texts.join("\n\n")))
+    let data =
+        json!({ "scope": args.scope, "dry_run": args.dry_run, "remove": args.remove, "agents": reports });
+    Answer::new(&data, texts.join("\n\n"))
 }
 
 /// Returns the folders, variables and program with which agents are set up.
@@ -136,12 +137,12 @@ fn confirm(question: &str) -> bool {
 }
 
 fn describe(agent: &Agent, args: &SetupArgs, changes: &[Change], notes: &[String]) -> String {
-    let mut lines = vec![format!("{} ({} scope)", agent.name, args.scope.as_str())];
+    let mut lines = vec![format!("{} ({} scope)", agent.name, args.scope)];
     if args.remove && changes.is_empty() {
         lines.push("  nothing to remove".to_owned());
     }
     for change in changes {
-        lines.push(format!("  {:<9}  {}", change.action.as_str(), change.path.display()));
+        lines.push(format!("  {:<9}  {}", change.action, change.path.display()));
         if matches!(change.action, Action::Update | Action::Restore) || args.dry_run {
             lines.extend(change.diff.lines().map(|line| format!("    {line}")));
         }
@@ -151,12 +152,4 @@ fn describe(agent: &Agent, args: &SetupArgs, changes: &[Change], notes: &[String
     }
     lines.extend(notes.iter().map(|note| format!("  Note: {note}")));
     lines.join("\n")
-}
-
-fn report(agent: &Agent, changes: &[Change], notes: &[String]) -> Value {
-    let changes: Vec<Value> = changes
-        .iter()
-        .map(|change| json!({ "path": change.path, "action": change.action.as_str(), "diff": change.diff }))
-        .collect();
-    json!({ "agent": agent.id, "changes": changes, "notes": notes })
 }

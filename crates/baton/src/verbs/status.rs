@@ -38,7 +38,7 @@ pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
             "cost_by_day": null, "cost_by_session": null, "capture": CaptureState::of(config),
             "capture_failure": null, "last_captured": {}, "next": next.0,
         });
-        return Ok(Answer::new(data, wrap(&text, LABEL_WIDTH)));
+        return Answer::new(&data, wrap(&text, LABEL_WIDTH));
     }
     let capture_failure = CaptureFailures::of(&config.data_dir).read();
     let backend = Backend::open(config).inspect_err(|_| {
@@ -69,7 +69,7 @@ pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
         wrap(&format!("  {}  {agent} in {repo}, last heartbeat {heartbeat}", session.id), 4)
     }));
     // A token without access to all ventures cannot read the usage.
-    let health = backend.call::<WorkerHealth>(&WorkerHealth {}, None).ok().map(|(health, _)| health);
+    let health = backend.call::<WorkerHealth>(&WorkerHealth {}, None).ok();
     for day in health.iter().flat_map(|health| &health.cost_by_day) {
         lines.push(format!("cost     {}: ${:.4}, {} tokens", day.day, day.cost_usd, day.tokens));
     }
@@ -115,7 +115,7 @@ pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
         "capture": capture, "capture_failure": capture_failure, "last_captured": captured,
         "next": next.0,
     });
-    Ok(Answer::new(data, wrap(&lines.join("\n"), LABEL_WIDTH)))
+    Answer::new(&data, wrap(&lines.join("\n"), LABEL_WIDTH))
 }
 
 fn describe_next((command, purpose): (&str, &str)) -> String {

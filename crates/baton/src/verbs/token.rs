@@ -86,7 +86,7 @@ pub(crate) fn run(command: TokenCommand, config: &Config) -> Result<Answer, Fail
 
 /// Returns the id of the only token that starts with `given`.
 fn whole_id(given: &str, backend: &Backend) -> Result<String, Failure> {
-    let (found, _) = backend.call::<ListTokens>(&ListTokens {}, None)?;
+    let found = backend.call::<ListTokens>(&ListTokens {}, None)?;
     let ids: Vec<String> = found.tokens.iter().map(|token| token.id.to_string()).collect();
     let matching: Vec<&String> = ids.iter().filter(|id| id.starts_with(given)).collect();
     match matching.as_slice() {

@@ -86,5 +86,5 @@ pub(crate) fn backup(args: &BackupArgs, config: &Config) -> Result<Answer, Failu
         "sha256": read.sha256, "missing_blobs": written.missing_blobs,
         "damaged_checkpoints": written.damaged_checkpoints,
     });
-    Ok(Answer::new(data, text))
+    Answer::new(&data, text)
 }

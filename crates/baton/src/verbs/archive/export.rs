@@ -62,5 +62,5 @@ pub(crate) fn export(args: &ExportArgs, config: &Config) -> Result<Answer, Failu
         "path": folder, "schema_version": written.schema, "counts": counts(&written.totals),
         "missing_blobs": written.missing_blobs, "damaged_checkpoints": written.damaged_checkpoints,
     });
-    Ok(Answer::new(data, text))
+    Answer::new(&data, text)
 }

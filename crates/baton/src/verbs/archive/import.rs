@@ -64,7 +64,7 @@ pub(crate) fn import_all(args: &AllArgs, config: &Config) -> Result<Answer, Fail
     let imported = baton_store::import(&store, blobs.as_ref(), reader.as_mut(), args.skip_conflicts);
     drop(upgraded);
     match imported.map_err(failed)? {
-        Imported::Kept(report) => Ok(Answer::new(json!(report), describe(&report))),
+        Imported::Kept(report) => Answer::new(&report, describe(&report)),
         Imported::Refused(report) => {
             let message = format!(
                 "cannot {what}: {} records conflict with records of the store, nothing was imported{}",

@@ -58,7 +58,7 @@ pub(crate) fn restore(args: &RestoreArgs, config: &Config) -> Result<Answer, Fai
         "path": path, "records": report.added, "created_at": created_at, "kept": kept,
         "missing_keys": missing,
     });
-    Ok(Answer::new(data, lines.join("\n")))
+    Answer::new(&data, lines.join("\n"))
 }
 
 /// Returns the ids of keys that restored checkpoints need and that are not available here.

@@ -119,10 +119,10 @@ pub(crate) fn run(args: &DemoArgs, format: Format) -> Result<Answer, Failure> {
         demo.serve()?;
     }
     demo.say("The temporary store and repository are deleted. Connect your agent: baton setup");
-    Ok(match format {
-        Format::Human => Answer::silent(),
-        Format::Json => Answer::new(json!({ "steps": demo.steps }), String::new()),
-    })
+    match format {
+        Format::Human => Ok(Answer::silent()),
+        Format::Json => Answer::new(&json!({ "steps": demo.steps }), String::new()),
+    }
 }
 
 fn run_steps(demo: &mut Demo) -> Result<(), Failure> {

@@ -67,7 +67,8 @@ pub(super) fn import(args: &ClaudeMemArgs, config: &Config) -> Result<Answer, Fa
                 last = row["id"].as_i64().unwrap_or(i64::MAX);
                 let line = sessions.line(row, kind, convert).to_string();
                 match parse(Some(line.as_bytes())) {
-                    Ok(observation) => batch.add(observation.unwrap_or_default(), line.len())?,
+                    Ok(None) => {}
+                    Ok(Some(observation)) => batch.add(observation, line.len())?,
                     Err(reason) => {
                         invalid.add(&format!("{} {table}", database.path), last.unsigned_abs(), reason)
                     }
@@ -78,7 +79,7 @@ pub(super) fn import(args: &ClaudeMemArgs, config: &Config) -> Result<Answer, Fa
     }
     batch.send()?;
     drop(progress);
-    Ok(report(&batch, &invalid))
+    report(&batch, &invalid)
 }
 
 struct Database {

@@ -1,7 +1,7 @@
 //! Lines and other records that could not be imported.
 
 use baton_core::counted;
-use serde_json::{Value, json};
+use serde::Serialize;
 
 /// Maximum number of lines that are listed.
 const MAX_LISTED: usize = 100;
@@ -9,17 +9,26 @@ const MAX_LISTED: usize = 100;
 const MAX_SHOWN: usize = 10;
 
 /// Invalid lines: their number, and the first of them with the reason.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize)]
 pub(super) struct InvalidLines {
+    #[serde(rename = "invalid")]
     count: u64,
-    listed: Vec<(String, u64, String)>,
+    #[serde(rename = "invalid_lines")]
+    listed: Vec<InvalidLine>,
+}
+
+#[derive(Debug, Serialize)]
+struct InvalidLine {
+    file: String,
+    line: u64,
+    reason: String,
 }
 
 impl InvalidLines {
     pub(super) fn add(&mut self, file: &str, line: u64, reason: String) {
         self.count += 1;
         if self.listed.len() < MAX_LISTED {
-            self.listed.push((file.to_owned(), line, reason));
+            self.listed.push(InvalidLine { file: file.to_owned(), line, reason });
         }
     }
 
@@ -33,18 +42,13 @@ impl InvalidLines {
         self.count
     }
 
-    pub(super) fn list(&self) -> Vec<Value> {
-        let describe = |(file, line, reason): &(String, u64, String)| json!({ "file": file, "line": line, "reason": reason });
-        self.listed.iter().map(describe).collect()
-    }
-
     /// Describes the lines; empty if there are none.
     pub(super) fn describe(&self) -> String {
         let mut text = String::new();
         if self.count > 0 {
             text += &format!("\nskipped {}:", counted(self.count, "invalid record"));
         }
-        for (file, line, reason) in self.listed.iter().take(MAX_SHOWN) {
+        for InvalidLine { file, line, reason } in self.listed.iter().take(MAX_SHOWN) {
             text += &format!("\n  {file}:{line}: {reason}");
         }
         let more = self.count.saturating_sub(MAX_SHOWN as u64);

@@ -8,7 +8,6 @@ use baton_app::observation::{ImportObservations, ImportedObservation, MAX_IMPORT
 use baton_core::counted;
 use clap::Args;
 use serde::Serialize;
-use serde_json::{Value, json};
 
 use super::invalid::InvalidLines;
 use super::lines::{Lines, MAX_LINE_BYTES};
@@ -80,26 +79,26 @@ pub(super) fn import(args: &ObservationsArgs, config: &Config) -> Result<Answer,
     }
     batch.send()?;
     drop(progress);
-    Ok(report(&batch, &invalid))
+    report(&batch, &invalid)
 }
 
 /// Parses and checks a line; `None` for an empty line.
-pub(super) fn parse(content: Option<&[u8]>) -> Result<Option<Value>, String> {
+pub(super) fn parse(content: Option<&[u8]>) -> Result<Option<ImportedObservation>, String> {
     let content = content.ok_or_else(|| format!("the line is longer than {MAX_LINE_BYTES} bytes"))?;
     if content.is_empty() {
         return Ok(None);
     }
     let one: ImportedObservation = serde_json::from_slice(content).map_err(|error| error.to_string())?;
     one.check().map_err(|fault| fault.message)?;
-    serde_json::to_value(one).map(Some).map_err(|error| error.to_string())
+    Ok(Some(one))
 }
 
-/// Parameters of [`ImportObservations`], with observations as the other program wrote them.
+/// Parameters of [`ImportObservations`].
 #[derive(Serialize)]
 struct Observations<'a> {
     repo: &'a str,
     venture: Option<&'a str>,
-    observations: Vec<Value>,
+    observations: Vec<ImportedObservation>,
 }
 
 /// Observations that are sent together.
@@ -107,7 +106,7 @@ pub(super) struct Batch {
     backend: Backend,
     repo: String,
     venture: Option<String>,
-    observations: Vec<Value>,
+    observations: Vec<ImportedObservation>,
     bytes: usize,
     added: u64,
     unchanged: u64,
@@ -131,7 +130,7 @@ impl Batch {
         })
     }
 
-    pub(super) fn add(&mut self, observation: Value, bytes: usize) -> Result<(), Failure> {
+    pub(super) fn add(&mut self, observation: ImportedObservation, bytes: usize) -> Result<(), Failure> {
         self.observations.push(observation);
         self.bytes += bytes;
         let is_full = self.observations.len() >= MAX_IMPORTED_OBSERVATIONS || self.bytes >= MAX_BATCH_BYTES;
@@ -145,23 +144,28 @@ impl Batch {
             return Ok(());
         }
         let params = Observations { repo: &self.repo, venture: self.venture.as_deref(), observations };
-        let (output, _) = self.backend.call::<ImportObservations>(&params, None)?;
+        let output = self.backend.call::<ImportObservations>(&params, None)?;
         self.added += output.added;
         self.unchanged += output.unchanged;
         Ok(())
     }
 }
 
-pub(super) fn report(batch: &Batch, invalid: &InvalidLines) -> Answer {
-    let Batch { added, unchanged, .. } = batch;
+pub(super) fn report(batch: &Batch, invalid: &InvalidLines) -> Result<Answer, Failure> {
+    #[derive(Serialize)]
+    struct Report<'a> {
+        added: u64,
+        unchanged: u64,
+        #[serde(flatten)]
+        invalid: &'a InvalidLines,
+    }
+    let &Batch { added, unchanged, .. } = batch;
     let text = format!(
         "imported {}; {unchanged} were already stored{}",
-        counted(*added, "observation"),
+        counted(added, "observation"),
         invalid.describe()
     );
-    let data = json!({
-        "added": added, "unchanged": unchanged, "invalid": invalid.count(), "invalid_lines": invalid.list(),
-    });
-    let is_useless = *added == 0 && *unchanged == 0 && invalid.count() > 0;
-    Answer { exit: if is_useless { Exit::Validation } else { Exit::Ok }, ..Answer::new(data, text) }
+    let is_useless = added == 0 && unchanged == 0 && invalid.count() > 0;
+    let exit = if is_useless { Exit::Validation } else { Exit::Ok };
+    Ok(Answer { exit, ..Answer::new(&Report { added, unchanged, invalid }, text)? })
 }

@@ -14,7 +14,7 @@ use baton_app::observation::{ImportTranscript, TranscriptProgress};
 use baton_core::{Timestamp, counted};
 use baton_observation::transcript::{Line, TranscriptFormat, TranscriptParser};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::folder_repository::FolderRepositories;
 use super::invalid::InvalidLines;
@@ -88,16 +88,24 @@ struct Import {
 }
 
 /// Result of an import.
-#[derive(Default)]
+#[derive(Default, Serialize)]
 struct Totals {
     files: u64,
     unchanged: u64,
     foreign: Vec<String>,
-    failed: Vec<(String, String)>,
+    failed: Vec<FailedFile>,
     sessions: u64,
     turns: u64,
     observations: u64,
+    #[serde(flatten)]
     invalid: InvalidLines,
+}
+
+/// A file that cannot be read.
+#[derive(Serialize)]
+struct FailedFile {
+    file: String,
+    reason: String,
 }
 
 impl Import {
@@ -153,8 +161,7 @@ impl Import {
             return Ok(self.skip(size, Outcome::Failed("no record has a time".into())));
         };
         let name = source.name();
-        let (known, _) =
-            self.backend.call::<ImportTranscript>(&self.params(&chat, Vec::new(), None), None)?;
+        let known = self.backend.call::<ImportTranscript>(&self.params(&chat, Vec::new(), None), None)?;
         let before = known.progress.into_iter().find(|known| known.file == name);
         if before.as_ref().is_some_and(|before| before.size == Some(size)) {
             return Ok(self.skip(size, Outcome::Unchanged));
@@ -348,7 +355,7 @@ impl Reading<'_> {
         self.bytes = 0;
         let reports = std::mem::take(&mut self.reports);
         let params = self.import.params(self.chat, reports, Some(&self.progress));
-        let (output, _) = self.import.backend.call::<ImportTranscript>(&params, None)?;
+        let output = self.import.backend.call::<ImportTranscript>(&params, None)?;
         self.stored.turns += output.turns;
         self.stored.observations += output.observations;
         Ok(())
@@ -367,7 +374,7 @@ impl Totals {
             }
             Outcome::Unchanged => self.unchanged += 1,
             Outcome::Foreign => self.foreign.push(label),
-            Outcome::Failed(reason) => self.failed.push((label, reason)),
+            Outcome::Failed(reason) => self.failed.push(FailedFile { file: label, reason }),
         }
     }
 
@@ -379,8 +386,8 @@ impl Totals {
             return Err(Failure::new(Exit::Validation, "not_a_transcript", message)
                 .hint("use the import verb of the client that wrote the file; see baton import --help"));
         }
-        if let Some((label, reason)) = self.failed.iter().find(|(label, _)| only(label)) {
-            let message = format!("cannot import {label}: {reason}");
+        if let Some(FailedFile { file, reason }) = self.failed.iter().find(|failed| only(&failed.file)) {
+            let message = format!("cannot import {file}: {reason}");
             return Err(
                 Failure::new(Exit::Failure, "read_failed", message).hint("check that the file is readable")
             );
@@ -388,8 +395,8 @@ impl Totals {
         for label in &self.foreign {
             warn(&format!("skipped {label}: it is not a transcript of this client"));
         }
-        for (label, reason) in &self.failed {
-            warn(&format!("skipped {label}: {reason}"));
+        for FailedFile { file, reason } in &self.failed {
+            warn(&format!("skipped {file}: {reason}"));
         }
         let text = format!(
             "imported {} and {} of {}; {} of {} files were unchanged{}",
@@ -400,14 +407,7 @@ impl Totals {
             self.files,
             self.invalid.describe()
         );
-        let failed: Vec<Value> =
-            self.failed.iter().map(|(label, reason)| json!({ "file": label, "reason": reason })).collect();
-        let data = json!({
-            "files": self.files, "unchanged": self.unchanged, "sessions": self.sessions, "turns": self.turns,
-            "observations": self.observations, "foreign": self.foreign, "failed": failed,
-            "invalid": self.invalid.count(), "invalid_lines": self.invalid.list(),
-        });
         let exit = if self.failed.is_empty() { Exit::Ok } else { Exit::Failure };
-        Ok(Answer { exit, ..Answer::new(data, text) })
+        Ok(Answer { exit, ..Answer::new(&self, text)? })
     }
 }

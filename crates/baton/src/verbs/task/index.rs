@@ -5,8 +5,12 @@ use std::path::Path;
 
 use baton_app::task::{ListTasks, ListTasksOutput, RecordTask};
 use baton_core::task::{TaskId, TaskRecord, TaskStatus};
-use baton_core::{ErrorCode, Fault, Venture, counted};
-use baton_task::{AnyTaskOperation, OUTPUT_FOLDER, TaskEnvironment, task_state};
+use baton_core::{ErrorCode, Fault, Operation, Venture, counted};
+use baton_task::{
+    AnyTaskOperation, OUTPUT_FOLDER, PurgeContext, PurgeContextOutput, SweepContexts, SweepContextsOutput,
+    TaskEnvironment, VerifyWorktree, task_state,
+};
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::args::ListArgs;
@@ -36,7 +40,7 @@ pub(super) fn record(
         let checkout = environment.root().to_string_lossy().into_owned();
         let removed = removal(id, host(), checkout, config.configured_venture().cloned());
         // An archive left after a purge is older than the indexed state, so the entry is deleted first.
-        if state.is_none() || operation.name == "task.purge_context" {
+        if state.is_none() || operation.name == PurgeContext::NAME {
             backend.call::<RecordTask>(&removed, None)?;
         }
         if let Some(state) = state {
@@ -73,21 +77,22 @@ fn removal(task_id: TaskId, host: String, checkout: String, venture: Option<Vent
 
 /// Returns the tasks that an operation changed: none for a read or a failure, except that a detected drift is recorded.
 fn changed(operation: &AnyTaskOperation, params: &Value, result: &Result<Value, Fault>) -> Vec<TaskId> {
-    let one = || serde_json::from_value(params["task_id"].clone()).ok().into_iter().collect();
+    let one = || TaskId::deserialize(&params["task_id"]).into_iter().collect();
     match (operation.name, result) {
         _ if !operation.effect.is_write() => Vec::new(),
         (_, Err(fault)) => {
             let recorded = fault.details.as_ref().is_some_and(|details| details["recorded"] == true);
             if fault.code == ErrorCode::DriftDetected && recorded { one() } else { Vec::new() }
         }
-        ("task.verify_worktree", Ok(_)) => Vec::new(),
-        ("task.purge_context", Ok(answer)) if answer["purged"] == false => Vec::new(),
-        ("task.sweep_contexts", Ok(_)) if params["dry_run"] == true => Vec::new(),
-        ("task.sweep_contexts", Ok(answer)) => ["swept", "expired"]
-            .into_iter()
-            .filter_map(|list| serde_json::from_value::<Vec<TaskId>>(answer[list].clone()).ok())
-            .flatten()
-            .collect(),
+        (VerifyWorktree::NAME, Ok(_)) => Vec::new(),
+        (PurgeContext::NAME, Ok(answer)) => {
+            let done = PurgeContextOutput::deserialize(answer).ok().filter(|done| done.purged);
+            done.map(|done| done.task_id).into_iter().collect()
+        }
+        (SweepContexts::NAME, Ok(answer)) => match SweepContextsOutput::deserialize(answer) {
+            Ok(done) if !done.dry_run => [done.swept, done.expired].concat(),
+            _ => Vec::new(),
+        },
         (_, Ok(_)) => one(),
     }
 }
@@ -96,7 +101,7 @@ fn changed(operation: &AnyTaskOperation, params: &Value, result: &Result<Value, 
 pub(super) fn everywhere(mut args: ListArgs, config: &Config) -> Result<Answer, Failure> {
     let backend = Backend::open(config)?;
     args.venture = config.chosen_venture(None);
-    let (mut output, _) = backend.call::<ListTasks>(&args, None)?;
+    let mut output = backend.call::<ListTasks>(&args, None)?;
     let host = host();
     let (gone, there): (Vec<TaskRecord>, Vec<TaskRecord>) =
         output.tasks.into_iter().partition(|task| task.host == host && is_gone(task));
@@ -106,9 +111,7 @@ pub(super) fn everywhere(mut args: ListArgs, config: &Config) -> Result<Answer, 
         // On failure the next listing tries again.
         let _ = backend.call::<RecordTask>(&removed, None);
     }
-    let text = describe(&output);
-    let data = serde_json::to_value(&output).unwrap_or_default();
-    Ok(Answer::new(data, text))
+    Answer::new(&output, describe(&output))
 }
 
 fn is_gone(task: &TaskRecord) -> bool {

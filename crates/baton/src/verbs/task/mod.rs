@@ -19,7 +19,7 @@ use baton_task::{
     ListTasks, MarkBlocked, OUTPUT_FOLDER, OnCheckout, PurgeContext, RebuildContext, RecordQa, ResolveDrift,
     RunQa, SnapshotWorktree, SweepContexts, UpdateAgent, VerifyWorktree, WriteNote, operation,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 pub(crate) use args::{TaskCommand, WORKFLOW};
@@ -64,7 +64,7 @@ pub(crate) fn run(command: TaskCommand, config: &Config) -> Result<Answer, Failu
             args.verb.kind = args.verb.kind.replace('-', "_");
             let (output, data) = verb.call::<GetDiff>(&args)?;
             let text = output.content.unwrap_or(output.artifact.path);
-            Ok(Answer { next: Some(output.next), ..Answer::new(data, text) })
+            Ok(Answer { next: Some(output.next), ..Answer::new(&data, text)? })
         }
         TaskCommand::Env(args) => environment(&verb, &args),
         TaskCommand::RecordQa(mut args) => {
@@ -79,7 +79,7 @@ pub(crate) fn run(command: TaskCommand, config: &Config) -> Result<Answer, Failu
             let text = describe::then(describe::quality(&output), &output.next);
             // The result is recorded either way; the exit code stops scripts that chain commands.
             let exit = if output.status == QaStatus::Passed { Exit::Ok } else { Exit::Failure };
-            Ok(Answer { exit, ..Answer::new(data, text) })
+            Ok(Answer { exit, ..Answer::new(&data, text)? })
         }
         TaskCommand::Note(args) => verb.answer::<WriteNote>(&args, |output| {
             format!("{} note of {} recorded", output.note.kind, output.note.agent)
@@ -124,7 +124,7 @@ fn environment(verb: &Verb<'_>, args: &EnvArgs) -> Result<Answer, Failure> {
     let path = root.join(OUTPUT_FOLDER).join(task).join(CONTEXT_FILE).to_string_lossy().into_owned();
     let text = format!("export TASK_CONTEXT_PATH='{}'", path.replace('\'', r"'\''"));
     let data = json!({ "task_id": task, "variables": { "TASK_CONTEXT_PATH": path }, "next": output.next });
-    Ok(Answer { next: Some(output.next), ..Answer::new(data, text) })
+    Ok(Answer { next: Some(output.next), ..Answer::new(&data, text)? })
 }
 
 struct Verb<'a> {
@@ -141,13 +141,13 @@ impl Verb<'_> {
     ) -> Result<Answer, Failure> {
         let (output, data) = self.call::<O>(params)?;
         let text = describe::then(describe(&output), data["next"].as_str().unwrap_or_default());
-        Ok(Answer::new(data, text))
+        Answer::new(&data, text)
     }
 
     /// Calls an operation and returns its output, typed and as JSON.
     fn call<O: Operation<OnCheckout>>(&self, params: &impl Serialize) -> Result<(O::Output, Value), Failure> {
         let data = self.run(operation::<O>(), serde_json::to_value(params).map_err(unreadable)?)?;
-        Ok((serde_json::from_str(&data.to_string()).map_err(unreadable)?, data))
+        Ok((O::Output::deserialize(&data).map_err(unreadable)?, data))
     }
 
     /// Runs an operation, updates the index of tasks and prints the warnings.

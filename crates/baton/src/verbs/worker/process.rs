@@ -134,7 +134,7 @@ fn wait_for_answer(
                 "running": true, "pid": pid, "socket": folder.worker_socket(), "health": health,
             });
             let shown = pid.map_or_else(|| "of another container".to_owned(), |pid| pid.to_string());
-            return Ok(Some((Answer::new(data, format!("{text} (PID: {shown})")), health)));
+            return Ok(Some((Answer::new(&data, format!("{text} (PID: {shown})"))?, health)));
         }
         if Instant::now() > deadline {
             return Err(failed("a worker is running but does not respond")
@@ -151,13 +151,13 @@ pub(super) fn stop(config: &Config) -> Result<Answer, Failure> {
     loop {
         match WorkerLock::state(&config.data_dir) {
             LockState::Free if signalled_pid.is_some() => {
-                return Ok(Answer::new(
-                    json!({ "stopped": true, "pid": signalled_pid }),
+                return Answer::new(
+                    &json!({ "stopped": true, "pid": signalled_pid }),
                     "worker stopped".into(),
-                ));
+                );
             }
             LockState::Free => {
-                return Ok(Answer::new(json!({ "stopped": false }), "worker not running".into()));
+                return Answer::new(&json!({ "stopped": false }), "worker not running".into());
             }
             LockState::Held(Some(pid)) if signalled_pid.is_none() => {
                 let number = pid.as_raw_pid();
@@ -195,9 +195,7 @@ pub(super) fn status(config: &Config) -> Result<Answer, Failure> {
             if has_server_with_worker(&DataDir::at(&config.data_dir)) {
                 text += "; baton serve processes the capture queue";
             }
-            let mut answer = Answer::new(json!({ "running": false }), text);
-            answer.exit = Exit::NotFound;
-            Ok(answer)
+            Ok(Answer { exit: Exit::NotFound, ..Answer::new(&json!({ "running": false }), text)? })
         }
         Some((answer, health)) => {
             let mut text = format!(
@@ -255,7 +253,7 @@ pub(crate) fn run_once(config: &Config) -> Result<Answer, Failure> {
         "summaries_returned": drained.summaries_released, "given_up": drained.failed, "embedded": drained.embedded,
         "model_trouble": trouble,
     });
-    Ok(Answer::new(data, text))
+    Answer::new(&data, text)
 }
 
 fn worker_on(app: &App, config: &Config) -> Worker {
@@ -321,7 +319,7 @@ pub(super) fn run(config: &Config, detached: bool) -> Result<Answer, Failure> {
     app.close_request_log();
     served?;
     drop(worker_lock);
-    Ok(if detached { Answer::silent() } else { Answer::new(json!({ "stopped": true }), "stopped".into()) })
+    if detached { Ok(Answer::silent()) } else { Answer::new(&json!({ "stopped": true }), "stopped".into()) }
 }
 
 /// A worker on its own threads, with the watch that wakes it.
