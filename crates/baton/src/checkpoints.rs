@@ -10,12 +10,12 @@ use baton_checkpoint::classify::{Classifier, RulesFile};
 use baton_store::{BlobFolder, Outbox, Packing, Threads};
 use serde_json::Value;
 
-use crate::backend::store_config;
 use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::encryption::ConfiguredKeys;
 use crate::exit::Exit;
 use crate::output::Failure;
+use crate::store::store_config;
 
 pub(crate) fn settings(config: &Config) -> Result<CheckpointSettings, Failure> {
     Ok(CheckpointSettings {

@@ -6,15 +6,13 @@ use std::mem::ManuallyDrop;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use crate::VERSION;
 use crate::config::{Config, Flag, Sources};
 use crate::exit::{self, Exit};
 use crate::output::{Answer, Failure, Format, finish, print, warn};
 use crate::verbs;
 use crate::verbs::hook::QuickArgs;
 use crate::{backend::Backend, logging, progress, terminal};
-
-/// Version and the commit that it was built from.
-pub(crate) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("BATON_COMMIT"), ")");
 
 const EXAMPLES: &str = "\
 Examples:

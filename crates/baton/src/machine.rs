@@ -10,13 +10,9 @@ use baton_core::task::TaskId;
 use baton_core::{ErrorCode, Fault};
 
 use crate::config::Config;
+use crate::host::host;
+use crate::tasks::task_files;
 use crate::verbs::connections::{Probe, connections};
-use crate::verbs::task::task_files;
-
-/// Returns the name of this machine.
-pub(crate) fn host() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
-}
 
 /// The machine of this process.
 #[derive(Debug)]

@@ -3,6 +3,7 @@
 //! The binary owns the command line, the configuration, the terminal and the process. `baton-app` has the operations,
 //! `baton-server` the network interfaces.
 
+mod app;
 mod backend;
 mod checkout;
 mod checkpoints;
@@ -12,6 +13,7 @@ mod data_dir;
 mod encryption;
 mod exit;
 mod hooks;
+mod host;
 mod keys;
 mod live_session;
 mod logging;
@@ -21,14 +23,20 @@ mod observations;
 mod open_files;
 mod output;
 mod progress;
+mod remote;
 mod setup;
 mod short_id;
 mod stop_signal;
+mod store;
+mod tasks;
 mod terminal;
 mod transcript;
 mod verbs;
 
 use std::process::ExitCode;
+
+/// Version and the commit that it was built from.
+pub(crate) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("BATON_COMMIT"), ")");
 
 fn main() -> ExitCode {
     cli::run().into()

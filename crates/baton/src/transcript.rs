@@ -1,22 +1,37 @@
-//! Reads the closing message of a turn from the transcript that a client keeps of a chat.
+//! The transcripts that clients keep of chats: their folders, and the closing message of a turn.
 //!
-//! The path comes from a hook report. Only regular files of this user in the transcript folder of a known client are read,
+//! The path of a transcript comes from a hook report. Only regular files of this user in the transcript folder of a known client are read,
 //! and only their end.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use baton_app::TurnPeriod;
 use baton_core::Timestamp;
 use baton_observation::transcript::{TranscriptFormat, TranscriptParser};
 use serde_json::Value;
 
-use crate::verbs::import::transcript_folder;
-
 /// Number of bytes that are read from the end of a transcript.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
+
+/// Returns the folder in which a client stores its chats.
+pub(crate) fn transcript_folder(format: TranscriptFormat) -> Option<PathBuf> {
+    let (variable, folder, below) = match format {
+        TranscriptFormat::ClaudeCode => ("CLAUDE_CONFIG_DIR", ".claude", "projects"),
+        TranscriptFormat::Codex => ("CODEX_HOME", ".codex", "sessions"),
+        TranscriptFormat::Gemini => ("GEMINI_CLI_HOME", "", ".gemini/tmp"),
+        TranscriptFormat::OpenCode => ("XDG_DATA_HOME", ".local/share", "opencode"),
+        TranscriptFormat::Cursor if cfg!(target_os = "macos") => {
+            ("", "Library/Application Support", "Cursor/User")
+        }
+        TranscriptFormat::Cursor => ("XDG_CONFIG_HOME", ".config", "Cursor/User"),
+    };
+    let given = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let home = given(variable).or_else(|| Some(given("HOME")?.join(folder)))?;
+    Some(home.join(below))
+}
 
 /// Returns the last text of the agent in a period of a transcript; `None` if there is none.
 ///

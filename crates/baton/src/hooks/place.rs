@@ -89,7 +89,7 @@ fn name_from_git(root: &Path) -> Option<baton_core::Repo> {
 }
 
 fn host() -> Option<String> {
-    Some(crate::machine::host()).filter(|name| !name.is_empty())
+    Some(crate::host::host()).filter(|name| !name.is_empty())
 }
 
 fn add(report: &mut Map<String, Value>, field: &str, value: Option<String>) {

@@ -9,9 +9,9 @@ use baton_store::{Replay, ReplayLimits, Threads};
 use serde_json::Value;
 
 use super::outbox::ReportOutbox;
-use crate::backend::store_config;
 use crate::config::Config;
 use crate::output::Failure;
+use crate::store::store_config;
 
 const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 /// Interval for reports that failed or are for another store.

@@ -5,7 +5,7 @@ use baton_core::Timestamp;
 
 use crate::config::Config;
 use crate::hooks::LastCaptured;
-use crate::machine::host;
+use crate::host::host;
 use crate::output::Failure;
 use crate::setup::{Agent, Files, Records, Scope, SetupEnvironment, all, files_of, mcp_tools, trust_problem};
 use crate::verbs::setup::setup_environment;

@@ -14,7 +14,8 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::backend::{Backend, open_app, store_config, store_failure, target};
+use crate::app::open_app;
+use crate::backend::Backend;
 use crate::checkpoints;
 use crate::config::Config;
 use crate::data_dir::DataDir;
@@ -25,6 +26,7 @@ use crate::keys::Mode;
 use crate::live_session::live_sessions;
 use crate::output::{Answer, Failure};
 use crate::progress::{Amount, Progress};
+use crate::store::{store_config, store_failure, target};
 use crate::terminal::{when, wrap};
 use crate::verbs::connections::{Probe, connections};
 use crate::verbs::key::keys_in_use;

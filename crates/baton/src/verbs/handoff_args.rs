@@ -4,8 +4,8 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use crate::exit::Exit;
 use crate::output::Failure;
-use crate::verbs::session::object;
 
 // A handoff as parameters of an operation.
 #[derive(Debug, Args, Serialize)]
@@ -131,6 +131,19 @@ impl ContentArgs {
             fields.insert("references".into(), references.into());
         }
         fields
+    }
+}
+
+/// Parses a JSON object from an argument with the same strict rules as a request body.
+pub(crate) fn object(flag: &str, text: &str) -> Result<Map<String, Value>, Failure> {
+    let wrong = |problem: String| {
+        Failure::new(Exit::Validation, "invalid_json", format!("cannot read {flag}: {problem}"))
+            .hint(format!("pass a JSON object, for example {flag} '{{\"key\": \"value\"}}'"))
+    };
+    match baton_core::read_strict(text.as_bytes()) {
+        Ok(Value::Object(map)) => Ok(map),
+        Ok(_) => Err(wrong("it is not a JSON object".into())),
+        Err(error) => Err(wrong(error.to_string())),
     }
 }
 

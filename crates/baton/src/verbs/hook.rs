@@ -17,7 +17,7 @@ use baton_store::{BlobFolder, LockTimeout, ReplayLimits, ReplayResult, SpooledTo
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use crate::backend::{Backend, target};
+use crate::backend::Backend;
 use crate::config::{Config, Sources};
 use crate::data_dir::DataDir;
 use crate::exit::Exit;
@@ -27,6 +27,7 @@ use crate::hooks::{
 };
 use crate::logging;
 use crate::output::{Failure, warn};
+use crate::store::target;
 use crate::verbs::pause::CaptureState;
 use crate::verbs::relay::HANDOFF_VARIABLE;
 use crate::verbs::worker::start_if_absent;

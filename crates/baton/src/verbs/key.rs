@@ -8,7 +8,7 @@ use baton_store::{BlobFolder, KeyId, KeyRing, SecretKey, Store, StoreError, Thre
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use crate::backend::{Backend, require_local, store_config, store_failure};
+use crate::backend::Backend;
 use crate::checkpoints;
 use crate::config::Config;
 use crate::data_dir::DataDir;
@@ -16,6 +16,7 @@ use crate::encryption::ConfiguredKeys;
 use crate::exit::Exit;
 use crate::keys::{KeySource, Mode, SourceError};
 use crate::output::{Answer, Failure, print_message};
+use crate::store::{require_local, store_config, store_failure};
 use crate::terminal::wrap;
 
 #[derive(Debug, Subcommand)]

@@ -6,7 +6,7 @@ use clap::{Args, Command};
 use clap_mangen::Man;
 use serde_json::json;
 
-use crate::cli::VERSION;
+use crate::VERSION;
 use crate::output::{Answer, Failure};
 
 pub(crate) const EXAMPLES: &str = "\

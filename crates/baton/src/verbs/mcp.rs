@@ -8,9 +8,9 @@ use baton_mcp::{FindRepo, LocalCheckout, ToolSelection};
 use baton_store::Threads;
 use clap::Args;
 
-use crate::backend::open_app_or_degrade;
+use crate::VERSION;
+use crate::app::open_app_or_degrade;
 use crate::checkout::{find_root, repository_at};
-use crate::cli::VERSION;
 use crate::config::Config;
 use crate::exit::Exit;
 use crate::maintenance::clean_up_every_minute;

@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::backend::http_agent;
 use crate::config::Config;
 use crate::data_dir::{DataDir, open_log};
 use crate::exit::Exit;
 use crate::output::{Answer, Failure};
+use crate::remote::http_agent;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:

@@ -7,8 +7,8 @@ use baton_store::Threads;
 use clap::Args;
 use serde_json::json;
 
-use crate::backend::open_app;
-use crate::cli::VERSION;
+use crate::VERSION;
+use crate::app::open_app;
 use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::exit::Exit;

@@ -13,12 +13,11 @@ use serde_json::{Map, Value, json};
 use crate::backend::Backend;
 use crate::checkout::repository_here;
 use crate::config::Config;
-use crate::exit::Exit;
 use crate::live_session::{client_here, live_session, session_id};
 use crate::output::{Answer, Failure};
 use crate::terminal::Header::{Text, Whole};
 use crate::terminal::{Column, at, before, list_items, page_text, when, wrap};
-use crate::verbs::handoff_args::HandoffArgs;
+use crate::verbs::handoff_args::{HandoffArgs, object};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -175,19 +174,6 @@ pub(crate) struct UpdateArgs {
 pub(crate) struct ShowArgs {
     /// Session id [default: newest active session of this client in the repository]
     session_id: Option<String>,
-}
-
-/// Parses a JSON object from an argument with the same strict rules as a request body.
-pub(crate) fn object(flag: &str, text: &str) -> Result<Map<String, Value>, Failure> {
-    let wrong = |problem: String| {
-        Failure::new(Exit::Validation, "invalid_json", format!("cannot read {flag}: {problem}"))
-            .hint(format!("pass a JSON object, for example {flag} '{{\"key\": \"value\"}}'"))
-    };
-    match baton_core::read_strict(text.as_bytes()) {
-        Ok(Value::Object(map)) => Ok(map),
-        Ok(_) => Err(wrong("it is not a JSON object".into())),
-        Err(error) => Err(wrong(error.to_string())),
-    }
 }
 
 #[derive(Debug, Args, Serialize)]

@@ -4,9 +4,9 @@
 use baton_app::observation::WorkerHealth;
 use serde_json::json;
 
+use crate::VERSION;
 use crate::backend::Backend;
 use crate::checkout::repository_here;
-use crate::cli::VERSION;
 use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::hooks::{CaptureFailures, LastCaptured};

@@ -11,11 +11,11 @@ use clap::Args;
 use serde_json::json;
 
 use super::{counts, failure, reading, store_of, warn_of_damage};
-use crate::backend::require_local;
 use crate::config::Config;
 use crate::exit::Exit;
 use crate::output::{Answer, Failure};
 use crate::progress::{Amount, Counted, Progress};
+use crate::store::require_local;
 use crate::terminal::size;
 
 #[derive(Debug, Args)]

@@ -9,11 +9,11 @@ use clap::Args;
 use serde_json::json;
 
 use super::{counts, failure, store_of, warn_of_damage};
-use crate::backend::require_local;
 use crate::config::Config;
 use crate::exit::Exit;
 use crate::output::{Answer, Failure};
 use crate::progress::{Amount, Counted, Progress};
+use crate::store::require_local;
 
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {

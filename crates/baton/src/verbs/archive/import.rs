@@ -14,12 +14,12 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::{failure, open_archive, reading, store_of};
-use crate::backend::require_local;
 use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::exit::Exit;
 use crate::output::{Answer, Failure};
 use crate::progress::{Amount, Counted, Progress};
+use crate::store::require_local;
 
 #[derive(Debug, Args)]
 pub(crate) struct AllArgs {

@@ -21,12 +21,12 @@ pub(crate) use export::{ExportArgs, export};
 pub(crate) use import::{AllArgs, import_all};
 pub(crate) use restore::{RestoreArgs, restore};
 
-use crate::backend::{store_config, store_failure};
 use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::exit::Exit;
 use crate::output::{Failure, warn};
 use crate::progress::{Amount, Counted, Progress};
+use crate::store::{store_config, store_failure};
 
 pub(crate) const BACKUP_EXAMPLES: &str = "\
 Examples:

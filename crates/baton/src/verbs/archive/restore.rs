@@ -8,12 +8,12 @@ use clap::Args;
 use serde_json::json;
 
 use super::{failure, open_archive, reading, stamp, store_of};
-use crate::backend::require_local;
 use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::encryption::ConfiguredKeys;
 use crate::exit::Exit;
 use crate::output::{Answer, Failure, print_message, warn};
+use crate::store::require_local;
 use crate::verbs::key::keys_in_use;
 use crate::verbs::worker::{LockState, WorkerLock};
 

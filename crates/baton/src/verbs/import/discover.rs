@@ -9,23 +9,6 @@ use baton_observation::transcript::TranscriptFormat;
 /// Maximum depth of folders below the start.
 const MAX_DEPTH: usize = 16;
 
-/// Returns the folder in which a client stores its chats.
-pub(crate) fn transcript_folder(format: TranscriptFormat) -> Option<PathBuf> {
-    let (variable, folder, below) = match format {
-        TranscriptFormat::ClaudeCode => ("CLAUDE_CONFIG_DIR", ".claude", "projects"),
-        TranscriptFormat::Codex => ("CODEX_HOME", ".codex", "sessions"),
-        TranscriptFormat::Gemini => ("GEMINI_CLI_HOME", "", ".gemini/tmp"),
-        TranscriptFormat::OpenCode => ("XDG_DATA_HOME", ".local/share", "opencode"),
-        TranscriptFormat::Cursor if cfg!(target_os = "macos") => {
-            ("", "Library/Application Support", "Cursor/User")
-        }
-        TranscriptFormat::Cursor => ("XDG_CONFIG_HOME", ".config", "Cursor/User"),
-    };
-    let given = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let home = given(variable).or_else(|| Some(given("HOME")?.join(folder)))?;
-    Some(home.join(below))
-}
-
 /// Returns the transcripts at a path: the file itself, or all files below a folder with the name of a transcript, in the
 /// order of their paths. Links to folders are not followed.
 pub(super) fn find(format: TranscriptFormat, path: &Path) -> io::Result<Vec<PathBuf>> {

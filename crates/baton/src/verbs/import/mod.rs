@@ -21,8 +21,6 @@ use crate::config::Config;
 use crate::output::{Answer, Failure};
 use crate::verbs::archive;
 
-pub(crate) use discover::transcript_folder;
-
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   $ baton import claude-code                  # all chats below ~/.claude/projects

@@ -26,6 +26,7 @@ use crate::config::Config;
 use crate::exit::Exit;
 use crate::output::{Answer, Failure, warn};
 use crate::progress::{Amount, Progress};
+use crate::transcript::transcript_folder;
 use crate::verbs::worker::start_if_absent;
 
 /// Maximum number of reports in one request.
@@ -45,7 +46,7 @@ pub(super) fn import(
     let path = args
         .path
         .clone()
-        .or_else(|| discover::transcript_folder(format))
+        .or_else(|| transcript_folder(format))
         .ok_or_else(|| Failure::usage("cannot find the home folder").hint("name the folder to import"))?;
     let sources = Source::find(format, &path).map_err(|error| not_found(&path, &error))?;
     let paths: HashSet<&Path> = sources.iter().map(Source::path).collect();

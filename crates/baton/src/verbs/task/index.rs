@@ -16,7 +16,7 @@ use serde_json::Value;
 use super::args::ListArgs;
 use crate::backend::Backend;
 use crate::config::Config;
-use crate::machine::host;
+use crate::host::host;
 use crate::output::{Answer, Failure};
 use crate::terminal::Header::{Text, Whole};
 use crate::terminal::{Column, list_items, when};

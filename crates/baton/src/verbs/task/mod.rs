@@ -2,11 +2,8 @@
 //! available, the state of the tasks is recorded in it.
 
 mod args;
-mod checkout;
 mod context_format;
 mod describe;
-mod files;
-mod git_tree;
 mod index;
 mod tools;
 
@@ -23,14 +20,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 pub(crate) use args::{TaskCommand, WORKFLOW};
-pub(crate) use files::task_files;
 pub(crate) use tools::local_tools;
 
 use self::args::EnvArgs;
-use self::checkout::Checkout;
 use crate::config::Config;
 use crate::exit::Exit;
 use crate::output::{Answer, Failure, warn};
+use crate::tasks::Checkout;
 
 /// Maximum size of a QA log on standard input.
 const MAX_INPUT_BYTES: u64 = 64 * 1024 * 1024;

@@ -8,10 +8,10 @@ use baton_mcp::LocalTool;
 use baton_task::{AnyTaskOperation, catalog};
 use serde_json::{Map, Value};
 
-use super::checkout::{actor, task_environment};
 use super::index::record;
 use crate::checkout::find_root;
 use crate::config::Config;
+use crate::tasks::{actor, task_environment};
 
 /// Maximum size of an output schema, because some clients send every schema to their model. Three schemas are larger
 /// and are truncated: a whole context (42 kB), and the state of a role with its snapshot (11 kB, twice).

@@ -17,8 +17,8 @@ use serde_json::{Value, json};
 use super::client::health;
 use super::server_lock::has_server_with_worker;
 use super::worker_lock::{LockState, WorkerLock, socket_of};
-use crate::backend::{open_app, store_config};
-use crate::cli::VERSION;
+use crate::VERSION;
+use crate::app::open_app;
 use crate::config::Config;
 use crate::data_dir::{DataDir, open_log};
 use crate::exit::Exit;
@@ -27,6 +27,7 @@ use crate::maintenance::clean_up_every_minute;
 use crate::open_files::raise_open_file_limit;
 use crate::output::{Answer, Failure, print_message};
 use crate::stop_signal::StopSignal;
+use crate::store::store_config;
 use crate::terminal::wrap;
 
 /// Timeout for a started worker to answer, and for a stopped worker to exit.

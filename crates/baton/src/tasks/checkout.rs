@@ -13,14 +13,14 @@ use crate::exit::Exit;
 use crate::output::Failure;
 
 /// The checkout that contains the working folder.
-pub(super) struct Checkout {
-    pub(super) environment: TaskEnvironment,
+pub(crate) struct Checkout {
+    pub(crate) environment: TaskEnvironment,
     cwd: PathBuf,
 }
 
 impl Checkout {
     /// Finds the checkout that contains the working folder.
-    pub(super) fn open(config: &Config) -> Result<Self, Failure> {
+    pub(crate) fn open(config: &Config) -> Result<Self, Failure> {
         let cwd = std::env::current_dir()
             .map_err(|error| Failure::internal(format!("cannot determine the working folder: {error}")))?;
         let root = find_root(&cwd).ok_or_else(|| {
@@ -36,7 +36,7 @@ impl Checkout {
 
     /// Resolves a path from the working folder and returns it from the root of the checkout. A path outside of the
     /// checkout is returned as an absolute path.
-    pub(super) fn path(&self, given: &str) -> String {
+    pub(crate) fn path(&self, given: &str) -> String {
         let full = normalize(&self.cwd.join(given));
         let inside = full.strip_prefix(self.environment.root()).ok().and_then(Path::to_str);
         inside.map_or_else(|| full.to_string_lossy().into_owned(), str::to_owned)
@@ -44,12 +44,12 @@ impl Checkout {
 }
 
 /// Returns the environment for task operations on a checkout, with git as the working tree.
-pub(super) fn task_environment(root: &Path, actor: &str) -> TaskEnvironment {
+pub(crate) fn task_environment(root: &Path, actor: &str) -> TaskEnvironment {
     TaskEnvironment::new(root, GitTree::at(root), || SystemClock.now(), actor)
 }
 
 /// Returns the default actor: the configured agent, otherwise the user name.
-pub(super) fn actor(config: &Config) -> String {
+pub(crate) fn actor(config: &Config) -> String {
     let agent = config.agent.as_ref().map(|agent| agent.as_str().to_owned());
     agent.unwrap_or_else(user_name)
 }
