@@ -1,17 +1,18 @@
-//! The archive of completed tasks, and the trash for folders that are being deleted.
+//! The archive of completed tasks, contexts that are live or archived, and the trash for folders that are being deleted.
 
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use baton_core::task::TaskId;
-use baton_core::{Fault, Timestamp};
+use baton_core::task::{TaskId, TaskStatus};
+use baton_core::{ErrorCode, Fault, Timestamp};
 
 use crate::durable::{failed, make_folder, sync_folder};
 use crate::environment::{CONTEXT_FILE, OBJECTS_FOLDER, TaskEnvironment};
 use crate::folder::read_context;
 use crate::rules::TaskContext;
+use crate::state::TaskState;
 
 /// Folder of completed tasks.
 pub(crate) const ARCHIVE: &str = ".archive";
@@ -135,6 +136,11 @@ pub(crate) fn archived(environment: &TaskEnvironment) -> Vec<Archived> {
     list
 }
 
+/// Returns the newest archived context of a task.
+fn last_archived(environment: &TaskEnvironment, id: &TaskId) -> Option<Archived> {
+    archived(environment).into_iter().rev().find(|archived| archived.task_id == *id)
+}
+
 /// Deletes archived tasks after their retention. If that fails, the next sweep tries again.
 pub(crate) fn drop_expired(environment: &TaskEnvironment, now: Timestamp) -> Vec<Archived> {
     let expired =
@@ -153,4 +159,46 @@ pub(crate) fn live(environment: &TaskEnvironment) -> Vec<TaskId> {
         .collect();
     ids.sort();
     ids
+}
+
+/// Reads the context of a task; a missing context is an error.
+pub(crate) fn require_context(environment: &TaskEnvironment, id: &TaskId) -> Result<TaskContext, Fault> {
+    read_context(environment, id)?.ok_or_else(|| no_context(environment, id))
+}
+
+pub(crate) fn no_context(environment: &TaskEnvironment, id: &TaskId) -> Fault {
+    if let Some(archived) = last_archived(environment, id) {
+        let folder = archived.folder.strip_prefix(environment.root()).unwrap_or(&archived.folder).to_owned();
+        let (at, until) = (archived.archived_at, archived.archived_at.plus(RETENTION));
+        let message =
+            format!("{id} was archived at {at}; its files are in {} until {until}", folder.display());
+        return Fault::new(ErrorCode::TaskNotFound, message)
+            .hint(format!("read them there, or start again with baton task init-context {id}"));
+    }
+    Fault::new(ErrorCode::TaskNotFound, format!("{id} has no context here")).hint(format!(
+        "create one with baton task init-context {id}; baton task list shows the existing tasks"
+    ))
+}
+
+/// Returns the state of a task; `None` if it has neither a context nor an archive.
+///
+/// # Errors
+///
+/// If the context cannot be read.
+pub fn task_state(environment: &TaskEnvironment, id: &TaskId) -> Result<Option<TaskState>, Fault> {
+    if let Some(state) = environment.saved(id) {
+        return Ok(Some(state));
+    }
+    if let Some(context) = read_context(environment, id)? {
+        return Ok(Some(TaskState::of(&context)));
+    }
+    let Some(last) = last_archived(environment, id) else { return Ok(None) };
+    let completed = TaskState {
+        status: TaskStatus::Completed,
+        holder: None,
+        open_drifts: 0,
+        updated_at: last.archived_at,
+        ..TaskState::of(&last.context()?)
+    };
+    Ok(Some(completed))
 }

@@ -9,7 +9,8 @@ use baton_core::task::TaskId;
 use baton_core::{ErrorCode, Fault, Repo, Timestamp};
 use baton_secrets::contains_secret;
 
-use crate::state::SavedState;
+use crate::rules::TaskContext;
+use crate::state::{SavedState, TaskState};
 use crate::tree::WorkingTree;
 
 /// Folder in the checkout that holds Baton's files.
@@ -69,12 +70,16 @@ impl TaskEnvironment {
         self.tree.repository_name()
     }
 
-    pub(crate) fn set_saved(&self, state: Option<SavedState>) {
+    /// Remembers the state of a context that was just written. The caller must hold the lock of the task.
+    pub(crate) fn set_saved(&self, context: &TaskContext) {
+        let state = SavedState::of(context, &self.context_file(&context.task_id));
         *self.saved.lock().unwrap_or_else(PoisonError::into_inner) = state;
     }
 
-    pub(crate) fn saved(&self) -> Option<SavedState> {
-        self.saved.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Returns the state of a task if this process saved it last.
+    pub(crate) fn saved(&self, id: &TaskId) -> Option<TaskState> {
+        let saved = self.saved.lock().unwrap_or_else(PoisonError::into_inner);
+        saved.as_ref()?.current(id, &self.context_file(id))
     }
 
     pub(crate) fn tree(&self) -> &dyn WorkingTree {
@@ -93,6 +98,11 @@ impl TaskEnvironment {
     /// Returns the folder of a task. It is always inside the output folder, because ids contain no path separators.
     pub(crate) fn folder(&self, id: &TaskId) -> PathBuf {
         self.output().join(id.as_str())
+    }
+
+    /// Returns the path of the context of a task.
+    pub(crate) fn context_file(&self, id: &TaskId) -> PathBuf {
+        self.folder(id).join(CONTEXT_FILE)
     }
 
     /// Validates the given actor, or returns the default actor.

@@ -6,10 +6,12 @@
 
 mod archive;
 mod artifact;
+mod catalog;
 mod checkout_state;
 mod command;
 mod config;
 mod content_scan;
+mod draft;
 mod durable;
 mod environment;
 mod folder;
@@ -25,11 +27,15 @@ mod secrets;
 mod state;
 mod task_file;
 mod tree;
+mod unsaved;
 mod worktree;
 mod yaml;
 
+pub use archive::task_state;
+pub use catalog::catalog;
 pub use environment::{CONTEXT_FILE, OBJECTS_FOLDER, OUTPUT_FOLDER, TaskEnvironment};
-pub use operation::{AnyTaskOperation, OnCheckout, catalog, operation, run};
+pub use operation::{AnyTaskOperation, OnCheckout, operation, run};
 pub use operations::*;
-pub use state::{TaskState, task_state};
+pub use qa_recording::RecordQaOutput;
+pub use state::TaskState;
 pub use tree::{Inspector, Reading, UncommittedFile, WorkingTree};

@@ -7,7 +7,6 @@ use baton_core::{ErrorCode, Fault, OperationDescription, Target, read_params, re
 use serde_json::Value;
 
 use crate::environment::TaskEnvironment;
-use crate::operations as op;
 
 /// Maximum length of a finding or note, in bytes.
 const MAX_TEXT_BYTES: usize = 4_096;
@@ -96,28 +95,6 @@ pub fn operation<O: Operation<OnCheckout>>() -> &'static AnyTaskOperation {
     O::erased()
 }
 
-pub fn catalog() -> [&'static AnyTaskOperation; 17] {
-    [
-        operation::<op::InitContext>(),
-        operation::<op::GetContext>(),
-        operation::<op::UpdateAgent>(),
-        operation::<op::MarkBlocked>(),
-        operation::<op::SnapshotWorktree>(),
-        operation::<op::VerifyWorktree>(),
-        operation::<op::GetDiff>(),
-        operation::<op::RunQa>(),
-        operation::<op::RecordQa>(),
-        operation::<op::WriteNote>(),
-        operation::<op::AttachEvidence>(),
-        operation::<op::RebuildContext>(),
-        operation::<op::ResolveDrift>(),
-        operation::<op::CompleteTask>(),
-        operation::<op::PurgeContext>(),
-        operation::<op::SweepContexts>(),
-        operation::<op::ListTasks>(),
-    ]
-}
-
 /// Trims a text. Rejects an empty text and a text that is too long.
 pub(crate) fn require_text<'a>(field: &str, text: &'a str) -> Result<&'a str, Fault> {
     let text = text.trim();
@@ -130,29 +107,4 @@ pub(crate) fn require_text<'a>(field: &str, text: &'a str) -> Result<&'a str, Fa
             .hint("attach a file with baton task attach-evidence and refer to it"));
     }
     Ok(text)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_operation_has_a_summary_and_object_schemas_with_descriptions() {
-        let mut names: Vec<&str> = catalog().iter().map(|operation| operation.name).collect();
-        names.sort_unstable();
-        names.dedup();
-        assert_eq!(names.len(), 17);
-        for operation in catalog() {
-            let name = operation.name;
-            assert!(name.starts_with("task.") && operation.summary.len() > 20, "{name}");
-            for schema in [operation.params_schema(), operation.output_schema()] {
-                assert_eq!(schema["type"], "object", "{name}");
-                assert!(!schema.to_string().contains("uint"), "{name}");
-            }
-            let params = operation.params_schema();
-            let properties = params["properties"].as_object();
-            let described = |(_, property): (&String, &Value)| property["description"].is_string();
-            assert!(properties.is_none_or(|properties| properties.iter().all(described)), "{name}: {params}");
-        }
-    }
 }

@@ -4,16 +4,48 @@ use std::collections::BTreeSet;
 
 use baton_core::task::{Role, TaskId};
 use baton_core::{ErrorCode, Fault};
-use baton_qa::{QaStatus, compare_runs};
+use baton_qa::{QaComparison, QaRun, QaStatus, compare_runs};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::artifact::Compress;
 use crate::checkout_state::checkout_state;
+use crate::draft::{Draft, WriteOptions};
 use crate::environment::TaskEnvironment;
-use crate::folder::{Draft, WriteOptions};
 use crate::gather::task_file_is_unchanged;
-use crate::operations::RecordQaOutput;
-use crate::rules::{Artifact, Immutable, QaResults, TaskContext, canonical_line, unwritable};
+use crate::rules::{Artifact, Immutable, QaCommand, QaResults, TaskContext, canonical_line, unwritable};
 use crate::worktree::list;
+
+/// Output of `task.record_qa` and `task.run_qa`.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct RecordQaOutput {
+    /// Task id, for example `TASK-0824`.
+    pub task_id: TaskId,
+    /// Role in the task, for example `implementer`.
+    pub agent: Role,
+    /// Result of the log: `passed`, `failed` or `unknown`.
+    pub status: QaStatus,
+    /// Reason for the status `unknown`.
+    pub reason: Option<String>,
+    /// Exit code that was passed with a log.
+    pub exit_code: Option<i32>,
+    /// Commands that were run, with exit code and duration.
+    pub commands: Vec<QaCommand>,
+    /// Results of each tool.
+    pub runs: Vec<QaRun>,
+    /// Path of the stored log; with several commands, the last log.
+    pub qa_log_path: String,
+    /// True if this is the baseline that later results are compared with.
+    pub is_baseline: bool,
+    /// Differences from the baseline; null for a baseline or without one.
+    pub compared_with_baseline: Option<QaComparison>,
+    /// Revision of the frozen part.
+    pub immutable_revision: u64,
+    /// Command that continues the task.
+    pub next: String,
+    /// Problems that did not prevent the operation, for example `no acceptance criteria`.
+    pub warnings: Vec<String>,
+}
 
 /// A result that is going to be recorded.
 #[derive(Debug, Clone, Copy)]

@@ -15,8 +15,8 @@ use baton_core::{ErrorCode, Fault};
 use baton_files::{DurableFile, TEMPORARY_PREFIX};
 use serde_json::{Value, json};
 
+use crate::draft::Draft;
 use crate::durable::{failed, sync_folder};
-use crate::folder::Draft;
 use crate::rules::{SetAside, TreeChange};
 use crate::tree::Inspector;
 use crate::worktree::{Verified, list};

@@ -3,12 +3,9 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use baton_core::Timestamp;
 use baton_core::task::{Role, TaskId, TaskStatus};
-use baton_core::{Fault, Timestamp};
 
-use crate::archive::archived;
-use crate::environment::{CONTEXT_FILE, TaskEnvironment};
-use crate::folder::read_context;
 use crate::rules::TaskContext;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,7 +20,7 @@ pub struct TaskState {
 }
 
 impl TaskState {
-    fn of(context: &TaskContext) -> Self {
+    pub(crate) fn of(context: &TaskContext) -> Self {
         Self {
             status: context.status(),
             holder: context.holder().cloned(),
@@ -36,7 +33,7 @@ impl TaskState {
 
 /// State of a task as this process saved it. A context with a large scope takes milliseconds to parse, so the state is
 /// not read again while the file is the one that was written.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct SavedState {
     id: TaskId,
     state: TaskState,
@@ -61,38 +58,14 @@ impl FileIdentity {
 }
 
 impl SavedState {
-    /// Describes a context that was just written. The caller must hold the lock of the task.
-    pub(crate) fn of(context: &TaskContext, folder: &Path) -> Option<Self> {
-        let file = FileIdentity::of(&folder.join(CONTEXT_FILE))?;
+    /// Describes a context that was just written to `path`. The caller must hold the lock of the task.
+    pub(crate) fn of(context: &TaskContext, path: &Path) -> Option<Self> {
+        let file = FileIdentity::of(path)?;
         Some(Self { id: context.task_id.clone(), state: TaskState::of(context), file })
     }
 
-    fn is_current(&self, environment: &TaskEnvironment, id: &TaskId) -> bool {
-        self.id == *id && FileIdentity::of(&environment.folder(id).join(CONTEXT_FILE)) == Some(self.file)
+    /// Returns the state if it is that of the task and the file at `path` is still the one that was written.
+    pub(crate) fn current(&self, id: &TaskId, path: &Path) -> Option<TaskState> {
+        (self.id == *id && FileIdentity::of(path) == Some(self.file)).then(|| self.state.clone())
     }
-}
-
-/// Returns the state of a task; `None` if it has neither a context nor an archive.
-///
-/// # Errors
-///
-/// If the context cannot be read.
-pub fn task_state(environment: &TaskEnvironment, id: &TaskId) -> Result<Option<TaskState>, Fault> {
-    if let Some(saved) = environment.saved().filter(|saved| saved.is_current(environment, id)) {
-        return Ok(Some(saved.state));
-    }
-    if let Some(context) = read_context(environment, id)? {
-        return Ok(Some(TaskState::of(&context)));
-    }
-    let Some(last) = archived(environment).into_iter().rev().find(|archived| archived.task_id == *id) else {
-        return Ok(None);
-    };
-    let completed = TaskState {
-        status: TaskStatus::Completed,
-        holder: None,
-        open_drifts: 0,
-        updated_at: last.archived_at,
-        ..TaskState::of(&last.context()?)
-    };
-    Ok(Some(completed))
 }

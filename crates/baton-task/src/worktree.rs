@@ -9,8 +9,8 @@ use serde_json::json;
 
 use crate::artifact::{Compress, encode};
 use crate::content_scan::ContentScan;
+use crate::draft::Draft;
 use crate::environment::TaskEnvironment;
-use crate::folder::Draft;
 use crate::rules::{
     Artifact, Comparison, Difference, DifferenceKind, DriftEvent, LARGE_DIFF_BYTES, ScopeMatcher,
     SnapshotKind, SnapshotRef, StartSnapshot, TaskContext, TreeChange, TreeDiff, TreePoint, TreeState,
@@ -394,43 +394,5 @@ impl Verified {
                 self.agent
             )
         }
-    }
-}
-
-/// Describes the changes since the newest snapshot, which would be drift if the role released the task now. `None` if
-/// the role does not hold the task, there is no snapshot, or nothing changed. The current tree is not stored.
-pub(crate) fn describe_unsaved(
-    environment: &TaskEnvironment,
-    context: &TaskContext,
-    role: &Role,
-) -> Result<Option<String>, Fault> {
-    if context.holder() != Some(role) {
-        return Ok(None);
-    }
-    let Some(newest) = context.latest_snapshot() else { return Ok(None) };
-    let Some(snapshot) = context.full_snapshot(newest) else { return Ok(None) };
-    let (state, changes) = environment.tree().verify(snapshot, Reading::Changed, &mut RejectAll)?;
-    let scope = ScopeMatcher::new(&context.immutable.scope_patterns);
-    let comparison = compare(snapshot, &state, &changes, &scope, &[]);
-    if comparison.matches() {
-        return Ok(None);
-    }
-    let mut names: Vec<String> = changes.iter().map(|change| without_secrets(&change.path)).collect();
-    if names.is_empty() {
-        names.push(if state.tree == snapshot.tree { "HEAD moved" } else { "files differ" }.into());
-    }
-    Ok(Some(format!("the working tree differs from snapshot {} ({})", newest.sequence, list(&names))))
-}
-
-/// Rejects everything, so that nothing is stored.
-struct RejectAll;
-
-impl Inspector for RejectAll {
-    fn restart(&mut self) {}
-
-    fn inspect(&mut self, _: &str, _: &[u8]) {}
-
-    fn check(&self) -> Result<(), Fault> {
-        Err(Fault::new(ErrorCode::SecretFound, "no content of this tree is stored"))
     }
 }

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::artifact::Compress;
+use crate::draft::{Draft, WriteOptions};
 use crate::environment::TaskEnvironment;
-use crate::folder::{Draft, WriteOptions};
 use crate::named_file::read_in_checkout;
 use crate::operation::{Effect, OnCheckout, Operation, params_as_input};
 use crate::rules::{Evidence, unix_line_ends};

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::archive::{RETENTION, archive, drop_expired, drop_objects};
+use crate::draft::{Draft, WriteOptions};
 use crate::environment::TaskEnvironment;
-use crate::folder::{Draft, WriteOptions};
 use crate::operation::{Effect, LIST, OnCheckout, Operation, params_as_input};
 use crate::rules::DifferenceKind;
 use crate::tree::Reading;

@@ -9,8 +9,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::archive::require_context;
 use crate::environment::TaskEnvironment;
-use crate::folder::{derived_problems, require_context};
+use crate::folder::derived_problems;
 use crate::gather::{stale_standards, task_file_is_unchanged};
 use crate::named_file::read_in_checkout;
 use crate::operation::{Effect, OnCheckout, Operation, params_as_input};

@@ -5,9 +5,9 @@ use baton_core::{ErrorCode, Fault, counted};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::archive::require_context;
 use crate::artifact;
 use crate::environment::TaskEnvironment;
-use crate::folder::require_context;
 use crate::operation::{Effect, OnCheckout, Operation, params_as_input};
 use crate::rules::{Artifact, TaskContext};
 

@@ -8,8 +8,9 @@ use serde_json::json;
 
 use crate::archive;
 use crate::checkout_state::checkout_state;
+use crate::draft::{Draft, WriteOptions};
 use crate::environment::{CONTEXT_FILE, OUTPUT_FOLDER, TaskEnvironment};
-use crate::folder::{Draft, WriteOptions, last_number, lock_task, read_context};
+use crate::folder::{last_number, lock_task, read_context};
 use crate::gather::{Gathered, gather};
 use crate::operation::{Effect, OnCheckout, Operation, params_as_input};
 use crate::rules::{

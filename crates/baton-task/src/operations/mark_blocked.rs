@@ -6,10 +6,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::draft::{Draft, WriteOptions};
 use crate::environment::TaskEnvironment;
-use crate::folder::{Draft, WriteOptions};
 use crate::operation::{Effect, OnCheckout, Operation, params_as_input, require_text};
 use crate::rules::RoleState;
+use crate::unsaved::require_saved;
 
 /// Records a finding that blocks a role until it is fixed.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -57,7 +58,7 @@ impl Operation<OnCheckout> for MarkBlocked {
         let mut draft = Draft::open(environment, &params.task_id, &options)?;
         draft.context.require_no_drift()?;
         draft.scan().value("finding", &json!(finding));
-        draft.require_saved(&params.agent)?;
+        require_saved(&draft, &params.agent)?;
         draft.context.block(&params.agent, Some(finding))?;
         let state = draft.role(&params.agent)?.clone();
         let (context, warnings) = draft.save()?;

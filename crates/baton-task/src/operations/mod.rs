@@ -30,7 +30,7 @@ pub use mark_blocked::{MarkBlocked, MarkBlockedOutput};
 pub use note::{WriteNote, WriteNoteOutput};
 pub use purge_context::{PurgeContext, PurgeContextOutput};
 pub use rebuild_context::{RebuildContext, RebuildContextOutput};
-pub use record_qa::{RecordQa, RecordQaOutput};
+pub use record_qa::RecordQa;
 pub use resolve_drift::{ResolveDrift, ResolveDriftOutput};
 pub use run_qa::RunQa;
 pub use snapshot_worktree::{SnapshotWorktree, SnapshotWorktreeOutput};

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::draft::{Draft, WriteOptions};
 use crate::environment::TaskEnvironment;
-use crate::folder::{Draft, WriteOptions};
 use crate::operation::{Effect, OnCheckout, Operation, params_as_input, require_text};
 use crate::rules::{RoleNote, RoleNoteKind};
 

@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::checkout_state::checkout_state;
+use crate::draft::{Draft, WriteOptions};
 use crate::environment::TaskEnvironment;
-use crate::folder::{Draft, WriteOptions, derived_problems};
+use crate::folder::derived_problems;
 use crate::gather::gather;
 use crate::operation::{Effect, OnCheckout, Operation, params_as_input};
 use crate::qa_recording::replace_immutable;

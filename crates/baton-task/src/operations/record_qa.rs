@@ -2,16 +2,16 @@
 
 use baton_core::Fault;
 use baton_core::task::{Role, TaskId};
-use baton_qa::{QaComparison, QaRun, QaStatus, read_log, status_by_exit_code};
+use baton_qa::{QaStatus, read_log, status_by_exit_code};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
+use crate::draft::WriteOptions;
 use crate::environment::TaskEnvironment;
-use crate::folder::WriteOptions;
 use crate::named_file::{path_in_checkout, read_anywhere};
 use crate::operation::{Effect, OnCheckout, Operation, params_as_input};
-use crate::qa_recording::QaRecording;
-use crate::rules::{QaCommand, QaResults};
+use crate::qa_recording::{QaRecording, RecordQaOutput};
+use crate::rules::QaResults;
 
 /// Records the log of QA commands that ran outside of Baton.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -37,37 +37,6 @@ pub struct RecordQa {
     /// Store the log even if it appears to contain a secret (recorded in the audit log). Defaults to false.
     #[serde(default)]
     pub force_secrets: bool,
-}
-
-/// Output of `task.record_qa` and `task.run_qa`.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct RecordQaOutput {
-    /// Task id, for example `TASK-0824`.
-    pub task_id: TaskId,
-    /// Role in the task, for example `implementer`.
-    pub agent: Role,
-    /// Result of the log: `passed`, `failed` or `unknown`.
-    pub status: QaStatus,
-    /// Reason for the status `unknown`.
-    pub reason: Option<String>,
-    /// Exit code that was passed with a log.
-    pub exit_code: Option<i32>,
-    /// Commands that were run, with exit code and duration.
-    pub commands: Vec<QaCommand>,
-    /// Results of each tool.
-    pub runs: Vec<QaRun>,
-    /// Path of the stored log; with several commands, the last log.
-    pub qa_log_path: String,
-    /// True if this is the baseline that later results are compared with.
-    pub is_baseline: bool,
-    /// Differences from the baseline; null for a baseline or without one.
-    pub compared_with_baseline: Option<QaComparison>,
-    /// Revision of the frozen part.
-    pub immutable_revision: u64,
-    /// Command that continues the task.
-    pub next: String,
-    /// Problems that did not prevent the operation, for example `no acceptance criteria`.
-    pub warnings: Vec<String>,
 }
 
 impl Operation<OnCheckout> for RecordQa {

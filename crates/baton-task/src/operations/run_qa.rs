@@ -6,12 +6,12 @@ use baton_qa::{QaRun, QaStatus, read_log, status_by_exit_code};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::record_qa::RecordQaOutput;
+use crate::archive::require_context;
 use crate::command::{CommandLine, Finished};
-use crate::environment::{CONTEXT_FILE, TaskEnvironment};
-use crate::folder::{Draft, WriteOptions, require_context};
+use crate::draft::{Draft, WriteOptions};
+use crate::environment::TaskEnvironment;
 use crate::operation::{Effect, OnCheckout, Operation, params_as_input};
-use crate::qa_recording::QaRecording;
+use crate::qa_recording::{QaRecording, RecordQaOutput};
 use crate::rules::{QaCommand, QaResults};
 
 /// Runs QA commands and records their exit codes.
@@ -69,7 +69,7 @@ impl Operation<OnCheckout> for RunQa {
                 .hint(format!("give a command, or correct the QA commands in {}", context.task_file)));
         }
         // QA commands may take long, so the task is locked only to record the results.
-        let context_path = environment.folder(&params.task_id).join(CONTEXT_FILE);
+        let context_path = environment.context_file(&params.task_id);
         let mut finished = Vec::new();
         for line in &lines {
             finished.push((line.text(), line.run(environment.root(), &context_path)?));

@@ -5,8 +5,8 @@ use baton_core::{ErrorCode, Fault};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::draft::{Draft, WriteOptions};
 use crate::environment::TaskEnvironment;
-use crate::folder::{Draft, WriteOptions};
 use crate::operation::{Effect, OnCheckout, Operation, params_as_input};
 use crate::rules::{SnapshotKind, WorktreeSnapshot};
 use crate::worktree::take_snapshot;

@@ -8,14 +8,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::archive;
+use crate::draft::{Draft, WriteOptions};
 use crate::environment::TaskEnvironment;
-use crate::folder::{Draft, WriteOptions};
 use crate::gather::{stale_standards, task_file_is_unchanged};
 use crate::named_file::read_in_checkout;
 use crate::operation::{Effect, OnCheckout, Operation, params_as_input};
 use crate::rules::{Acquisition, RoleNote, RoleState, RoleStatus, TaskContext};
 use crate::tree::Reading;
-use crate::worktree::{describe_unsaved, verify};
+use crate::unsaved::{describe_unsaved, require_saved, warn_of_unsaved};
+use crate::worktree::verify;
 
 /// Sets the status of a role. Acquiring a task verifies the working tree.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -101,7 +102,7 @@ impl Operation<OnCheckout> for UpdateAgent {
                 None
             }
             RoleStatus::Pending => {
-                draft.warn_of_unsaved(&params.agent)?;
+                warn_of_unsaved(&mut draft, &params.agent)?;
                 draft.context.release(&params.agent)?;
                 None
             }
@@ -206,7 +207,7 @@ fn finish(draft: &mut Draft<'_>, params: &UpdateAgent) -> Result<(), Fault> {
     }
     draft.context.hold_or_start(role, now)?;
     if params.without_snapshot {
-        draft.warn_of_unsaved(role)?;
+        warn_of_unsaved(draft, role)?;
     } else {
         require_snapshot(draft, role)?;
     }
@@ -236,7 +237,7 @@ fn require_snapshot(draft: &mut Draft<'_>, role: &Role) -> Result<(), Fault> {
         let hint = format!("take one with {take}; add --without-snapshot if {role} changed nothing");
         return refuse("it has recorded no snapshot".into(), hint);
     };
-    if let Some(unsaved) = describe_unsaved(draft.environment(), &draft.context, role)? {
+    if let Some(unsaved) = describe_unsaved(draft, role)? {
         return refuse(unsaved, format!("take a snapshot with {take}"));
     }
     if !draft.context.has_recorded_snapshot(role) {
@@ -252,6 +253,6 @@ fn block(draft: &mut Draft<'_>, role: &Role) -> Result<(), Fault> {
             draft.context.task_id
         )));
     }
-    draft.require_saved(role)?;
+    require_saved(draft, role)?;
     draft.context.block(role, None)
 }

@@ -5,8 +5,9 @@ use baton_core::task::{Role, TaskId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::archive::require_context;
+use crate::draft::{Draft, WriteOptions};
 use crate::environment::TaskEnvironment;
-use crate::folder::{Draft, WriteOptions, require_context};
 use crate::operation::{Effect, OnCheckout, Operation, params_as_input};
 use crate::rules::Difference;
 use crate::tree::Reading;

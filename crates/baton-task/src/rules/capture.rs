@@ -5,8 +5,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::citation::Citation;
-use super::context::{Immutable, QaResults, TaskSnapshot, ValidationBaseline};
+use super::context::{Immutable, TaskSnapshot, ValidationBaseline};
 use super::normalize::{Layout, normalize_multiline};
+use super::role_state::QaResults;
 use super::task_file::TaskFile;
 
 /// Size of text above which a warning is given or the text is truncated.

@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 
 use baton_core::task::{Area, EvidenceKind, Role, TaskId};
 use baton_core::{Canonical, ErrorCode, Fault, Sha256Hash, Timestamp};
-use baton_qa::{QaRun, QaStatus};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::citation::Citation;
-use super::coordination::RoleState;
 use super::drift::DriftLog;
+use super::role_state::{QaResults, RoleState};
 use super::snapshot::{Artifact, SnapshotRef, WorktreeSnapshot};
 use super::task_file::Priority;
 
@@ -129,48 +128,6 @@ pub struct ValidationBaseline {
     pub initial_results: QaResults,
 }
 
-/// Recorded result of the quality checks.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct QaResults {
-    /// Result; `pending` until one is recorded.
-    pub status: QaStatus,
-    /// Time when the result was recorded.
-    pub recorded_at: Option<Timestamp>,
-    /// Role that recorded the result.
-    pub recorded_by: Option<Role>,
-    /// Log; with several commands, the log of the last one.
-    pub log: Option<Artifact>,
-    /// Results of each tool.
-    pub runs: Vec<QaRun>,
-    /// Exit code that was passed with a log.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub exit_code: Option<i32>,
-    /// Commands that `run-qa` ran.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub commands: Vec<QaCommand>,
-    /// Reason for the status `unknown`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// Actor that recorded the result.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub actor: Option<String>,
-}
-
-/// One command that `run-qa` ran.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct QaCommand {
-    /// Command line, for example `cargo test`.
-    pub command: String,
-    /// Exit code; 128 plus the signal number if a signal ended the command.
-    pub exit_code: i32,
-    /// Duration in milliseconds.
-    pub duration_ms: u64,
-    /// Result of this command.
-    pub status: QaStatus,
-    /// Standard output and standard error.
-    pub log: Artifact,
-}
-
 /// A note of a role for later roles. It never blocks them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RoleNote {
@@ -187,23 +144,15 @@ pub struct RoleNote {
 }
 
 /// Kind of role note.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::Display)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum RoleNoteKind {
     /// Information the next role needs. One per role; a new one replaces it.
     #[default]
     Handover,
     /// Remark about the work that does not block it.
     Review,
-}
-
-impl std::fmt::Display for RoleNoteKind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Handover => "handover",
-            Self::Review => "review",
-        })
-    }
 }
 
 /// Revision of the frozen part.

@@ -1,4 +1,4 @@
-//! State of the roles of a task, and the rules for acquiring, finishing and blocking it.
+//! Rules for acquiring, finishing and blocking a task.
 //!
 //! One role holds the task at a time. A role may acquire it when all earlier roles are done. A role that is done or
 //! blocked may acquire it again; later roles that were done are then pending again. The working tree is verified
@@ -9,91 +9,11 @@ use std::collections::BTreeMap;
 use baton_core::task::Role;
 use baton_core::{ErrorCode, Fault, Timestamp, counted};
 use baton_qa::QaStatus;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::context::{QaResults, TaskContext};
+use super::context::TaskContext;
+use super::role_state::{RoleState, RoleStatus, StartSnapshot};
 use super::snapshot::{SnapshotRef, WorktreeSnapshot};
-
-/// Status of a role.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum RoleStatus {
-    /// The role has not started or must run again.
-    #[default]
-    Pending,
-    /// The role holds the task.
-    InProgress,
-    /// The role is done.
-    Done,
-    /// The role reported a blocking finding.
-    Blocked,
-}
-
-impl RoleStatus {
-    /// Returns the wire name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::InProgress => "in_progress",
-            Self::Done => "done",
-            Self::Blocked => "blocked",
-        }
-    }
-}
-
-impl std::fmt::Display for RoleStatus {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-/// State of one role.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct RoleState {
-    /// `pending`, `in_progress`, `done` or `blocked`.
-    pub status: RoleStatus,
-    /// Time when the role last acquired the task.
-    pub started_at: Option<Timestamp>,
-    /// Time when the role finished, or null.
-    pub completed_at: Option<Timestamp>,
-    /// Number of times the role acquired the task.
-    pub rounds: u64,
-    /// Number of snapshots when the role acquired the task.
-    pub snapshots_before: u64,
-    /// Snapshot that the role started from, or null.
-    #[serde(default)]
-    pub taken_over: Option<StartSnapshot>,
-    /// Path of the log of the last QA result, or null.
-    pub qa_log_path: Option<String>,
-    /// Last QA result.
-    pub qa_results: Option<QaResults>,
-    /// Session that worked in this role.
-    pub session_id: Option<String>,
-    /// Open blocking findings.
-    pub blocking_findings: Vec<String>,
-    /// Resolved blocking findings.
-    pub resolved_findings: Vec<String>,
-    /// Last snapshot of the role.
-    pub worktree_snapshot: Option<WorktreeSnapshot>,
-    /// Number of open drifts. An open drift blocks all roles.
-    pub drift_budget: u64,
-    /// Actor that last worked in this role.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub actor: Option<String>,
-}
-
-/// Snapshot that a role started from. Its incremental diff starts there.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct StartSnapshot {
-    /// Number of the snapshot.
-    pub sequence: u64,
-    /// Role that recorded the snapshot.
-    pub agent: Role,
-    /// Internal data for comparing the tree with another.
-    pub record: Value,
-}
 
 /// Precondition for acquiring the task.
 #[derive(Debug, Clone, PartialEq, Eq)]

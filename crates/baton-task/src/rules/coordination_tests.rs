@@ -2,6 +2,7 @@ use super::*;
 use crate::rules::context::tests::sample;
 use crate::rules::drift::Resolution;
 use crate::rules::drift::tests::found;
+use crate::rules::role_state::QaResults;
 use crate::rules::snapshot::SnapshotKind;
 
 const NOW: Timestamp = Timestamp::EPOCH;
@@ -37,8 +38,8 @@ fn code(result: Result<Acquisition, Fault>) -> ErrorCode {
     result.unwrap_err().code
 }
 
-fn statuses(context: &TaskContext) -> Vec<&'static str> {
-    context.pipeline.iter().map(|role| context.coordination[role].status.as_str()).collect()
+fn statuses(context: &TaskContext) -> Vec<String> {
+    context.pipeline.iter().map(|role| context.coordination[role].status.to_string()).collect()
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod drift;
 mod export;
 mod glob;
 mod normalize;
+mod role_state;
 mod scope;
 mod section;
 mod snapshot;
@@ -27,10 +28,9 @@ pub use citation::{Citation, CitationRule, RequestedSection, cite, requested_sec
 pub(crate) use context::unwritable;
 pub use context::{
     AcceptedSecret, Audit, CONTEXT_VERSION, Evidence, ForcedSecret, GitBase, Immutable, PastRevision,
-    QaCommand, QaResults, Revision, RoleNote, RoleNoteKind, Source, TaskContext, TaskSnapshot,
-    ValidationBaseline, canonical_line,
+    Revision, RoleNote, RoleNoteKind, Source, TaskContext, TaskSnapshot, ValidationBaseline, canonical_line,
 };
-pub use coordination::{Acquisition, RoleState, RoleStatus, StartSnapshot};
+pub use coordination::Acquisition;
 pub use drift::{
     Comparison, Difference, DifferenceKind, DriftEvent, DriftLog, Resolution, SetAside, TreePoint, compare,
 };
@@ -39,6 +39,7 @@ pub use export::{
 };
 pub use glob::{Glob, GlobError};
 pub use normalize::{Layout, NORMALIZER_VERSION, normalize_diff, normalize_multiline, unix_line_ends};
+pub use role_state::{QaCommand, QaResults, RoleState, RoleStatus, StartSnapshot};
 pub use scope::{
     ScopeMacros, ScopeMatcher, ScopePatterns, check_repo_path, expand, scope_hash, scope_patterns,
 };

@@ -3,7 +3,7 @@
 use baton_core::task::{Role, TaskStatus};
 
 use super::context::TaskContext;
-use super::coordination::RoleStatus;
+use super::role_state::RoleStatus;
 
 impl TaskContext {
     pub fn status(&self) -> TaskStatus {

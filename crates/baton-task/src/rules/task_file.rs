@@ -1,7 +1,5 @@
 //! Fields of a task file (`tasks/**/TASK-XXXX*.task.yaml`). YAML is parsed elsewhere.
 
-use std::fmt;
-
 use baton_core::task::{Area, Role, TaskId};
 use baton_core::{ErrorCode, Fault};
 use schemars::JsonSchema;
@@ -11,7 +9,20 @@ use serde::{Deserialize, Serialize};
 pub const IN_PROGRESS: &str = "in_progress";
 
 /// Priority of a task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    strum::Display,
+)]
 pub enum Priority {
     /// Highest priority.
     P0,
@@ -19,12 +30,6 @@ pub enum Priority {
     P1,
     /// Low priority.
     P2,
-}
-
-impl fmt::Display for Priority {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(self, f)
-    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
