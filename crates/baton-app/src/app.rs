@@ -6,7 +6,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 
-use baton_core::{Actor, CorrelationId, ErrorCode, Fault, RequestRecord, Timestamp, UlidSequence, clip};
+use baton_core::{Actor, CorrelationId, ErrorCode, Fault, RequestRecord, Timestamp, UlidSequence, printable};
 use baton_store::{Durability, ReleasedReserve, Store, StoreError};
 use serde_json::Value;
 
@@ -240,7 +240,7 @@ impl App {
         let record = RequestRecord {
             actor_key_id,
             status_code: fault.code.status(),
-            error_message: Some(clip(&fault.to_string(), MAX_MESSAGE)),
+            error_message: Some(printable(&fault.to_string(), MAX_MESSAGE)),
             ..blank_record(now, correlation_id, &face, "")
         };
         if is_anonymous {

@@ -4,7 +4,7 @@
 
 use std::net::IpAddr;
 
-use baton_core::{ActorKeyId, CorrelationId, RequestRecord, Timestamp, clip};
+use baton_core::{ActorKeyId, CorrelationId, RequestRecord, Timestamp, printable};
 use baton_observation::without_private;
 use serde_json::Value;
 
@@ -75,7 +75,7 @@ pub(crate) fn blank_record(
     operation: &str,
 ) -> RequestRecord {
     let (endpoint, method) = match face {
-        Face::Http { method, path } => (clip(path, 255), clip(method, 16)),
+        Face::Http { method, path } => (printable(path, 255), printable(method, 16)),
         Face::Mcp => (operation.to_owned(), "MCP".to_owned()),
         Face::Cli => (operation.to_owned(), "CLI".to_owned()),
         Face::Page => (operation.to_owned(), "PAGE".to_owned()),
@@ -104,5 +104,5 @@ pub(crate) fn blank_record(
 
 /// Removes secrets from a name: it was not validated yet and may be any text.
 fn without_secrets(name: &str) -> String {
-    clip(&baton_secrets::redact(&without_private(name)), 257)
+    printable(&baton_secrets::redact(&without_private(name)), 257)
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use baton_core::{ErrorCode, Fault, RequestRecord, Timestamp, clip};
+use baton_core::{ErrorCode, Fault, RequestRecord, Timestamp, printable};
 use serde_json::Value;
 
 use crate::any_operation::AnyOperation;
@@ -92,7 +92,7 @@ impl OpenCall {
         };
         if let Some(record) = &mut self.record {
             record.status_code = reply.status;
-            record.error_message = message.map(|message| clip(&message, MAX_MESSAGE));
+            record.error_message = message.map(|message| printable(&message, MAX_MESSAGE));
             record.idempotency_hit = reply.replayed;
         }
         reply

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use baton_core::{Access, Canonical, ErrorCode, Fault, KeyScope, Sha256Hash, Venture, clip, require_no_nul};
+use baton_core::{
+    Access, Canonical, ErrorCode, Fault, KeyScope, Sha256Hash, Venture, printable, require_no_nul,
+};
 use serde_json::{Value, json};
 
 use crate::any_operation::AnyOperation;
@@ -152,7 +154,7 @@ fn require_schema_version(params: &Value) -> Result<(), Fault> {
         Some(Value::String(version)) if SCHEMA_VERSIONS.contains(&version.as_str()) => Ok(()),
         Some(Value::String(version)) => Err(Fault::new(
             ErrorCode::UnsupportedSchemaVersion,
-            format!("schema_version `{}` is not supported", clip(version, 32)),
+            format!("schema_version `{}` is not supported", printable(version, 32)),
         )
         .hint("send one of the versions in `supported`, or omit schema_version")
         .details(json!({ "supported": SCHEMA_VERSIONS }))),

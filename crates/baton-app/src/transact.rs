@@ -1,7 +1,7 @@
 //! The transaction of a call: claim its key, run the operation, store the response for the key.
 
 use baton_core::{
-    CorrelationId, ErrorCode, Fault, KeyClaim, KeyRecord, RequestRecord, Sha256Hash, clip,
+    CorrelationId, ErrorCode, Fault, KeyClaim, KeyRecord, RequestRecord, Sha256Hash, printable,
     require_same_request,
 };
 use baton_store::{Outcome, StoreError, Tx};
@@ -143,7 +143,7 @@ impl Stored {
     pub(crate) fn complete(&self, record: &RequestRecord) -> RequestRecord {
         RequestRecord {
             status_code: self.status,
-            error_message: self.message.as_deref().map(|message| clip(message, MAX_MESSAGE)),
+            error_message: self.message.as_deref().map(|message| printable(message, MAX_MESSAGE)),
             idempotency_hit: self.replayed,
             ..record.clone()
         }

@@ -30,6 +30,7 @@ mod time;
 mod token;
 mod token_estimate;
 mod track_filter;
+mod truncate;
 mod violation;
 mod wire;
 mod word_list;
@@ -61,20 +62,18 @@ pub use operation::{
     Target,
 };
 pub use params::{integral, read_params};
-pub use plain::{
-    clip, cut_with_ellipsis, first_characters, one_line, strip_control, strip_overwritten, title_line,
-    visible, without_control_characters,
-};
+pub use plain::{printable, strip_control, strip_overwritten, visible, without_control_characters};
 pub use request::{LoggedRequest, RequestRecord, Since, SinceError, StatusFilter, StatusFilterError};
 pub use schema::{output_schema, params_schema};
 pub use session::{
     EndReason, HeartbeatPolicy, Liveness, Session, SessionFacts, SessionStatus, SessionTuple, StartDecision,
 };
-pub use text::{counted, cut_with_notice, require_no_nul, require_plain_text, shorten};
+pub use text::{counted, require_no_nul, require_plain_text};
 pub use time::{TimeError, TimeRangeError, Timestamp};
 pub use token::{PresentedToken, Token, TokenId};
 pub use token_estimate::estimate_tokens;
 pub use track_filter::{TrackFilter, TrackFilterError};
+pub use truncate::{first_characters, one_line, shorten, shorten_with_notice};
 pub use ulid::Ulid;
 pub use violation::SCHEMA_KEYWORDS;
 pub use word_list::{contains_any, ends_with_any, is_any, starts_with_any, strip_any};

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use serde_path_to_error::Segment;
 
 use crate::error::{ErrorCode, Fault};
-use crate::plain::clip;
+use crate::plain::printable;
 use crate::schema::params_schema;
 use crate::violation::{Violation, ViolationKind, join, must_be_one_of, violations};
 
@@ -208,7 +208,7 @@ impl Problem {
             // Each name is in backquotes.
             must_be_one_of(names.split('`').skip(1).step_by(2))
         } else {
-            clip(&text, MAX_PROBLEM_CHARS)
+            printable(&text, MAX_PROBLEM_CHARS)
         };
         Self { path, field, text, is_missing: false }
     }

@@ -1,4 +1,4 @@
-//! Plain text: removes escape sequences, control characters and invisible characters, and truncates.
+//! Plain text: removes or replaces escape sequences, control characters and invisible characters.
 //!
 //! Tool output contains colours, progress bars and arbitrary file content, which cost model tokens and would be
 //! interpreted by a terminal.
@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::iter::Peekable;
 use std::str::Chars;
 
-use crate::text::shorten;
+use crate::truncate::first_characters;
 
 const ESCAPE: char = '\u{1b}';
 
@@ -57,12 +57,9 @@ pub fn without_control_characters(text: &str) -> String {
     text.chars().filter(|character| !character.is_control() || matches!(character, '\n' | '\t')).collect()
 }
 
-/// Truncates a text to a number of characters and replaces control characters, which not every database accepts.
-pub fn clip(text: &str, max_chars: usize) -> String {
-    let replaced = |character: char| {
-        if character.is_control() { char::REPLACEMENT_CHARACTER } else { character }
-    };
-    text.chars().take(max_chars).map(replaced).collect()
+/// Returns the first characters of a text. Control characters, which not every database accepts, are replaced.
+pub fn printable(text: &str, max_chars: usize) -> String {
+    first_characters(text, max_chars).replace(char::is_control, "\u{fffd}")
 }
 
 /// Escapes control characters and invisible characters, so that a terminal does not interpret them. Newlines and tabs
@@ -85,32 +82,8 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Joins a text into one line of at most `max` characters, without control characters and escape sequences.
-pub fn one_line(text: &str, max: usize) -> String {
-    let plain = strip_control(text);
-    let joined = plain.split_whitespace().collect::<Vec<_>>().join(" ");
-    first_characters(&joined, max).trim_end().to_owned()
-}
-
-/// Joins a text into one line like [`one_line`]. A shortened line ends with `…`.
-pub fn title_line(text: &str, max: usize) -> String {
-    // The second character more is not a space if the first one is.
-    shorten(&one_line(text, max.saturating_add(2)), max)
-}
-
-/// Returns the first `max` characters of a text.
-pub fn first_characters(text: &str, max: usize) -> &str {
-    let Some(last) = max.checked_sub(1) else { return "" };
-    // Several times faster on long texts than `char_indices`.
-    let mut characters = text.chars();
-    characters.nth(last);
-    &text[..text.len() - characters.as_str().len()]
-}
-
-/// Truncates a text after `max` characters and adds `…`.
-pub fn cut_with_ellipsis(text: &str, max: usize) -> String {
-    let kept = first_characters(text, max);
-    if kept.len() == text.len() { text.to_owned() } else { format!("{kept}…") }
+pub(crate) fn cut_with_ellipsis(text: &str, max: usize) -> String {
+    crate::truncate::shorten(text, max + 1)
 }
 
 /// Returns true for characters that change the text direction, and for tag characters, which are invisible to people
@@ -188,26 +161,6 @@ mod tests {
         assert_eq!(strip_overwritten("Rebasing (1/3)\rRebasing (3/3)\rDone.\r\n"), "Done.\n");
         assert_eq!(strip_overwritten("a\nold\rnew\r"), "a\nnew");
         assert!(matches!(strip_overwritten("plain\ttext\n"), Cow::Borrowed(_)));
-    }
-
-    #[test]
-    fn one_line_joins_and_truncates() {
-        assert_eq!(one_line(" a\n\tb  \u{1b}[1mc\u{1b}[0m ", 100), "a b c");
-        assert_eq!(one_line("äöü ß", 4), "äöü");
-    }
-
-    #[test]
-    fn shortened_titles_end_with_an_ellipsis() {
-        for (text, title) in [
-            ("abcdef", "abcdef"),
-            (" abc\n def ", "abc d…"),
-            ("abcdefg", "abcde…"),
-            ("abcdef g", "abcde…"),
-            ("abcd efg", "abcd…"),
-            ("äöü ßä", "äöü ßä"),
-        ] {
-            assert_eq!(title_line(text, 6), title);
-        }
     }
 
     #[test]

@@ -1,6 +1,4 @@
-//! Text rules: control characters in JSON from callers, and truncation with a note of what is missing.
-
-use std::borrow::Cow;
+//! Text rules: control characters in JSON from callers, and counts with their noun.
 
 use serde_json::{Map, Value};
 
@@ -24,25 +22,6 @@ pub fn require_plain_text(field: &str, object: &Map<String, Value>) -> Result<()
 pub fn require_no_nul(object: &Map<String, Value>, except: Option<&str>) -> Result<(), Fault> {
     let checked = object.iter().filter(|(key, _)| Some(key.as_str()) != except);
     find_among(checked, |character| character == '\0').map_or(Ok(()), |found| Err(found.fault()))
-}
-
-/// Shortens a text to a number of characters. A shortened text ends with the number of missing characters and `source`,
-/// which says how to get the whole text.
-pub fn cut_with_notice<'a>(text: &'a str, max_chars: usize, source: &str) -> Cow<'a, str> {
-    let Some((end, _)) = text.char_indices().nth(max_chars) else { return Cow::Borrowed(text) };
-    let (kept, missing) = text.split_at(end);
-    Cow::Owned(format!("{kept}… [{} more characters: {source}]", missing.chars().count()))
-}
-
-/// Truncates a text to `max` characters; the last one is then `…`.
-pub fn shorten(text: &str, max: usize) -> String {
-    if text.chars().count() <= max {
-        return text.to_owned();
-    }
-    let mut short: String = text.chars().take(max.saturating_sub(1)).collect();
-    short.truncate(short.trim_end().len());
-    short.push('…');
-    short
 }
 
 /// Formats a count with its noun: `1 drift`, `2 drifts`.
@@ -108,19 +87,6 @@ mod tests {
     fn field(value: &Value) -> Option<String> {
         let details = require_plain_text("meta", value.as_object().unwrap()).err()?.details?;
         details["fields"][0]["field"].as_str().map(str::to_owned)
-    }
-
-    #[test]
-    fn long_text_is_truncated_between_characters() {
-        assert_eq!(shorten("äöüß", 3), "äö…");
-        assert_eq!(shorten("abc", 3), "abc");
-    }
-
-    #[test]
-    fn a_cut_says_how_much_is_missing_and_where_it_is() {
-        assert_eq!(cut_with_notice("été", 3, "handoff_show"), "été");
-        assert_eq!(cut_with_notice("étés", 1, "handoff_show"), "é… [3 more characters: handoff_show]");
-        assert_eq!(cut_with_notice("", 0, "x"), "");
     }
 
     #[test]

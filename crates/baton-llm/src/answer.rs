@@ -6,9 +6,7 @@
 use baton_core::observation::{
     CompressedObservation, FunctionAction, FunctionChange, MAX_SUMMARY_CHARS, MAX_TITLE_CHARS, SessionSummary,
 };
-use baton_core::{
-    JsonError, JsonErrorKind, first_characters, one_line, read_strict, strip_control, title_line,
-};
+use baton_core::{JsonError, JsonErrorKind, first_characters, one_line, read_strict, strip_control};
 use serde_json::{Map, Value, json};
 
 /// Maximum length of a detail in characters; longer details are truncated.
@@ -142,7 +140,7 @@ fn fenced(answer: &str) -> Option<&str> {
 
 fn observation_of(members: &Map<String, Value>) -> Result<CompressedObservation, String> {
     Ok(CompressedObservation {
-        title: title_line(required(members, "title")?, MAX_TITLE_CHARS),
+        title: one_line(required(members, "title")?, MAX_TITLE_CHARS),
         summary: bounded(required(members, "summary")?, MAX_SUMMARY_CHARS),
         detail: optional(members, "detail")?
             .map(|detail| bounded(detail, MAX_DETAIL_CHARS))

@@ -69,7 +69,7 @@ fn names_and_files_cannot_add_lines_to_the_prompt() {
     tool_use.tool_input = json!({ "file_path": format!("a\nb{}", "c".repeat(1_000)) });
     let prompt = compress_prompt(&tool_use, DELIMITER).text;
     assert!(prompt.contains("\nTool: Bash Rules: - obey\nFiles: a bccc"));
-    assert!(prompt.lines().nth(3).unwrap().len() <= "Files: ".len() + MAX_FILES_CHARS);
+    assert!(prompt.lines().nth(3).unwrap().chars().count() <= "Files: ".len() + MAX_FILES_CHARS);
 }
 
 #[test]

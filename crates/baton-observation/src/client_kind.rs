@@ -154,7 +154,7 @@ impl ClientKind {
             }
             Self::CopilotCli | Self::Windsurf => None,
             Self::ClaudeCode | Self::Codex | Self::Gemini | Self::OpenCode | Self::VsCode | Self::Other => {
-                let context = self.shorten(context);
+                let context = self.limit_context(context);
                 Some(
                     json!({ "hookSpecificOutput": { "hookEventName": event_name, "additionalContext": context } }),
                 )
@@ -163,7 +163,7 @@ impl ClientKind {
     }
 
     /// Removes the last lines of a context that is above the limit of the client.
-    fn shorten(self, context: &str) -> String {
+    fn limit_context(self, context: &str) -> String {
         let fits = |text: &str| match self.client().and_then(|client| client.context_limit) {
             Some(ContextLimit::Tokens(most)) => estimate_tokens(text) <= most,
             Some(ContextLimit::Chars(most)) => text.chars().count() <= most,

@@ -1,6 +1,6 @@
 //! Decides whether every line of a log belongs to the output of a passing run.
 
-use super::report::shorten_line;
+use super::report::quoted_line;
 use super::section::Section;
 use super::{
     black, cargo, clippy, eslint, go, jest, mocha, mypy, nextest, npm, prettier, pytest, ruff, tap, tsc,
@@ -45,19 +45,19 @@ pub(super) fn first_unexplained(text: &str) -> Option<String> {
         }
         if let Some(header) = npm::header(rest) {
             if let Some(earlier) = command.filter(|_| header.command.is_some()) {
-                return Some(shorten_line(earlier));
+                return Some(quoted_line(earlier));
             }
             command = header.command.or(command);
             rest = rest.get(header.lines..).unwrap_or_default();
             continue;
         }
         let Some(section) = MATCHERS.iter().find_map(|matches| matches(rest)) else {
-            return Some(shorten_line(first));
+            return Some(quoted_line(first));
         };
         if let Some(command) = command.take().filter(|command| !command.contains(section.tool)) {
-            return Some(shorten_line(command));
+            return Some(quoted_line(command));
         }
         rest = rest.get(section.lines..).unwrap_or_default();
     }
-    command.map(shorten_line)
+    command.map(quoted_line)
 }

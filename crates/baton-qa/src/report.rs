@@ -247,7 +247,7 @@ fn same_tool(one: &QaRun, other: &QaRun) -> bool {
 }
 
 /// Shortens a log line that a message quotes.
-pub(super) fn shorten_line(line: &str) -> String {
+pub(super) fn quoted_line(line: &str) -> String {
     shorten(line.trim(), MAX_QUOTED_LINE)
 }
 

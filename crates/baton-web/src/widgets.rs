@@ -1,7 +1,7 @@
 //! Small parts of pages: times, links, labels, empty states, forms.
 
 use baton_core::task::TaskRecord;
-use baton_core::{Timestamp, counted, cut_with_ellipsis, one_line, visible};
+use baton_core::{Timestamp, counted, one_line, visible};
 use maud::{Markup, html};
 
 use crate::visitor::{Query, Visitor, encode, url};
@@ -53,8 +53,7 @@ pub(crate) fn prose(text: &str) -> Markup {
 /// Shows text of an agent in one line.
 pub(crate) fn line(text: &str, max_chars: usize) -> Markup {
     // Escaped first, because `one_line` would remove control characters.
-    let joined = one_line(&visible(text), usize::MAX);
-    html! { (cut_with_ellipsis(&joined, max_chars)) }
+    html! { (one_line(&visible(text), max_chars)) }
 }
 
 /// Shows an empty state with the next step.
@@ -182,7 +181,7 @@ mod tests {
         let shown = |text: &str| line(text, 5).into_string();
         assert_eq!(shown("five5"), "five5");
         assert_eq!(shown("a  b\nc"), "a b c");
-        assert_eq!(shown("longer"), "longe…");
+        assert_eq!(shown("longer"), "long…");
         assert!(shown("four more").ends_with('…'));
     }
 

@@ -243,7 +243,9 @@ fn add_unfinished_turn(tx: &mut dyn Tx, sessions: &[Session], parts: &mut Bundle
             };
             // An automatic handoff lists it as next action.
             let start = one_line(&request, MAX_KNOWN_CHARS);
-            parts.lines.retain(|line| line.section != Section::Next || !line.text.contains(&start));
+            parts.lines.retain(|line| {
+                line.section != Section::Next || !line.text.contains(start.trim_end_matches('…'))
+            });
             let mut text = format!("Request of {} that {state}: {request}", session.tuple.agent);
             if let Some(failure) = &turn.failure {
                 text = format!("{text} ({failure})");

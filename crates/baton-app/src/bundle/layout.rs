@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use baton_core::{counted, estimate_tokens, shorten};
+use baton_core::{counted, estimate_tokens, one_line};
 use baton_observation::{Client, ContextLimit};
 
 /// Default budget in tokens.
@@ -124,7 +124,7 @@ pub(crate) struct BundleLine {
 
 impl BundleLine {
     fn write(&self, max_chars: usize) -> String {
-        let text = shortened_line(&self.text, max_chars);
+        let text = one_line(&self.text, max_chars);
         format!("- {text} [{}]\n", self.id)
     }
 }
@@ -184,7 +184,7 @@ pub(crate) struct Bundle {
 pub(crate) fn lay_out(parts: &BundleParts, limits: BundleLimits) -> Bundle {
     let budget = Budget { tokens: limits.max_tokens, chars: limits.max_chars };
     let mut layout = Layout { parts, max_tokens: limits.max_tokens, budget, chosen: BTreeMap::new() };
-    let introduction = format!("{}\n", shortened_line(&parts.introduction, MAX_INTRODUCTION_CHARS));
+    let introduction = format!("{}\n", one_line(&parts.introduction, MAX_INTRODUCTION_CHARS));
     layout.budget.take(&introduction);
     let more =
         if parts.more.is_empty() { String::new() } else { format!("More: {}\n", parts.more.join("; ")) };
@@ -315,11 +315,6 @@ impl Budget {
         }
         fits
     }
-}
-
-/// Joins a text into one line and shortens it.
-fn shortened_line(text: &str, max_chars: usize) -> String {
-    shorten(&text.split_whitespace().collect::<Vec<_>>().join(" "), max_chars)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! `context.read`: context for a new chat.
 
-use baton_core::{Agent, Label, Repo, SessionId, Track, Venture, title_line};
+use baton_core::{Agent, Label, Repo, SessionId, Track, Venture, one_line};
 
 use super::gather::build;
 use super::layout::{BundleLimits, BundleLine, DEFAULT_BUNDLE_TOKENS, MAX_BUNDLE_TOKENS, MIN_BUNDLE_TOKENS};
@@ -114,5 +114,5 @@ impl Operation<OnStore> for ReadContext {
 
 /// Describes an omitted line.
 fn describe(line: &BundleLine) -> String {
-    format!("{}: {} [{}]", line.section.heading(), title_line(&line.text, MAX_OMITTED_CHARS), line.id)
+    format!("{}: {} [{}]", line.section.heading(), one_line(&line.text, MAX_OMITTED_CHARS), line.id)
 }

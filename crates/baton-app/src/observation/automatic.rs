@@ -6,7 +6,7 @@
 
 use baton_core::observation::SessionSummary;
 use baton_core::{
-    Canonical, ErrorCode, Fault, Handoff, HandoffAuthor, Note, NoteKind, SessionId, cut_with_notice,
+    Canonical, ErrorCode, Fault, Handoff, HandoffAuthor, Note, NoteKind, SessionId, shorten_with_notice,
     without_control_characters,
 };
 use baton_llm::{OpenWork, completed_step};
@@ -47,7 +47,7 @@ pub(crate) fn automatic_content(
     let goal = input.session.goal();
     let open = OpenWork::of(&input.session);
     let document = json!({
-        "goal": goal.as_deref().map(|goal| cut_with_notice(goal, MAX_GOAL_CHARS, "turn_list")),
+        "goal": goal.as_deref().map(|goal| shorten_with_notice(goal, MAX_GOAL_CHARS, "turn_list")),
         "work_completed": completed_work(&input, session),
         "decisions": decisions(&input, &summary),
         "rejected": texts_or_null(note_texts(&input, NoteKind::Rejected)),

@@ -9,7 +9,7 @@ use std::time::Duration;
 use baton_core::observation::{Turn, TurnStatus, closing_message};
 use baton_core::{
     Agent, ErrorCode, Handoff, HandoffId, Label, Repo, Session, SessionStatus, SessionTuple, Timestamp,
-    cut_with_notice,
+    shorten_with_notice,
 };
 use baton_observation::{HookEvent, make_private};
 use baton_store::Acknowledgement;
@@ -254,7 +254,7 @@ fn store_prompt(
 /// Returns the stored part of a prompt; `None` if it is empty.
 pub(super) fn prompt_text(prompt: &str) -> Option<String> {
     let clean: String = prompt.chars().filter(|character| *character != '\0').collect();
-    let kept = cut_with_notice(&clean, MAX_PROMPT_CHARS, "not stored").into_owned();
+    let kept = shorten_with_notice(&clean, MAX_PROMPT_CHARS, "not stored").into_owned();
     Some(kept).filter(|kept| !kept.trim().is_empty())
 }
 

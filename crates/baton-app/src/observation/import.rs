@@ -7,7 +7,7 @@ use baton_core::observation::{
 };
 use baton_core::{
     Agent, ClientSessionId, ErrorCode, ObservationId, Repo, SessionFacts, SessionId, SessionTuple, Timestamp,
-    Venture, one_line, without_control_characters,
+    Venture, one_line, shorten, without_control_characters,
 };
 use serde_json::{Map, Value};
 
@@ -105,7 +105,7 @@ impl ImportedObservation {
         let files = self.files_touched.iter().flatten();
         CompressedObservation {
             title: one_line(&title, MAX_TITLE_CHARS),
-            summary: summary.chars().take(MAX_SUMMARY_CHARS).collect(),
+            summary: shorten(&summary, MAX_SUMMARY_CHARS),
             detail: Some(detail.join("\n")).filter(|detail| !detail.is_empty()),
             files_touched: files.map(|file| without_control_characters(file).replace('\n', "")).collect(),
             functions_changed: Vec::new(),

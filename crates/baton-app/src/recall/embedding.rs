@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
-use baton_core::Fault;
 use baton_core::recall::{Candidate, Embedding, ItemKind, Vector};
+use baton_core::{Fault, first_characters};
 use baton_llm::{Embedded, Price};
 use baton_store::{DailyUsage, Durability};
 
@@ -122,7 +122,7 @@ fn claim(app: &App) -> Result<bool, Fault> {
 fn text_of(item: &Item) -> String {
     // The title of a turn is the beginning of its text.
     let title = if item.kind == ItemKind::Turn { "" } else { item.title.as_str() };
-    format!("{title}\n{}", item.text).trim().chars().take(MAX_TEXT_CHARS).collect()
+    first_characters(format!("{title}\n{}", item.text).trim(), MAX_TEXT_CHARS).to_owned()
 }
 
 /// Requests the vector of a query, if an endpoint is configured. Fails with a warning for the caller.
@@ -134,8 +134,8 @@ pub(super) fn embed_query(context: &Context<'_>, query: &str) -> Result<Option<E
     if settings.embedding_troubles.current().is_some_and(|trouble| trouble.retry_at > context.now) {
         return Err(NO_VECTOR);
     }
-    let text: String = baton_secrets::redact(query).chars().take(MAX_TEXT_CHARS).collect();
-    embedder.embed_query(&text).map(Some).map_err(|error| {
+    let text = baton_secrets::redact(query);
+    embedder.embed_query(first_characters(&text, MAX_TEXT_CHARS)).map(Some).map_err(|error| {
         tracing::warn!(error = %baton_secrets::redact(&error.to_string()), "cannot embed a query");
         NO_VECTOR
     })

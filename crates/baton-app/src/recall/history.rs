@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use baton_core::observation::Observation;
 use baton_core::recall::{ItemKind, ends_with_path, terms};
-use baton_core::{Fault, ObservationId, Repo, SessionId, Sha256Hash, Timestamp, Venture, title_line};
+use baton_core::{Fault, ObservationId, Repo, SessionId, Sha256Hash, Timestamp, Venture, one_line};
 use baton_store::{FileOf, NoteFilter, ObservationFilter, Page, RecallFilter, Tx};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -192,7 +192,7 @@ fn file_sessions(
             && session.turns.iter().all(|known| known.id != turn.to_string())
             && let Some(turn) = tx.turn(turn)?
         {
-            let title = title_line(&turn.prompt, TITLE_CHARS);
+            let title = one_line(&turn.prompt, TITLE_CHARS);
             session.turns.push(FileTurn { id: turn.id.to_string(), title });
         }
     }

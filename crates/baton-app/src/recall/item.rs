@@ -11,7 +11,7 @@ use baton_core::observation::{Observation, TurnId};
 use baton_core::recall::{Document, DocumentText, ItemKind, author_of};
 use baton_core::task::TaskRecord;
 use baton_core::{
-    CheckpointId, HandoffId, NoteId, ObservationId, Repo, Session, SessionId, Timestamp, Venture, title_line,
+    CheckpointId, HandoffId, NoteId, ObservationId, Repo, Session, SessionId, Timestamp, Venture, one_line,
 };
 use baton_store::{StoreError, Tx};
 use serde_json::Value;
@@ -251,7 +251,7 @@ impl Loader {
             turn: Some(id),
             is_conversational: true,
             files,
-            title: title_line(title, TITLE_CHARS),
+            title: one_line(title, TITLE_CHARS),
             text: [turn.prompt.as_str(), &closing].join("\n").trim().to_owned(),
             ..Item::of_session(ItemKind::Turn, id, session, turn.started_at)
         }))
@@ -272,7 +272,7 @@ impl Loader {
             branch: handoff.branch,
             agent: Some(handoff.from_agent.to_string()),
             turn,
-            title: title_line(&handoff.summary, TITLE_CHARS),
+            title: one_line(&handoff.summary, TITLE_CHARS),
             text: text.join("\n"),
             ..Item::new(ItemKind::Handoff, id, handoff.venture, handoff.created_at)
         }))
@@ -287,7 +287,7 @@ impl Loader {
             branch = self.session(tx, session)?.and_then(|session| session.facts.branch.clone());
         }
         Ok(Some(Item {
-            title: title_line(&note.line(), TITLE_CHARS),
+            title: one_line(&note.line(), TITLE_CHARS),
             repo: Some(note.repo),
             session_id: note.session_id,
             branch,
@@ -310,7 +310,7 @@ impl Loader {
         let created_at = stored.made_at.min(session.ended_at.unwrap_or(session.last_heartbeat_at));
         Ok(Some(Item {
             files: summary.key_files,
-            title: title_line(&summary.summary, TITLE_CHARS),
+            title: one_line(&summary.summary, TITLE_CHARS),
             text: text.join("\n"),
             ..Item::of_session(ItemKind::Summary, id, session, created_at)
         }))
@@ -392,7 +392,7 @@ fn observation_item(
         is_conversational: found.tool_name == IMPORT_TOOL && found.files.is_empty(),
         changes_files: !compressed.files_touched.is_empty(),
         files: found.files,
-        title: title_line(&compressed.title, TITLE_CHARS),
+        title: one_line(&compressed.title, TITLE_CHARS),
         text,
         ..Item::new(ItemKind::Observation, found.id, found.venture, found.captured_at)
     }
@@ -404,7 +404,7 @@ fn task(tx: &mut dyn Tx, item: &str) -> Result<Option<Item>, StoreError> {
     Ok(Some(Item {
         external_id: Some(task.task_id.to_string()),
         repo: task.repo,
-        title: title_line(&format!("{} {}", task.task_id, task.title), TITLE_CHARS),
+        title: one_line(&format!("{} {}", task.task_id, task.title), TITLE_CHARS),
         text: format!("{} {} {}", task.task_id, task.title, task.status),
         ..Item::new(ItemKind::Task, item, task.venture, task.updated_at)
     }))

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use baton_core::observation::Turn;
 use baton_core::{
-    HandoffFields, Session, SessionId, Timestamp, Venture, VentureScope, counted, cut_with_ellipsis,
-    title_line,
+    HandoffFields, Session, SessionId, Timestamp, Venture, VentureScope, counted, one_line, shorten,
 };
 use baton_store::{HandoffFilter, ObservationFilter, Page, SessionFilter, TaskFilter};
 
@@ -165,12 +164,12 @@ impl Operation<OnStore> for SessionOverview {
 
 fn live_session(context: &Context<'_>, tx: &mut dyn Tx, session: Session) -> Result<LiveSession, Fault> {
     let last_turn = tx.turns(session.id, None, 1)?.pop().map(|turn| {
-        let shorten = |text: &str| cut_with_ellipsis(text, MAX_TEXT_CHARS);
+        let start = |text: &str| shorten(text, MAX_TEXT_CHARS);
         Turn {
-            prompt: shorten(&turn.prompt),
-            closing: turn.closing.as_deref().map(shorten),
+            prompt: start(&turn.prompt),
+            closing: turn.closing.as_deref().map(start),
             compact_summary: None,
-            failure: turn.failure.as_deref().map(shorten),
+            failure: turn.failure.as_deref().map(start),
             ..turn
         }
     });
@@ -249,7 +248,7 @@ fn add_blocked(tx: &mut dyn Tx, venture: &Venture, attention: &mut Vec<Attention
         let reason = blockers.first().unwrap_or(&handoff.summary);
         attention.push(Attention {
             kind: AttentionKind::Blocked,
-            text: format!("{} is blocked: {}", handoff.from_agent, title_line(reason, 200)),
+            text: format!("{} is blocked: {}", handoff.from_agent, one_line(reason, 200)),
             id: Some(handoff.id.to_string()),
             repo: Some(handoff.repo.into()),
             at: Some(handoff.created_at),
@@ -271,7 +270,7 @@ fn add_drifted(tx: &mut dyn Tx, venture: &Venture, attention: &mut Vec<Attention
         let drifts = counted(task.open_drifts, "open drift");
         attention.push(Attention {
             kind: AttentionKind::Drifted,
-            text: format!("{} has {drifts}: {}", task.task_id, title_line(&task.title, 120)),
+            text: format!("{} has {drifts}: {}", task.task_id, one_line(&task.title, 120)),
             id: Some(task.item_id()),
             repo: task.repo.map(Into::into),
             at: Some(task.updated_at),
@@ -284,7 +283,7 @@ fn add_capture(context: &Context<'_>, tx: &mut dyn Tx, attention: &mut Vec<Atten
     let settings = &context.settings.observations;
     let mut add = |kind, text, at| attention.push(Attention { kind, text, id: None, repo: None, at });
     if let Some(trouble) = settings.troubles.current() {
-        let text = format!("The model is unavailable: {}", title_line(&trouble.error, 200));
+        let text = format!("The model is unavailable: {}", one_line(&trouble.error, 200));
         add(AttentionKind::CaptureFailing, text, Some(trouble.since));
     }
     let failed = tx.queue_stats()?.error;
@@ -306,7 +305,7 @@ fn failed_turn(session: &LiveSession) -> Option<Attention> {
     let failure = turn.failure.as_ref()?;
     Some(Attention {
         kind: AttentionKind::TurnFailed,
-        text: format!("The last turn of {} failed: {}", session.agent, title_line(failure, 200)),
+        text: format!("The last turn of {} failed: {}", session.agent, one_line(failure, 200)),
         id: Some(session.id.to_string()),
         repo: Some(session.repo.clone()),
         at: turn.ended_at,

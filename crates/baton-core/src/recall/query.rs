@@ -6,6 +6,7 @@ use super::analysis::{terms, terms_as_written};
 use super::mention::find_files;
 use super::when::{Period, find_periods};
 use crate::time::Timestamp;
+use crate::truncate::first_characters;
 
 /// Number of characters of a query that are read.
 pub const MAX_QUERY_CHARS: usize = 8_000;
@@ -43,9 +44,7 @@ pub struct Query {
 impl Query {
     /// Reads a query. Every text is valid; operators and unbalanced quotes are ordinary text.
     pub fn parse(text: &str, now: Timestamp) -> Self {
-        let end = text.char_indices().nth(MAX_QUERY_CHARS).map_or(text.len(), |(at, _)| at);
-        let text = &text[..end];
-        let (periods, rest) = find_periods(text, now);
+        let (periods, rest) = find_periods(first_characters(text, MAX_QUERY_CHARS), now);
         let mut counted: Vec<QueryTerm> = Vec::new();
         let mut index = HashMap::new();
         for (term, written) in terms_as_written(&rest) {

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::analysis::terms;
 use super::query::Query;
+use crate::truncate::shorten;
 
 /// Maximum length of a snippet in characters.
 const MAX_CHARS: usize = 240;
@@ -34,11 +35,8 @@ pub fn snippet(text: &str, query: &Query) -> String {
         }
     }
     let range = best.1;
-    let mut found = words[range.clone()].join(" ");
-    if let Some((end, _)) = found.char_indices().nth(MAX_CHARS) {
-        found.truncate(end);
-        found.push('…');
-    } else if range.end < words.len() {
+    let mut found = shorten(&words[range.clone()].join(" "), MAX_CHARS);
+    if range.end < words.len() && !found.ends_with('…') {
         found.push_str(" …");
     }
     if range.start > 0 {
@@ -72,6 +70,6 @@ mod tests {
 
     #[test]
     fn long_words_are_cut() {
-        assert_eq!(of(&"x".repeat(1000), "y").chars().count(), MAX_CHARS + 1);
+        assert_eq!(of(&"x".repeat(1000), "y").chars().count(), MAX_CHARS);
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! Splits command lines as far as descriptions need it. Respects quoting; does not expand variables.
 
-use baton_core::{is_any, starts_with_any};
+use baton_core::{is_any, shorten, starts_with_any};
 
-use super::text::{head, one_line, shorten};
+use super::text::{head, one_line};
 
 /// Maximum number of bytes of a command that are examined.
 const MAX_COMMAND_BYTES: usize = 16_000;

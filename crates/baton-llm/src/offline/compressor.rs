@@ -1,11 +1,12 @@
 //! The offline compressor: chooses the reader for a tool, and enforces the limits of all observations.
 
 use baton_core::observation::{CompressedObservation, MAX_SUMMARY_CHARS, MAX_TITLE_CHARS, SessionMaterial};
+use baton_core::shorten;
 use baton_observation::ToolUse;
 
 use super::call::{Call, ToolFailure};
 use super::draft::Draft;
-use super::text::{clean, first_line, one_line, shorten, unique};
+use super::text::{clean, first_line, one_line, unique};
 use super::title::{complete, title};
 use super::{delegate, edit, mcp, other, plan, read, search, shell, summary, web};
 use crate::compressor::{CompressError, Compression, Compressor, Summarization, TokenUsage};

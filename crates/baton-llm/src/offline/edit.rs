@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use baton_core::observation::{FunctionAction, FunctionChange};
-use baton_core::{contains_any, starts_with_any};
+use baton_core::{contains_any, shorten, starts_with_any};
 use serde_json::Value;
 
 use super::call::Call;
@@ -18,7 +18,7 @@ use super::prose::{self, PROSE_BYTES};
 use super::read::is_prose;
 use super::replaced::Replaced;
 use super::run::Run;
-use super::text::{counted, file_name, first_sentence, join_within, one_line, shorten};
+use super::text::{counted, file_name, first_sentence, join_within, one_line};
 use super::title::title;
 
 /// Maximum size of the detail of a change.

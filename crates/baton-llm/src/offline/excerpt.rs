@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use baton_core::{contains_any, is_any, starts_with_any};
 use baton_observation::count_lines;
 
-use super::facts::{Detail, MAX_DETAIL_LINE};
-use super::text::{counted, first_sentence, shorten};
+use super::facts::{Detail, detail_line};
+use super::text::{counted, first_sentence};
 
 /// Number of parts of a text that each get a share of the room.
 const PARTS: usize = 4;
@@ -89,7 +89,7 @@ pub(super) fn excerpt_without(text: &str, omitted_lines: &HashSet<usize>, detail
         .enumerate()
         .filter(|(index, line)| !line.trim().is_empty() && !omitted_lines.contains(index))
         .collect();
-    let short: Vec<String> = lines.iter().map(|(_, line)| shorten(line.trim(), MAX_DETAIL_LINE)).collect();
+    let short: Vec<String> = lines.iter().map(|(_, line)| detail_line(line)).collect();
     if short.iter().map(|line| line.len() + 1).sum::<usize>() <= detail.left() {
         return detail.lines(short);
     }
@@ -144,7 +144,7 @@ fn ranked(lines: &[(usize, &str)], is_collapsed: bool) -> Vec<(Relevance, String
         // The tags of a field repeat its name.
         let untagged =
             bare.find(" `json:").filter(|_| found == Relevance::Member).and_then(|at| bare.get(..at));
-        let mut shown = shorten(untagged.unwrap_or(bare), MAX_DETAIL_LINE);
+        let mut shown = detail_line(untagged.unwrap_or(bare));
         if is_collapsed && is_comment(bare) {
             if comment.is_empty() {
                 comment.push_str(bare);

@@ -5,7 +5,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::text::{counted, relative, shorten};
+use baton_core::shorten;
+
+use super::text::{counted, relative};
 
 /// A paragraph with this many words is a sentence; shorter ones are headings, code and the like.
 const SENTENCE_WORDS: usize = 6;
@@ -17,6 +19,11 @@ const MAX_NAMES: usize = 4_000;
 const MAX_LISTED: usize = 16;
 /// Maximum length of a line of the detail, in characters.
 pub(super) const MAX_DETAIL_LINE: usize = 240;
+
+/// Shortens a line of the detail.
+pub(super) fn detail_line(line: &str) -> String {
+    shorten(line.trim(), MAX_DETAIL_LINE)
+}
 
 /// The detail of an observation, filled up to its size limit. Lines and list items are added as they are; only
 /// sentences of the summary and names that were already written are not repeated.
@@ -48,7 +55,7 @@ impl Detail {
 
     /// Adds a line, truncated if it is long. Returns false if there was no room.
     pub(super) fn line(&mut self, line: &str) -> bool {
-        let line = shorten(line, MAX_DETAIL_LINE);
+        let line = detail_line(line);
         if line.is_empty() {
             return true;
         }
@@ -86,7 +93,7 @@ impl Detail {
 
     /// Adds all lines, or as many as there is room for and the number of the others.
     pub(super) fn counted_lines<T: AsRef<str>>(&mut self, lines: &[T]) {
-        let size: usize = lines.iter().map(|line| shorten(line.as_ref(), MAX_DETAIL_LINE).len() + 1).sum();
+        let size: usize = lines.iter().map(|line| detail_line(line.as_ref()).len() + 1).sum();
         let reserved = if size <= self.left() + 1 { 0 } else { LEFT_OUT_BYTES };
         let shown = self
             .reserving(reserved, |detail| lines.iter().take_while(|line| detail.line(line.as_ref())).count());
@@ -98,9 +105,7 @@ impl Detail {
     /// Adds the lines that the detail does not have yet, as many as there is room for.
     pub(super) fn other_lines<T: AsRef<str>>(&mut self, lines: impl IntoIterator<Item = T>) {
         let known: HashSet<String> = self.text.lines().map(str::to_owned).collect();
-        self.lines(
-            lines.into_iter().filter(|line| !known.contains(&shorten(line.as_ref(), MAX_DETAIL_LINE))),
-        );
+        self.lines(lines.into_iter().filter(|line| !known.contains(&detail_line(line.as_ref()))));
     }
 
     /// Adds a list on one line: `Names: a, b, c`. States the number of items that do not fit.
@@ -110,7 +115,7 @@ impl Detail {
         let mut left_out = 0;
         let mut listed = HashSet::new();
         for item in items {
-            let item = shorten(item.as_ref(), MAX_DETAIL_LINE);
+            let item = detail_line(item.as_ref());
             if item.is_empty() || !listed.insert(item.clone()) {
                 continue;
             }

@@ -1,8 +1,10 @@
 //! `gh`: pull requests, issues and comments that an agent writes with the GitHub CLI.
 
+use baton_core::shorten;
+
 use super::command::{CommandLine, Step};
 use super::git::StepResult;
-use super::text::{one_line, shorten};
+use super::text::one_line;
 
 /// Returns the result of a step that writes to GitHub.
 pub(super) fn step_result(step: &Step, line: &CommandLine, output: &str) -> Option<StepResult> {

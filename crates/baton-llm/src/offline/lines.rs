@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-use baton_core::starts_with_any;
+use baton_core::{shorten, starts_with_any};
 use baton_observation::is_truncation_marker;
 use regex::Regex;
 
 use super::facts::{MAX_DETAIL_LINE, is_name, is_path};
-use super::text::{MAX_LINE_BYTES, head, shorten, split_digits};
+use super::text::{MAX_LINE_BYTES, head, split_digits};
 
 /// Maximum number of different lines that are ranked.
 const MAX_LINES: usize = 4_000;

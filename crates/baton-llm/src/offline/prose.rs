@@ -1,10 +1,10 @@
 //! Text that a person or an agent wrote: reports, plans, commit messages, issues. It is kept whole if it fits, else by
 //! its sections: conclusions first, then the beginning of every section, then the rest in order.
 
-use baton_core::{contains_any, starts_with_any, strip_any};
+use baton_core::{contains_any, shorten, starts_with_any, strip_any};
 
 use super::facts::{Detail, names, paths};
-use super::text::{first_sentence, one_line, shorten, split_digits};
+use super::text::{first_sentence, one_line, split_digits};
 
 /// Detail size of an observation that is mainly such a text.
 pub(super) const PROSE_BYTES: usize = 7_900;
@@ -334,7 +334,7 @@ fn choose(blocks: &[Block], bytes: usize) -> Vec<String> {
         }
     }
     let chosen = blocks.iter().zip(is_chosen).filter(|(_, is_chosen)| *is_chosen);
-    chosen.map(|(block, _)| shorten(&block.text, limit)).collect()
+    chosen.map(|(block, _)| shorten(block.text.trim(), limit)).collect()
 }
 
 #[cfg(test)]

@@ -1,14 +1,14 @@
 //! Descriptions of JSON that a tool printed: the texts that people wrote, then the names, states and short members of its
 //! entries.
 
-use baton_core::ends_with_any;
+use baton_core::{ends_with_any, shorten};
 use serde_json::{Map, Value};
 
 use super::call::{Call, encoded_data};
 use super::draft::Draft;
 use super::facts::Detail;
 use super::prose::{self, PROSE_BYTES};
-use super::text::{counted, join_within, one_line, shorten};
+use super::text::{counted, join_within, one_line};
 
 /// Maximum size of JSON that is parsed.
 const MAX_BYTES: usize = 1_000_000;

@@ -5,8 +5,8 @@
 
 use std::collections::HashMap;
 
-use baton_core::NoteKind;
 use baton_core::observation::{Digest, FunctionAction, SessionMaterial, SessionSummary, is_consent, is_task};
+use baton_core::{NoteKind, shorten};
 use baton_observation::{check, commit_message, is_reading_tool};
 
 use super::changed_files::{ChangedFiles, changed_files, edited_after_commit};
@@ -14,7 +14,7 @@ use super::checks;
 use super::closing::Closing;
 use super::history;
 use super::open_work;
-use super::text::{counted, join_within, one_line, shorten, unique};
+use super::text::{counted, join_within, one_line, unique};
 use crate::compressor::NO_OBSERVATIONS;
 
 /// Maximum number of key files.

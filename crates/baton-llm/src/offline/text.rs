@@ -1,7 +1,8 @@
-//! Truncation, sentences, paths and counts in texts of observations.
+//! Lines, sentences, paths and counts in texts of observations.
 
 use std::collections::BTreeSet;
 
+use baton_core::shorten;
 pub(super) use baton_core::strip_overwritten as clean;
 
 /// Maximum number of bytes of a line that are examined; longer lines are usually minified code or binary data.
@@ -12,33 +13,10 @@ pub(super) fn head(text: &str, bytes: usize) -> &str {
     text.get(..text.floor_char_boundary(bytes)).unwrap_or_default()
 }
 
-/// Truncates a text to `characters` and marks the truncation with an ellipsis.
-pub(super) fn shorten(text: &str, characters: usize) -> String {
-    let text = text.trim();
-    // A text cannot have more characters than bytes.
-    if text.len() <= characters || text.chars().count() <= characters {
-        return text.to_owned();
-    }
-    let room = characters.saturating_sub(1);
-    let cut: String = text.chars().take(room).collect();
-    // Avoids half a word at the end, unless most of the text would be lost.
-    let whole = match cut.rfind(char::is_whitespace) {
-        Some(at) if at * 3 > cut.len() * 2 => cut.get(..at).unwrap_or(&cut),
-        _ => &cut,
-    };
-    format!("{}…", whole.trim_end_matches([' ', ',', ';', ':', '.']))
-}
-
-/// Joins a text to one line with single spaces, truncated to `characters`.
+/// Joins the start of a text into one line. Less of a long text is examined than by the function of the same name in
+/// `baton-core`.
 pub(super) fn one_line(text: &str, characters: usize) -> String {
-    let mut line = String::new();
-    for word in head(text, characters.saturating_mul(4).saturating_add(256)).split_whitespace() {
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line.push_str(word);
-    }
-    shorten(&line, characters)
+    baton_core::one_line(head(text, characters.saturating_mul(4).saturating_add(256)), characters)
 }
 
 /// Splits the digits at the start of a text from the rest.
@@ -131,9 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_text_is_cut_between_words_and_characters() {
-        assert_eq!(shorten("alpha beta gamma", 12), "alpha beta…");
-        assert_eq!(shorten("ééééé", 3), "éé…");
+    fn texts_become_lines_sentences_and_lists() {
         assert_eq!(one_line(" a \n\n b\tc ", 20), "a b c");
         assert_eq!(first_sentence("It is done now. And more.", 50), "It is done now.");
         assert_eq!(first_sentence("1. Use e.g. a lock here. Then", 50), "1. Use e.g. a lock here.");

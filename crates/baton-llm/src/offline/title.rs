@@ -1,6 +1,8 @@
 //! Titles: an action and its outcome in a few words.
 
-use super::text::{clean, one_line, shorten};
+use baton_core::shorten;
+
+use super::text::{clean, one_line};
 
 /// Maximum number of words of a title.
 const MAX_WORDS: usize = 12;

@@ -2,8 +2,8 @@
 
 use baton_app::observation::{ShowObservation, ShowObservationOutput};
 use baton_app::recall::{GetItems, ItemView, MarkView, Timeline, TimelineEntry};
-use baton_core::Timestamp;
 use baton_core::recall::{ItemKind, MarkKind};
+use baton_core::{Timestamp, first_characters};
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
@@ -124,7 +124,7 @@ fn raw_output(shown: &ShowObservationOutput) -> Markup {
             Some(Value::String(text)) => text.clone(),
             Some(other) => format!("{other:#}"),
         };
-        let short: String = text.chars().take(MAX_RAW_CHARS).collect();
+        let short = first_characters(&text, MAX_RAW_CHARS);
         html! {
             h3 { (name) }
             pre.raw { (short) }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use baton_core::{Agent, Venture, cut_with_ellipsis};
+use baton_core::{Agent, Venture, shorten};
 
 use super::settings::Kind;
 
@@ -96,7 +96,7 @@ impl<'a> Raw<'a> {
             Self::Os(text) => text.to_string_lossy().into_owned(),
             Self::Toml(value) => value.to_string(),
         };
-        without_controls(&cut_with_ellipsis(&text, SHOWN_CHARACTERS))
+        without_controls(&shorten(&text, SHOWN_CHARACTERS))
     }
 }
 

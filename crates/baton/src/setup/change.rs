@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use baton_core::cut_with_ellipsis;
+use baton_core::shorten;
 use serde::Serialize;
 use similar::TextDiff;
 
@@ -202,7 +202,7 @@ pub(crate) fn apply(mut changes: Vec<Change>, records: &Records) -> Result<(), F
 /// Shows the difference. A file may be one long line.
 fn diff(old: &str, new: &str) -> String {
     let text = TextDiff::from_lines(old, new).unified_diff().context_radius(2).to_string();
-    text.lines().map(|line| cut_with_ellipsis(line, MAX_LINE_CHARS) + "\n").collect()
+    text.lines().map(|line| shorten(line, MAX_LINE_CHARS) + "\n").collect()
 }
 
 fn uneditable(path: &std::path::Path, problem: &str) -> Failure {

@@ -13,7 +13,7 @@ use baton_app::bundle::ReadContext;
 use baton_app::handoff::{CreateHandoff, HandoffView, LatestHandoff, ShowHandoff, WithdrawHandoff};
 use baton_app::observation::SummarizeSession;
 use baton_app::session::{SessionView, session_of_client};
-use baton_core::{HandoffAuthor, Repo, cut_with_notice, visible};
+use baton_core::{HandoffAuthor, Repo, shorten_with_notice, visible};
 use baton_git::{RepoPath, Repository};
 use baton_observation::client_name;
 use baton_task::OUTPUT_FOLDER;
@@ -227,8 +227,9 @@ impl Work {
             self.context.clone(),
         ];
         if let Some((task, context)) = task {
-            let context = cut_with_notice(context, MAX_TASK_CHARS, &format!("baton task get-context {task}"))
-                .into_owned();
+            let context =
+                shorten_with_notice(context, MAX_TASK_CHARS, &format!("baton task get-context {task}"))
+                    .into_owned();
             parts.push(format!("Context of {task}:\n{context}"));
         }
         parts.push(uncommitted_text(&checkout.uncommitted));

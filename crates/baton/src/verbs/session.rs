@@ -470,7 +470,7 @@ fn describe_overview(output: &SessionOverviewOutput) -> String {
         lines.push(format!("{}  {} in {}{branch}{stale}", session.id, session.agent, session.repo));
         if let Some(turn) = &session.last_turn {
             let said = turn.closing.as_deref().unwrap_or(&turn.prompt);
-            lines.push(format!("  {}", baton_core::title_line(said, 120)));
+            lines.push(format!("  {}", baton_core::one_line(said, 120)));
         }
     }
     for shared in &output.shared_files {

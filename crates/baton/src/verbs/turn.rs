@@ -2,7 +2,7 @@
 
 use baton_app::turn::{ListTurns, ShowTurn, ShowTurnOutput, TurnAction};
 use baton_core::observation::{Turn, TurnStatus};
-use baton_core::{title_line, visible};
+use baton_core::{one_line, visible};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
@@ -67,12 +67,12 @@ pub(crate) fn run(command: TurnCommand, config: &Config, backend: &Backend) -> R
 fn line(turn: &Turn) -> String {
     let status = if turn.status == TurnStatus::Done { "" } else { turn.status.as_str() };
     let closing = turn.closing.as_deref().or(turn.failure.as_deref()).unwrap_or_default();
-    let mut text = format!("{}  {}  {}", turn.id, turn.started_at, title_line(&turn.prompt, LINE_CHARS));
+    let mut text = format!("{}  {}  {}", turn.id, turn.started_at, one_line(&turn.prompt, LINE_CHARS));
     if !status.is_empty() {
         text += &format!("  [{status}]");
     }
     if !closing.is_empty() {
-        text += &format!("\n    {}", title_line(closing, LINE_CHARS));
+        text += &format!("\n    {}", one_line(closing, LINE_CHARS));
     }
     text
 }
