@@ -22,11 +22,6 @@ const MAX_NEW_SESSIONS: u64 = 16;
 /// Maximum time for these sessions; a server that is slower is killed before.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Returns the number of crashes: `BATON_CRASH_CYCLES`, or `default`.
-pub fn cycles(default: u64) -> u64 {
-    std::env::var("BATON_CRASH_CYCLES").ok().and_then(|text| text.parse().ok()).unwrap_or(default)
-}
-
 /// Acknowledged writes, and requests without an answer because the server died.
 #[derive(Debug, Default)]
 struct Ledger {

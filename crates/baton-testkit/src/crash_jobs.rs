@@ -29,11 +29,6 @@ const MIN_DISRUPTIONS: u32 = 3;
 /// Maximum number of jobs relative to the initial number, until a job was claimed twice.
 const MAX_JOBS_FACTOR: u32 = 4;
 
-/// Returns the number of jobs: `BATON_CRASH_JOBS`, or `default`.
-pub fn jobs(default: u32) -> u32 {
-    std::env::var("BATON_CRASH_JOBS").ok().and_then(|text| text.parse().ok()).unwrap_or(default)
-}
-
 /// Counts, for a test to check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tally {

@@ -24,15 +24,6 @@ pub struct Load {
     pub saves: u32,
 }
 
-impl Load {
-    /// Overrides the saves per writer with `BATON_CRASH_SAVES`, if it is set.
-    #[must_use]
-    pub fn or_from_environment(self) -> Self {
-        let saves = std::env::var("BATON_CRASH_SAVES").ok().and_then(|text| text.parse().ok());
-        Self { saves: saves.unwrap_or(self.saves), ..self }
-    }
-}
-
 /// Counts, for a test to check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tally {

@@ -12,4 +12,7 @@ pub mod model_server;
 pub mod postgres;
 pub mod power_cut;
 pub mod processes;
+mod rounds;
 pub mod small_disk;
+
+pub use rounds::rounds;

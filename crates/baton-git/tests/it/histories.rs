@@ -1,7 +1,7 @@
 //! Random histories of a checkout. The result of each verification is compared with an independent oracle.
 //!
-//! Every kind of repository has its own test and seed. `BATON_GIT_HISTORIES` sets the number of histories per test,
-//! `BATON_GIT_SEED` another seed; a failure prints both.
+//! Every kind of repository has its own test and seed. `BATON_TEST_FACTOR` multiplies the number of histories,
+//! `BATON_GIT_SEED` sets another seed; a failure prints the seed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -143,8 +143,7 @@ impl Drop for OnFailure {
 
 fn run(setting: Setting, default_seed: u64) {
     let seed = setting_from_environment("BATON_GIT_SEED").unwrap_or(default_seed);
-    let histories =
-        setting_from_environment("BATON_GIT_HISTORIES").map_or(setting.histories, |number| number as usize);
+    let histories = setting.histories * setting_from_environment("BATON_TEST_FACTOR").unwrap_or(1) as usize;
     let mut random = RandomSource(seed);
     let mut note = OnFailure { name: setting.name, seed, history: 0, steps: Vec::new() };
     while note.history < histories {

@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use crate::checkout::{Checkout, TASK};
 use crate::race::{answers, start};
 
-/// Number of processes to kill: `BATON_CRASH_CYCLES`, 25 by default.
+/// Number of processes to kill: 25 times `BATON_TEST_FACTOR`.
 fn cycles() -> u64 {
-    std::env::var("BATON_CRASH_CYCLES").ok().and_then(|text| text.parse().ok()).unwrap_or(25)
+    25 * std::env::var("BATON_TEST_FACTOR").ok().and_then(|text| text.parse().ok()).unwrap_or(1)
 }
 
 fn script(cycle: u64) -> Vec<(&'static str, Value)> {

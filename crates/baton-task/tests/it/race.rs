@@ -17,9 +17,9 @@ use crate::checkout::{Checkout, TASK, TASK_FILE, environment_at, find, read_with
 
 const SCRIPT: &str = "BATON_TEST_TASK_SCRIPT";
 
-/// Number of rounds of each race: `BATON_TEST_RACE_ROUNDS`, 20 by default.
+/// Number of rounds of each race: 20 times `BATON_TEST_FACTOR`.
 fn rounds() -> usize {
-    std::env::var("BATON_TEST_RACE_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(20)
+    20 * std::env::var("BATON_TEST_FACTOR").ok().and_then(|text| text.parse().ok()).unwrap_or(1)
 }
 
 /// Starts a process that runs a script: a list of verbs with parameters. It prints a line for each answer.

@@ -7,11 +7,6 @@ use std::path::Path;
 use super::{Damage, Recording};
 use crate::contract::fixture::Dice;
 
-/// Returns the number of power cuts per test: `BATON_POWER_CUTS`, or `default`.
-pub fn cuts(default: u64) -> u64 {
-    std::env::var("BATON_POWER_CUTS").ok().and_then(|text| text.parse().ok()).unwrap_or(default)
-}
-
 /// Cuts the power `count` times. Each time, the folder is replaced with a possible state of the disk after
 /// the cut, and `check` is called with the number of operations before the cut.
 ///

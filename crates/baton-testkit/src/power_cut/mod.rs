@@ -11,7 +11,7 @@ mod disk;
 mod image;
 mod operation;
 
-pub use cut::{check_each_cut, cuts};
+pub use cut::check_each_cut;
 pub use disk::Disk;
 pub use image::Damage;
 pub use operation::Recording;

@@ -10,8 +10,9 @@ use baton_core::observation::QueueStatus;
 use baton_store::{BlobFolder, RawOutput, Store, StoreConfig, StoreError, Threads, unpack_raw};
 use baton_testkit::binary::{Home, ServerProcess};
 use baton_testkit::contract::fixture::Dice;
-use baton_testkit::power_cut::{Disk, check_each_cut, cuts};
+use baton_testkit::power_cut::{Disk, check_each_cut};
 use baton_testkit::processes::wait_until;
+use baton_testkit::rounds;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -284,7 +285,7 @@ fn power_cut_keeps_sessions_handoffs_checkpoints_and_reports() {
     let recording = disk.unmount();
     let (requests, reports) = (requests.into_inner().unwrap(), reports.into_inner().unwrap());
     let marks = [acknowledged(&requests), acknowledged(&reports)].concat();
-    check_each_cut(&recording, folder.path(), &marks, cuts(CUTS), |cut| {
+    check_each_cut(&recording, folder.path(), &marks, rounds(CUTS), |cut| {
         check_store(&home, cut, &requests, &reports);
     });
 }
@@ -390,7 +391,7 @@ fn power_cut_keeps_the_outbox_and_its_replay() {
         captured(&home).len() as u64 == SPOOLED + 1
     });
     let recording = disk.unmount();
-    check_each_cut(&recording, folder.path(), &acknowledged(&steps), cuts(CUTS), |cut| {
+    check_each_cut(&recording, folder.path(), &acknowledged(&steps), rounds(CUTS), |cut| {
         check_spool(&home, cut, &steps);
     });
 }
@@ -475,7 +476,7 @@ fn power_cut_keeps_task_files() {
     let begun = disk.position();
     let steps = work_on_task(&disk, &checkout);
     let recording = disk.unmount();
-    check_each_cut(&recording, folder.path(), &acknowledged(&steps), cuts(CUTS), |cut| {
+    check_each_cut(&recording, folder.path(), &acknowledged(&steps), rounds(CUTS), |cut| {
         // Earlier cuts interrupt git while it creates the repository, which is not tested here.
         if cut > begun {
             check_task(&checkout, cut, &steps);

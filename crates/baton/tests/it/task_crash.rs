@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use baton_core::Sha256Hash;
 use baton_task::rules::TaskContext;
-use baton_testkit::crash::cycles;
+use baton_testkit::rounds;
 
 use crate::checkout::{Checkout, TASK};
 
@@ -122,7 +122,7 @@ fn crash_during_any_verb_leaves_the_old_context_or_the_new_one() {
     let checkout = Checkout::new();
     let dice = RandomState::new();
     let (mut killed, mut undone) = (0, 0);
-    for round in 0..cycles(8) {
+    for round in 0..rounds(8) {
         for (number, case) in CASES.iter().enumerate() {
             (case.prepare)(&checkout, 100 * round + number as u64);
             let before = read_with_artifacts(checkout.root(), TASK);

@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 use crate::checkout::{Checkout, TASK};
 use crate::task_crash::read_with_artifacts;
 
-/// Number of rounds of each race: `BATON_TEST_RACE_ROUNDS`, 10 by default.
+/// Returns the number of rounds of each race.
 fn rounds() -> usize {
-    std::env::var("BATON_TEST_RACE_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(10)
+    baton_testkit::rounds(10)
 }
 
 fn finished(command: &mut Command) -> Finished {

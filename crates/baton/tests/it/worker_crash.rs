@@ -8,6 +8,7 @@ use baton_testkit::binary::Home;
 use baton_testkit::crash_jobs::{self, LEASE_SECONDS, Tally};
 use baton_testkit::model_server::{Behaviour, ModelServer};
 use baton_testkit::postgres::TestDatabase;
+use baton_testkit::rounds;
 
 const WORKERS: usize = 4;
 const JOBS: u32 = 400;
@@ -52,7 +53,7 @@ fn crash_of_workers_on_sqlite_loses_and_duplicates_no_job() {
     let model = model();
     let home = home(&model);
     let store = StoreConfig::Sqlite { path: home.data_dir().join("baton.db"), threads: Threads::Caller };
-    let jobs = crash_jobs::jobs(JOBS);
+    let jobs = rounds(JOBS);
     // A data folder allows one worker process; the others are servers.
     let tally = crash_jobs::run(&store, WORKERS, jobs, |number| match number {
         0 => worker(&home),
@@ -72,7 +73,7 @@ fn crash_of_workers_on_postgres_loses_and_duplicates_no_job() {
         connections: 1,
         timeouts: PostgresTimeouts::default(),
     };
-    let jobs = crash_jobs::jobs(JOBS);
+    let jobs = rounds(JOBS);
     let tally = crash_jobs::run(&store, WORKERS, jobs, |number| worker(&homes[number]));
     assert_progress(tally, jobs);
 }
