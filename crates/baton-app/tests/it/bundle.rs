@@ -24,13 +24,18 @@ fn failure(stage: &Stage, chat: &str) {
     hooked(stage, chat, "stop", json!({ "hook_event_name": "StopFailure", "error": "usage limit reached" }));
 }
 
+/// Reports a chat whose only request failed, an hour ago.
+fn failed_chat(stage: &Stage) {
+    prompt(stage, "old", "Paint the fence");
+    failure(stage, "old");
+    hooked(stage, "old", "session-end", json!({}));
+    stage.clock.set(NOW.plus(HOUR));
+}
+
 #[test]
 fn the_failed_request_before_a_command_of_the_client_is_listed() {
     for stage in Stage::each() {
-        prompt(&stage, "old", "Paint the fence");
-        failure(&stage, "old");
-        hooked(&stage, "old", "session-end", json!({}));
-        stage.clock.set(NOW.plus(HOUR));
+        failed_chat(&stage);
         prompt(&stage, "new", "Rename the column");
         failure(&stage, "new");
         prompt(&stage, "new", "<task-notification>The build is done</task-notification>");
@@ -45,10 +50,7 @@ fn the_failed_request_before_a_command_of_the_client_is_listed() {
 #[test]
 fn a_finished_request_before_a_command_of_the_client_hides_older_sessions() {
     for stage in Stage::each() {
-        prompt(&stage, "old", "Paint the fence");
-        failure(&stage, "old");
-        hooked(&stage, "old", "session-end", json!({}));
-        stage.clock.set(NOW.plus(HOUR));
+        failed_chat(&stage);
         prompt(&stage, "new", "Rename the column");
         hooked(&stage, "new", "stop", json!({ "last_assistant_message": "Renamed." }));
         prompt(&stage, "new", "/exit");
@@ -60,9 +62,7 @@ fn a_finished_request_before_a_command_of_the_client_hides_older_sessions() {
 #[test]
 fn a_session_without_requests_does_not_hide_the_failed_request_of_an_older_one() {
     for stage in Stage::each() {
-        prompt(&stage, "old", "Paint the fence");
-        failure(&stage, "old");
-        stage.clock.set(NOW.plus(HOUR));
+        failed_chat(&stage);
         prompt(&stage, "new", "/status");
         prompt(&stage, "new", "/exit");
         let text = bundle(&stage);

@@ -10,11 +10,12 @@ use baton_llm::{Embedder, OpenAiConfig};
 use baton_store::RecallFilter;
 use baton_testkit::contract::read;
 use baton_testkit::model_server::{Behaviour, UNREACHABLE_URL};
+use baton_testkit::processes::wait_until;
 use baton_worker::{Drained, Worker};
 use serde_json::{Value, json};
 
 use crate::stage::{Api, DAY, MINUTE, Stage, call, done, worker};
-use crate::threads::{Running, wait_until};
+use crate::threads::Running;
 
 /// Timeout of requests that are answered; long enough for a busy machine.
 const LONG: Duration = Duration::from_secs(600);

@@ -1,10 +1,10 @@
 //! The running worker: dispatcher and threads, woken and stopped from outside.
 
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
 
 use baton_core::observation::QueueStatus;
 use baton_testkit::model_server::Behaviour;
+use baton_testkit::processes::wait_until;
 use baton_worker::{Worker, WorkerHandle};
 use serde_json::json;
 
@@ -44,15 +44,6 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         self.handle.stop();
-    }
-}
-
-#[track_caller]
-pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while !is_so() {
-        assert!(Instant::now() < deadline, "timed out: {what}");
-        std::thread::sleep(Duration::from_millis(5));
     }
 }
 

@@ -2,6 +2,7 @@
 //! other operations fail.
 
 use baton_testkit::binary::{Finished, Home, tool_answer};
+use baton_testkit::processes::wait_until;
 use serde_json::{Value, json};
 
 fn home() -> Home {
@@ -118,18 +119,13 @@ fn a_process_started_without_a_database_uses_it_once_restored() {
         client.call("workflow_checkpoint_save", &json!({ "sessionId": "s", "context": { "step": 2 } }));
     assert_eq!(saved["structuredContent"]["degraded"], true, "{saved}");
     restore();
-    let mut number = 3;
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
-    loop {
-        assert!(std::time::Instant::now() < deadline, "the restored database is not used");
+    let mut number = 2;
+    wait_until("the restored database is used", || {
+        number += 1;
         let context = json!({ "step": number });
         let saved = client.call("workflow_checkpoint_save", &json!({ "sessionId": "s", "context": context }));
-        if saved["structuredContent"]["degraded"] == false {
-            break;
-        }
-        number += 1;
-        std::thread::sleep(std::time::Duration::from_millis(50));
-    }
+        saved["structuredContent"]["degraded"] == false
+    });
     let steps: Vec<Value> =
         ids(&home, "s").iter().map(|id| loaded(&home, &[id])["context"]["step"].clone()).collect();
     let newest_first: Vec<Value> = (1..=number).rev().map(Value::from).collect();

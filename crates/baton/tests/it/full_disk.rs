@@ -1,9 +1,9 @@
 //! A full or read-only disk, on a real small file system: no stored data is lost, and all of it can be read.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use baton_testkit::binary::{Finished, Home};
+use baton_testkit::processes::wait_until;
 use baton_testkit::small_disk::{fill, make_read_only, on_small_disk};
 use serde_json::{Value, json};
 
@@ -228,15 +228,12 @@ fn readiness_follows_whether_writes_succeed() {
         assert_eq!(server.get("/readyz").status, 200);
         let filler = fill(disk, 0);
         let wait_for = |status: u16| {
-            let deadline = Instant::now() + Duration::from_secs(60);
-            loop {
-                let answer = server.get("/readyz");
-                if answer.status == status {
-                    return answer;
-                }
-                assert!(Instant::now() < deadline, "{}: {}", answer.status, answer.text);
-                std::thread::sleep(Duration::from_millis(50));
-            }
+            let mut answer = server.get("/readyz");
+            wait_until(&format!("status {status}"), || {
+                answer = server.get("/readyz");
+                answer.status == status
+            });
+            answer
         };
         let full = wait_for(503);
         assert_eq!(full.json()["details"]["reason"], "disk_full", "{}", full.text);

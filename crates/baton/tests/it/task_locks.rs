@@ -4,7 +4,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
+
+use baton_testkit::processes::wait_until;
 
 use crate::checkout::{Checkout, TASK};
 
@@ -30,11 +31,7 @@ fn start_blocked(checkout: &Checkout, folder: &Path, arguments: &[&str]) -> Chil
     let mut command = checkout.home.command();
     command.env("PATH", path).arg("task").args(arguments);
     let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !folder.join("reached").exists() {
-        assert!(Instant::now() < deadline, "{arguments:?} did not read the working tree");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait_until(&format!("{arguments:?} reads the working tree"), || folder.join("reached").exists());
     child
 }
 
