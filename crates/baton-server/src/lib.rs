@@ -9,5 +9,5 @@ mod openapi;
 #[cfg(test)]
 mod reference_tests;
 
-pub use http::{LocalServer, ServeError, Server, ServerConfig};
+pub use http::{Listener, LocalServer, ServeError, Server, ServerConfig};
 pub use openapi::openapi;

@@ -108,21 +108,29 @@ impl DataDir {
 
     /// Reads the relay key, or creates one. The second value is true if the key is new.
     pub(crate) fn relay_key_or_new(&self) -> Result<(String, bool), Failure> {
+        if let Some(key) = self.stored_relay_key()? {
+            return Ok((key, false));
+        }
+        let path = self.relay_key();
+        match create_relay_key(&path) {
+            Ok(key) => Ok((key, true)),
+            // Another process created a key first; that key is used.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => self.relay_key_or_new(),
+            Err(error) => {
+                Err(Failure::internal(format!("cannot create the relay key {}: {error}", path.display())))
+            }
+        }
+    }
+
+    /// Reads the relay key; `None` if there is no file.
+    pub(crate) fn stored_relay_key(&self) -> Result<Option<String>, Failure> {
         let path = self.relay_key();
         if path.symlink_metadata().is_err() {
-            match create_relay_key(&path) {
-                Ok(key) => return Ok((key, true)),
-                // Another process created a key first; that key is used.
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-                Err(error) => {
-                    let message = format!("cannot create the relay key {}: {error}", path.display());
-                    return Err(Failure::internal(message));
-                }
-            }
+            return Ok(None);
         }
         let problem = match std::fs::read_to_string(&path).as_deref().map(str::trim) {
             Ok("") => "the file is empty".to_owned(),
-            Ok(key) if !key.contains(char::is_control) => return Ok((key.to_owned(), false)),
+            Ok(key) if !key.contains(char::is_control) => return Ok(Some(key.to_owned())),
             Ok(_) => "the file is not one line of text".to_owned(),
             Err(error) => error.to_string(),
         };

@@ -21,4 +21,4 @@ mod service;
 mod wire;
 
 pub use local::LocalServer;
-pub use server::{ServeError, Server, ServerConfig};
+pub use server::{Listener, ServeError, Server, ServerConfig};

@@ -34,8 +34,6 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 /// Configuration of a server.
 #[derive(Clone)]
 pub struct ServerConfig {
-    /// Address to listen on.
-    pub listen: String,
     /// Additional host names under which the server may be called. The address itself and loopback are always allowed.
     pub allowed_hosts: Vec<String>,
     pub relay_key: String,
@@ -67,7 +65,23 @@ pub enum ServeError {
 /// second.
 const BACKLOG: u32 = 4096;
 
-/// Listens on the first usable address of a name.
+/// An open port, for a [`Server`].
+#[derive(Debug)]
+pub struct Listener {
+    socket: TcpListener,
+    address: SocketAddr,
+}
+
+impl Listener {
+    /// Listens on the first usable address of a name with a port.
+    pub async fn bind(name: &str) -> Result<Self, ServeError> {
+        let failed = |source| ServeError::Listen { address: name.to_owned(), source };
+        let socket = listen(name).await.map_err(failed)?;
+        let address = socket.local_addr().map_err(failed)?;
+        Ok(Self { socket, address })
+    }
+}
+
 async fn listen(name: &str) -> io::Result<TcpListener> {
     let mut failed = io::Error::new(io::ErrorKind::InvalidInput, "the name has no address");
     for address in lookup_host(name).await? {
@@ -95,11 +109,8 @@ impl fmt::Debug for Server {
 }
 
 impl Server {
-    /// Listens on the configured address.
-    pub async fn bind(app: App, config: ServerConfig) -> Result<Self, ServeError> {
-        let failed = |source| ServeError::Listen { address: config.listen.clone(), source };
-        let listener = listen(&config.listen).await.map_err(failed)?;
-        let address = listener.local_addr().map_err(failed)?;
+    pub fn new(listener: Listener, app: App, config: ServerConfig) -> Self {
+        let Listener { socket, address } = listener;
         let metrics = Arc::new(Metrics::default());
         let shared = Arc::new(Shared {
             authentication: Authentication::Keys(Authenticator::new(app.clone(), &config.relay_key)),
@@ -108,18 +119,18 @@ impl Server {
             failures: FailedAuthentications::new(config.failed_per_minute),
             budget: BodyBudget::new(config.body_memory_bytes, metrics.clone()),
             metrics: metrics.clone(),
-            hosts: host_names(address, config.allowed_hosts.clone()),
+            hosts: host_names(address, config.allowed_hosts),
             dashboard: Dashboard::new(&config.relay_key, address.port()),
         });
         let accepting = Accepting {
-            listener,
+            listener: socket,
             router: router(&shared, &config.version),
             connections: Arc::new(Connections::new(config.max_connections, metrics.clone())),
             metrics,
             correlation_ids: correlation_ids(&shared),
             drain_timeout: DRAIN_TIMEOUT,
         };
-        Ok(Self { address, shared, accepting })
+        Self { address, shared, accepting }
     }
 
     /// Returns the address that the server listens on.

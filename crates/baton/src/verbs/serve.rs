@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use baton_server::{Server, ServerConfig};
+use baton_server::{Listener, Server, ServerConfig};
 use baton_store::Threads;
 use clap::Args;
 use serde_json::json;
@@ -56,36 +56,17 @@ pub(crate) fn run(args: &ServeArgs, config: &Config) -> Result<Answer, Failure> 
         warn(&format!("baton serve works on the local store; the server {url} is not used"));
     }
     let folder = DataDir::open(&config.data_dir)?;
-    let key = match &config.relay_key {
-        Some(key) => key.expose().to_owned(),
-        None => {
-            let (key, new) = folder.relay_key_or_new()?;
-            if new {
-                print_message(&format!("created a relay key in {}", folder.relay_key().display()));
-            }
-            key
-        }
+    let existing_key = match &config.relay_key {
+        Some(key) => Some(key.expose().to_owned()),
+        None => folder.stored_relay_key()?,
     };
-    check_relay_key(&key)?;
+    existing_key.as_deref().map_or(Ok(()), check_relay_key)?;
     let app = open_app(config, Threads::Background)?;
-    let server = ServerConfig {
-        listen: config.listen.clone(),
-        allowed_hosts: config.allowed_hosts.clone(),
-        relay_key: key,
-        requests_per_minute: config.rate_limit_per_minute,
-        failed_per_minute: config.rate_limit_failed_per_minute,
-        max_connections: max_connections(config.max_connections, raise_open_file_limit()),
-        body_memory_bytes: config.body_memory_mb * 1024 * 1024,
-        version: VERSION.to_owned(),
-    };
     let no_runtime =
         |error: std::io::Error| Failure::internal(format!("cannot start the async runtime: {error}"));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(no_runtime)?;
     let stop = StopSignal::listen(&runtime).map_err(no_runtime)?;
-    let worker = if args.no_worker { None } else { Some(spawn_in_process(&app, config)?) };
-    // While this lock is held, hooks do not start a worker.
-    let _announced = worker.as_ref().and_then(|_| announce_server(&folder));
-    let failed = |error: baton_server::ServeError| {
+    let listener = runtime.block_on(Listener::bind(&config.listen)).map_err(|error| {
         let baton_server::ServeError::Listen { source, .. } = &error;
         let hint = match source.kind() {
             std::io::ErrorKind::AddrInUse => {
@@ -94,9 +75,32 @@ pub(crate) fn run(args: &ServeArgs, config: &Config) -> Result<Answer, Failure> 
             _ => "choose another address with --listen",
         };
         Failure::new(Exit::Failure, "serve_failed", error.to_string()).hint(hint)
+    })?;
+    // A server that cannot listen leaves no new key.
+    let key = match existing_key {
+        Some(key) => key,
+        None => {
+            let (key, new) = folder.relay_key_or_new()?;
+            if new {
+                print_message(&format!("created a relay key in {}", folder.relay_key().display()));
+            }
+            key
+        }
     };
+    let server = ServerConfig {
+        allowed_hosts: config.allowed_hosts.clone(),
+        relay_key: key,
+        requests_per_minute: config.rate_limit_per_minute,
+        failed_per_minute: config.rate_limit_failed_per_minute,
+        max_connections: max_connections(config.max_connections, raise_open_file_limit()),
+        body_memory_bytes: config.body_memory_mb * 1024 * 1024,
+        version: VERSION.to_owned(),
+    };
+    let worker = if args.no_worker { None } else { Some(spawn_in_process(&app, config)?) };
+    // While this lock is held, hooks do not start a worker.
+    let _announced = worker.as_ref().and_then(|_| announce_server(&folder));
     let served = runtime.block_on(async {
-        let server = Server::bind(app.clone(), server).await.map_err(failed)?;
+        let server = Server::new(listener, app.clone(), server);
         let address = server.address();
         if !address.ip().is_loopback() {
             warn(

@@ -1,7 +1,7 @@
 //! The HTTP interface: headers, bodies, authentication, idempotency and limits.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 
 use baton_testkit::binary::{Home, ServerProcess};
 use baton_testkit::processes::wait_until;
@@ -15,6 +15,16 @@ fn server() -> (Home, ServerProcess) {
 
 fn sod() -> Value {
     json!({ "agent": "a", "venture": "v", "repo": "o/r" })
+}
+
+#[test]
+fn a_server_that_cannot_listen_leaves_no_relay_key() {
+    let home = Home::new(env!("CARGO_BIN_EXE_baton")).with("BATON_RELAY_KEY", "");
+    let used = TcpListener::bind("127.0.0.1:0").unwrap();
+    let failed =
+        home.run(&["serve", "--listen", &used.local_addr().unwrap().to_string(), "--format", "json"]);
+    assert_eq!(failed.json()["error"]["code"], "serve_failed", "{failed:?}");
+    assert!(!home.data_dir().join("relay.key").exists());
 }
 
 #[test]
