@@ -69,7 +69,7 @@ const LIBRARY_USERS: &[(&str, &[&str])] = &[
     ("axum", &["baton-server"]),
     ("hyper", &["baton-server"]),
     ("rmcp", &["baton-mcp"]),
-    ("maud", &["baton-web"]),
+    ("maud", &["baton-server", "baton-web"]),
     ("clap", &["baton"]),
     ("tokio", &["baton-store", "baton-app", "baton-mcp", "baton-server", "baton"]),
     ("getrandom", &["baton-store", "baton-app", "baton-llm", "baton", "baton-testkit"]),
