@@ -3,7 +3,6 @@
 
 mod bad_input;
 mod checkout;
-mod crash;
 mod drift;
 mod lifecycle;
 mod qa;

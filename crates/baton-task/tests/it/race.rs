@@ -1,4 +1,5 @@
-//! Two processes on one task: no partially written file, no lost update.
+//! Two processes on one task: no partially written file, no lost update, and only one of two calls succeeds where one
+//! excludes the other. Objects of git are tested with the binary.
 //!
 //! A test starts its own executable again with a script in an environment variable; without one, `child` does nothing.
 
@@ -10,12 +11,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 use std::time::{Duration, Instant};
 
-use baton_core::ErrorCode;
 use serde_json::{Value, json};
 
 use crate::checkout::{Checkout, TASK, TASK_FILE, environment_at, find, read_with_artifacts};
 
 const SCRIPT: &str = "BATON_TEST_TASK_SCRIPT";
+
+/// Output of a call, or its error code.
+type Answer = Result<Value, String>;
 
 /// Number of rounds of each race: 20 times `BATON_TEST_FACTOR`.
 fn rounds() -> usize {
@@ -23,7 +26,7 @@ fn rounds() -> usize {
 }
 
 /// Starts a process that runs a script: a list of verbs with parameters. It prints a line for each answer.
-pub(crate) fn start(root: &Path, script: &[(&str, Value)]) -> Child {
+fn start(root: &Path, script: &[(&str, Value)]) -> Child {
     let script = json!({ "root": root, "calls": script });
     Command::new(std::env::current_exe().unwrap())
         .args(["race::child", "--exact", "--nocapture", "--test-threads", "1"])
@@ -34,11 +37,15 @@ pub(crate) fn start(root: &Path, script: &[(&str, Value)]) -> Child {
         .unwrap()
 }
 
-/// Returns the answers that a process prints: `ok` or an error code.
-pub(crate) fn answers(child: &mut Child) -> impl Iterator<Item = String> + use<> {
+/// Returns the answers that a process prints.
+fn answers(child: &mut Child) -> impl Iterator<Item = Answer> + use<> {
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    // The test harness may have started the line with its own text.
-    lines.map_while(Result::ok).filter_map(|line| Some(line.split_once("answer:")?.1.to_owned()))
+    let answer = |line: String| {
+        // The test harness may have started the line with its own text.
+        let answer = line.split_once("answer:")?.1;
+        Some(serde_json::from_str(answer).map_err(|_| answer.to_owned()))
+    };
+    lines.map_while(Result::ok).filter_map(answer)
 }
 
 #[test]
@@ -50,29 +57,26 @@ fn child() {
         Arc::new(AtomicI64::new(1_800_000_000_000)),
     );
     for call in script["calls"].as_array().unwrap() {
-        let name = call[0].as_str().unwrap();
-        let answer = if name == "write" {
-            let path = environment.root().join(call[1]["path"].as_str().unwrap());
-            // Written with one rename, so that the other process never reads a partial file.
-            let beside = environment.root().join(format!(".walked/{}", std::process::id()));
-            std::fs::write(&beside, call[1]["text"].as_str().unwrap()).unwrap();
-            std::fs::rename(beside, path).unwrap();
-            continue;
-        } else {
-            find(name).call(&environment, call[1].clone())
-        };
-        let word = answer.map_or_else(|fault| fault.code.to_string(), |_| "ok".into());
+        let answer = find(call[0].as_str().unwrap()).call(&environment, call[1].clone());
+        let answer = answer.map_or_else(|fault| fault.code.to_string(), |output| output.to_string());
         let mut stdout = std::io::stdout().lock();
-        writeln!(stdout, "answer:{word}").unwrap();
+        writeln!(stdout, "answer:{answer}").unwrap();
         stdout.flush().unwrap();
     }
 }
 
+/// Asserts that calls fail with these codes only.
+fn assert_errors(answers: &[Answer], allowed: &[&str]) {
+    let is_allowed =
+        |answer: &Answer| answer.as_ref().err().is_none_or(|code| allowed.contains(&code.as_str()));
+    assert!(answers.iter().all(is_allowed), "{answers:?}");
+}
+
 /// Runs two scripts in two processes and returns all answers. After every fourth answer of a process the context is
 /// read while the other process may be writing.
-fn race(checkout: &Checkout, scripts: [Vec<(&str, Value)>; 2]) -> Vec<String> {
-    let read = |(number, answer): (usize, String)| {
-        if number % 4 == 0 {
+fn race(checkout: &Checkout, scripts: [Vec<(&str, Value)>; 2]) -> Vec<Answer> {
+    let read = |(number, answer): (usize, Answer)| {
+        if number % 4 == 3 {
             read_with_artifacts(checkout.root(), TASK);
         }
         answer
@@ -86,7 +90,7 @@ fn race(checkout: &Checkout, scripts: [Vec<(&str, Value)>; 2]) -> Vec<String> {
                 scope.spawn(move || answers.enumerate().map(read).collect::<Vec<_>>())
             })
             .collect();
-        let all: Vec<String> = lists.into_iter().flat_map(|list| list.join().unwrap()).collect();
+        let all: Vec<Answer> = lists.into_iter().flat_map(|list| list.join().unwrap()).collect();
         for mut child in children {
             assert!(child.wait().unwrap().success());
         }
@@ -98,10 +102,24 @@ fn both(make: impl Fn(usize, usize) -> (&'static str, Value)) -> [Vec<(&'static 
     [0, 1].map(|child| (0..rounds()).map(|round| make(child, round)).collect())
 }
 
-/// Asserts that every answer is `ok` and every write is counted in the context.
-fn assert_nothing_lost(checkout: &Checkout, answers: &[String], before: u64) {
+/// Makes one call in each of two processes and returns the sorted codes, `ok` for success, and the outputs.
+fn pair(checkout: &Checkout, calls: [(&str, Value); 2]) -> ([String; 2], Vec<Value>) {
+    let answers = race(checkout, calls.map(|call| vec![call]));
+    let mut codes: Vec<String> =
+        answers.iter().map(|answer| answer.as_ref().err().map_or("ok", String::as_str).to_owned()).collect();
+    codes.sort();
+    (codes.try_into().unwrap(), answers.into_iter().flatten().collect())
+}
+
+/// Makes the same call in two processes.
+fn twice(checkout: &Checkout, name: &str, params: Value) -> ([String; 2], Vec<Value>) {
+    pair(checkout, [(name, params.clone()), (name, params)])
+}
+
+/// Asserts that every call succeeds and every write is counted in the context.
+fn assert_nothing_lost(checkout: &Checkout, answers: &[Answer], before: u64) {
     assert_eq!(answers.len(), 2 * rounds());
-    assert!(answers.iter().all(|answer| answer == "ok"), "{answers:?}");
+    assert!(answers.iter().all(Result::is_ok), "{answers:?}");
     assert_eq!(checkout.context().audit.update_count, before + answers.len() as u64);
 }
 
@@ -134,10 +152,22 @@ fn concurrent_acquisitions_succeed_or_conflict() {
     let answers = race(&checkout, scripts);
     assert_eq!(answers.len(), 2 * rounds());
     // A call while another session holds the task fails and changes nothing.
-    let taken = answers.iter().filter(|answer| *answer == "ok").count() as u64;
-    let refused = answers.iter().filter(|answer| *answer == "task_conflict").count() as u64;
-    assert_eq!(taken + refused, answers.len() as u64, "{answers:?}");
+    let taken = answers.iter().filter(|answer| answer.is_ok()).count() as u64;
+    assert_errors(&answers, &["task_conflict"]);
     assert_eq!(checkout.context().audit.update_count, 1 + taken);
+}
+
+#[test]
+fn only_one_of_two_sessions_acquires_a_task() {
+    let checkout = Checkout::with_context();
+    for _ in 0..rounds() {
+        let calls = ["left", "right"].map(|session| {
+            let params = json!({ "task_id": TASK, "agent": "implementer", "status": "in_progress", "session_id": session });
+            ("update_agent", params)
+        });
+        assert_eq!(pair(&checkout, calls).0, ["ok", "task_conflict"]);
+        checkout.update("implementer", "pending");
+    }
 }
 
 #[test]
@@ -191,38 +221,76 @@ fn concurrent_verification_and_resolution_record_one_drift() {
     checkout.work("implementer", "src/main.rs", "left\n");
     let scripts = both(|child, round| {
         if child == 0 {
-            // The tree may equal the last resolution, so `ok` is a valid answer as well.
+            // The tree may equal the last resolution, so success is valid as well.
             return ("verify_worktree", json!({ "task_id": TASK, "expected_agent": "implementer" }));
         }
         ("resolve_drift", json!({ "task_id": TASK, "note": format!("round {round}") }))
     });
     checkout.write("src/main.rs", "edited by hand\n");
     let answers = race(&checkout, scripts);
-    let allowed = ["ok", "drift_detected", "task_conflict"];
-    assert!(answers.iter().all(|answer| allowed.contains(&answer.as_str())), "{answers:?}");
+    assert_errors(&answers, &["drift_detected", "task_conflict"]);
     let context = checkout.context();
     assert_eq!(context.drift.events.len(), 1, "the same pair of trees must be recorded once");
 }
 
 #[test]
-fn concurrent_rebuilds_keep_every_revision() {
+fn each_drift_is_recorded_once_and_resolved_once() {
     let checkout = Checkout::with_context();
-    let [_, other] = both(|_, _| ("rebuild_context", json!({ "task_id": TASK })));
-    let changing = (0..rounds())
-        .flat_map(|round| {
-            let text = TASK_FILE.replace("It is faster", &format!("It is {round} times faster"));
-            let path = "tasks/open/TASK-0824-settings.task.yaml";
-            [
-                ("write", json!({ "path": path, "text": text })),
-                ("rebuild_context", json!({ "task_id": TASK })),
-            ]
-        })
-        .collect();
-    let scripts = [changing, other];
-    let answers = race(&checkout, scripts);
-    assert!(answers.iter().all(|answer| answer == "ok"), "{answers:?}");
+    checkout.work("implementer", "src/main.rs", "left\n");
+    for round in 0..rounds() {
+        checkout.write("src/main.rs", &format!("edited by hand {round}\n"));
+        let verify = json!({ "task_id": TASK, "expected_agent": "implementer" });
+        assert_eq!(twice(&checkout, "verify_worktree", verify).0, ["drift_detected", "drift_detected"]);
+        assert_eq!(checkout.context().drift.events.len(), round + 1);
+        let resolve = json!({ "task_id": TASK, "note": "kept" });
+        assert_eq!(twice(&checkout, "resolve_drift", resolve).0, ["ok", "task_conflict"]);
+        assert_eq!(checkout.context().drift.open_count(), 0);
+    }
+    assert_eq!(checkout.context().snapshots.len(), 1 + rounds());
+}
+
+#[test]
+fn concurrent_rebuilds_create_one_revision_per_change() {
+    let checkout = Checkout::with_context();
+    for round in 0..rounds() {
+        let text = TASK_FILE.replace("It is faster", &format!("It is {round} times faster"));
+        checkout.write("tasks/open/TASK-0824-settings.task.yaml", &text);
+        let (codes, outputs) = twice(&checkout, "rebuild_context", json!({ "task_id": TASK }));
+        assert_eq!(codes, ["ok", "ok"]);
+        assert_one(&outputs, "changed");
+    }
     let context = checkout.context();
-    assert_eq!(context.immutable_revision.number, context.past_revisions.len() as u64 + 1);
+    assert_eq!(context.immutable_revision.number, rounds() as u64 + 1);
+    assert_eq!(context.past_revisions.len(), rounds());
+}
+
+/// Asserts that a field is true in one of two outputs.
+fn assert_one(outputs: &[Value], field: &str) {
+    assert_ne!(outputs[0][field], outputs[1][field], "{outputs:?}");
+}
+
+#[test]
+fn concurrent_init_complete_purge_and_sweep_succeed_once() {
+    let checkout = Checkout::new();
+    let task = || json!({ "task_id": TASK });
+    let forced = || json!({ "task_id": TASK, "force": true });
+    let sweep = || json!({ "ttl": "0s", "all": true });
+    for round in 0..rounds() {
+        assert_eq!(twice(&checkout, "init_context", task()).0, ["ok", "task_exists"]);
+        assert_eq!(twice(&checkout, "complete", forced()).0, ["ok", "task_not_found"]);
+        checkout.call("init_context", task());
+        let (codes, outputs) = twice(&checkout, "purge_context", task());
+        assert_eq!(codes, ["ok", "ok"]);
+        assert_one(&outputs, "purged");
+        checkout.call("init_context", task());
+        let (codes, outputs) = twice(&checkout, "sweep_contexts", sweep());
+        assert_eq!(codes, ["ok", "ok"]);
+        let swept: usize = outputs.iter().map(|output| output["swept"].as_array().unwrap().len()).sum();
+        assert_eq!(swept, 1, "{outputs:?}");
+        let archived = checkout.call("list", json!({ "archived": true }))["tasks"].clone();
+        assert_eq!(archived.as_array().unwrap().len(), 2 * (round + 1), "{archived}");
+        assert!(archived.as_array().unwrap().iter().all(|task| task["problem"].is_null()), "{archived}");
+    }
 }
 
 #[test]
@@ -252,8 +320,7 @@ fn concurrent_init_complete_and_purge_leave_no_damaged_task() {
             .collect::<Vec<_>>()
     });
     let answers = race(&checkout, scripts);
-    let allowed = ["ok", ErrorCode::TaskExists.as_str(), ErrorCode::TaskNotFound.as_str()];
-    assert!(answers.iter().all(|answer| allowed.contains(&answer.as_str())), "{answers:?}");
+    assert_errors(&answers, &["task_exists", "task_not_found"]);
     let tasks = checkout.call("list", json!({ "archived": true }))["tasks"].clone();
     assert!(tasks.as_array().unwrap().iter().all(|task| task["problem"].is_null()), "{tasks}");
 }
@@ -274,7 +341,7 @@ fn purge_keeps_a_task_that_was_created_after_it_started() {
     }
     std::fs::create_dir(output.join("TASK-NEW")).unwrap();
     drop(store);
-    assert_eq!(answers.collect::<Vec<_>>(), ["ok"]);
+    assert!(answers.collect::<Result<Vec<_>, _>>().is_ok());
     assert!(purge.wait().unwrap().success());
     assert!(output.join("TASK-NEW").is_dir());
 }

@@ -1,5 +1,5 @@
 //! `kill -9` during every verb that writes: the context is the old or the new one, the files that it refers to exist,
-//! and the next verb works.
+//! acknowledged writes are kept, and the next verb works and removes temporary files.
 
 use std::fs;
 use std::hash::{BuildHasher, RandomState};
@@ -137,12 +137,16 @@ fn crash_during_any_verb_leaves_the_old_context_or_the_new_one() {
                 .unwrap();
             // Random time between the start and shortly after the end of the verb.
             std::thread::sleep(Duration::from_micros(dice.hash_one((round, number)) % 45_000));
-            killed += u64::from(child.try_wait().unwrap().is_none());
+            let exited = child.try_wait().unwrap();
+            killed += u64::from(exited.is_none());
             child.kill().unwrap();
             child.wait().unwrap();
             let after = read_with_artifacts(checkout.root(), TASK);
             let count =
                 |context: &Option<TaskContext>| context.as_ref().map(|context| context.audit.update_count);
+            if exited.is_some_and(|status| status.success()) {
+                assert_ne!(count(&before), count(&after), "{:?} succeeded", case.verb);
+            }
             match (count(&before), count(&after)) {
                 (Some(one), Some(other)) if one == other => {
                     assert_eq!(before, after, "{:?}", case.verb);
@@ -158,6 +162,11 @@ fn crash_during_any_verb_leaves_the_old_context_or_the_new_one() {
             // The verb can be run again, and archived contexts can be read.
             let again = checkout.try_task(case.verb);
             assert!(case.codes.contains(&again.code), "{:?}: {again:?}", case.verb);
+            if count(&read_with_artifacts(checkout.root(), TASK)) > count(&after) {
+                let files = fs::read_dir(checkout.path(&format!(".agent-output/{TASK}"))).unwrap().flatten();
+                let names: Vec<_> = files.map(|file| file.file_name().into_string().unwrap()).collect();
+                assert!(!names.iter().any(|name| name.starts_with(".tmp-")), "{names:?}");
+            }
             let list = checkout.task(&["list", "--archived"])["tasks"].clone();
             assert!(list.as_array().unwrap().iter().all(|task| task["problem"].is_null()), "{list}");
             for left in fs::read_dir(checkout.path(".agent-output")).unwrap().flatten() {
