@@ -13,11 +13,14 @@ use super::listing::RARE_PARAMS;
 /// Argument that names the action.
 const ACTION: &str = "action";
 
+/// Tools that are not actions: they remove tasks and are called by users rather than by roles.
+const NOT_ACTIONS: [&str; 2] = ["task_purge_context", "task_sweep_contexts"];
+
+/// Its actions are the tools `<name>_<action>`, in the order of their registration.
 pub(crate) struct ToolGroup {
-    pub(crate) name: &'static str,
+    name: &'static str,
     /// Purpose. The parameters of each action are appended.
     description: &'static str,
-    actions: &'static [&'static str],
 }
 
 pub(crate) const GROUPS: [ToolGroup; 2] = [
@@ -25,63 +28,55 @@ pub(crate) const GROUPS: [ToolGroup; 2] = [
         name: "handoff",
         description: "Read and write handoffs between agents. `ack` a handoff before you continue its work. `create` \
             stores one and keeps your session active; its `handoff` has the fields of session_end.",
-        actions: &["latest", "list", "show", "create", "ack", "withdraw"],
     },
     ToolGroup {
         name: "task",
         description: "Work on a task that passes from role to role (implementer, reviewer, validator) in this \
             checkout. `agent` is your role. Order: get_context; update_agent with status in_progress; work; run_qa; \
             snapshot_worktree; note; update_agent with status done.",
-        actions: &[
-            "list",
-            "init_context",
-            "get_context",
-            "update_agent",
-            "run_qa",
-            "record_qa",
-            "snapshot_worktree",
-            "verify_worktree",
-            "get_diff",
-            "note",
-            "mark_blocked",
-            "attach_evidence",
-            "resolve_drift",
-            "rebuild_context",
-            "complete",
-        ],
     },
 ];
 
-pub(crate) fn find_group(name: &str) -> Option<&'static ToolGroup> {
-    GROUPS.iter().find(|group| group.name == name)
+/// Returns the group of a name; `None` if none of its tools exists.
+pub(crate) fn find_group(name: &str, tools: &[String]) -> Option<&'static ToolGroup> {
+    let has_actions = |group: &&ToolGroup| tools.iter().any(|tool| group.action_of(tool).is_some());
+    GROUPS.iter().find(|group| group.name == name).filter(has_actions)
 }
 
 impl ToolGroup {
+    /// Returns the action that calls a tool, for example `create` for `handoff_create`.
+    fn action_of<'a>(&self, tool: &'a str) -> Option<&'a str> {
+        let action = tool.strip_prefix(self.name)?.strip_prefix('_')?;
+        (!NOT_ACTIONS.contains(&tool)).then_some(action)
+    }
+
     /// Takes the action from the arguments and returns the name of its tool.
-    pub(crate) fn tool_of(&self, arguments: &mut Map<String, Value>) -> Result<String, Fault> {
+    pub(crate) fn tool_of(
+        &self,
+        arguments: &mut Map<String, Value>,
+        tools: &[String],
+    ) -> Result<String, Fault> {
+        let actions: Vec<&str> = tools.iter().filter_map(|tool| self.action_of(tool)).collect();
         match arguments.remove(ACTION) {
-            Some(Value::String(action)) if self.actions.contains(&action.as_str()) => {
+            Some(Value::String(action)) if actions.contains(&action.as_str()) => {
                 Ok(format!("{}_{action}", self.name))
             }
             given => {
-                let hint = match given {
-                    None | Some(Value::Null) => {
-                        format!("add action, for example \"action\": \"{}\"", self.actions[0])
+                let hint = match (given, actions.first()) {
+                    (None | Some(Value::Null), Some(first)) => {
+                        format!("add action, for example \"action\": \"{first}\"")
                     }
-                    Some(_) => "set action to one of the listed values".to_owned(),
+                    _ => "set action to one of the listed values".to_owned(),
                 };
-                Err(Fault::invalid(ACTION, format!("must be one of {}", self.actions.join(", "))).hint(hint))
+                Err(Fault::invalid(ACTION, format!("must be one of {}", actions.join(", "))).hint(hint))
             }
         }
     }
 
     /// Describes the group to a client. Returns `None` if no tool of the group exists.
     pub(crate) fn describe(&self, tools: &[Tool]) -> Option<Tool> {
-        let member = |action: &&'static str| {
-            let name = format!("{}_{action}", self.name);
-            tools.iter().find(|tool| tool.name == name).map(|tool| (*action, tool))
-        };
-        let members: Vec<(&str, &Tool)> = self.actions.iter().filter_map(member).collect();
+        let members: Vec<(&str, &Tool)> =
+            tools.iter().filter_map(|tool| Some((self.action_of(&tool.name)?, tool))).collect();
         if members.is_empty() {
             return None;
         }
@@ -153,13 +148,19 @@ mod tests {
 
     #[test]
     fn names_the_tool_of_an_action_and_lists_the_actions_otherwise() {
-        let group = find_group("handoff").unwrap();
+        let tools = ["handoff_list", "task_list", "handoff_show", "handoffs", "task_purge_context"];
+        let tools = tools.map(str::to_owned);
+        let group = find_group("handoff", &tools).unwrap();
         let mut arguments = json!({ "action": "show", "handoff_id": "ho_1" }).as_object().cloned().unwrap();
-        assert_eq!(group.tool_of(&mut arguments).unwrap(), "handoff_show");
+        assert_eq!(group.tool_of(&mut arguments, &tools).unwrap(), "handoff_show");
         assert_eq!(Value::Object(arguments), json!({ "handoff_id": "ho_1" }));
         for wrong in [json!({}), json!({ "action": "delete" }), json!({ "action": 1 })] {
-            let fault = group.tool_of(&mut wrong.as_object().cloned().unwrap()).unwrap_err();
-            assert_eq!(fault.message, "action: must be one of latest, list, show, create, ack, withdraw");
+            let fault = group.tool_of(&mut wrong.as_object().cloned().unwrap(), &tools).unwrap_err();
+            assert_eq!(fault.message, "action: must be one of list, show");
         }
+        let mut purge = json!({ "action": "purge_context" }).as_object().cloned().unwrap();
+        let fault = find_group("task", &tools).unwrap().tool_of(&mut purge, &tools).unwrap_err();
+        assert_eq!(fault.message, "action: must be one of list");
+        assert!(find_group("task", &tools[..1]).is_none(), "a group without tools does not exist");
     }
 }

@@ -125,6 +125,12 @@ impl McpServer {
         }
     }
 
+    /// Returns the names of all tools that can be called, except groups.
+    fn tool_names(&self) -> Vec<String> {
+        let of_store = self.bindings.iter().map(|binding| binding.name.to_owned());
+        of_store.chain(self.local.iter().map(LocalTool::name)).collect()
+    }
+
     fn caller(&self, context: &RequestContext<RoleServer>) -> Result<Caller, ErrorData> {
         let from_http =
             context.extensions.get::<Parts>().and_then(|parts| parts.extensions.get::<Caller>()).cloned();
@@ -242,8 +248,9 @@ impl ServerHandler for McpServer {
         let caller = self.caller(&context)?;
         let mut arguments = request.arguments.unwrap_or_default();
         let mut name = request.name.into_owned();
-        if let Some(group) = find_group(&name) {
-            match group.tool_of(&mut arguments) {
+        let tools = self.tool_names();
+        if let Some(group) = find_group(&name, &tools) {
+            match group.tool_of(&mut arguments, &tools) {
                 Ok(tool) => name = tool,
                 Err(fault) => {
                     let reply = Reply::fault(&fault, caller.correlation_id);

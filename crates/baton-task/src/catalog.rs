@@ -3,26 +3,26 @@
 use crate::operation::{AnyTaskOperation, operation};
 use crate::operations as op;
 
-/// Returns all operations.
+/// Returns all operations in the order in which tools and actions are listed.
 pub fn catalog() -> Vec<&'static AnyTaskOperation> {
     vec![
+        operation::<op::ListTasks>(),
         operation::<op::InitContext>(),
         operation::<op::GetContext>(),
         operation::<op::UpdateAgent>(),
-        operation::<op::MarkBlocked>(),
+        operation::<op::RunQa>(),
+        operation::<op::RecordQa>(),
         operation::<op::SnapshotWorktree>(),
         operation::<op::VerifyWorktree>(),
         operation::<op::GetDiff>(),
-        operation::<op::RunQa>(),
-        operation::<op::RecordQa>(),
         operation::<op::WriteNote>(),
+        operation::<op::MarkBlocked>(),
         operation::<op::AttachEvidence>(),
-        operation::<op::RebuildContext>(),
         operation::<op::ResolveDrift>(),
+        operation::<op::RebuildContext>(),
         operation::<op::CompleteTask>(),
         operation::<op::PurgeContext>(),
         operation::<op::SweepContexts>(),
-        operation::<op::ListTasks>(),
     ]
 }
 
