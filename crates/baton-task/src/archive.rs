@@ -12,7 +12,7 @@ use crate::durable::{failed, make_folder, sync_folder};
 use crate::environment::{CONTEXT_FILE, OBJECTS_FOLDER, TaskEnvironment};
 use crate::folder::read_context;
 use crate::rules::TaskContext;
-use crate::state::TaskState;
+use crate::task_state::TaskState;
 
 /// Folder of completed tasks.
 pub(crate) const ARCHIVE: &str = ".archive";

@@ -4,7 +4,7 @@ use baton_core::Fault;
 
 use crate::rules::AcceptedSecret;
 use crate::secrets::SecretScan;
-use crate::tree::Inspector;
+use crate::working_tree::Inspector;
 
 /// Number of bytes that are scanned at once.
 const WINDOW: usize = 4 * 1024 * 1024;

@@ -38,13 +38,6 @@ pub(crate) struct Draft<'a> {
     task_lock: FolderLock,
 }
 
-/// Both locks, held after the context was saved.
-#[derive(Debug)]
-pub(crate) struct SavedLocks {
-    _store: FolderLock,
-    _task: FolderLock,
-}
-
 /// Options of a change.
 pub(crate) struct WriteOptions<'a> {
     /// Verb to record in the audit.
@@ -195,8 +188,8 @@ impl<'a> Draft<'a> {
         self.save_and_hold().map(|(context, warnings, _)| (context, warnings))
     }
 
-    /// Saves and returns both locks.
-    pub(crate) fn save_and_hold(mut self) -> Result<(TaskContext, Vec<String>, SavedLocks), Fault> {
+    /// Saves and returns the locks of the store and of the task.
+    pub(crate) fn save_and_hold(mut self) -> Result<(TaskContext, Vec<String>, [FolderLock; 2]), Fault> {
         let stamp = AuditStamp { verb: &self.verb, actor: &self.actor, now: self.now };
         let scan = std::mem::take(&mut self.scan);
         self.warnings.extend(scan.check(&mut self.context, self.force_secrets, &stamp)?);
@@ -226,8 +219,7 @@ impl<'a> Draft<'a> {
         if !derived.is_empty() {
             remove_former_exports(&self.folder, &derived);
         }
-        let locks = SavedLocks { _store: store, _task: self.task_lock };
-        Ok((self.context, self.warnings, locks))
+        Ok((self.context, self.warnings, [store, self.task_lock]))
     }
 }
 

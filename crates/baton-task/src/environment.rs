@@ -10,8 +10,8 @@ use baton_core::{ErrorCode, Fault, Repo, Timestamp};
 use baton_secrets::contains_secret;
 
 use crate::rules::TaskContext;
-use crate::state::{SavedState, TaskState};
-use crate::tree::WorkingTree;
+use crate::task_state::{SavedState, TaskState};
+use crate::working_tree::WorkingTree;
 
 /// Folder in the checkout that holds Baton's files.
 pub const OUTPUT_FOLDER: &str = ".agent-output";

@@ -24,11 +24,12 @@ mod qa_recording;
 mod restore;
 pub mod rules;
 mod secrets;
-mod state;
+mod snapshot;
 mod task_file;
-mod tree;
+mod task_state;
 mod unsaved;
-mod worktree;
+mod verification;
+mod working_tree;
 mod yaml;
 
 pub use archive::task_state;
@@ -37,5 +38,5 @@ pub use environment::{CONTEXT_FILE, OBJECTS_FOLDER, OUTPUT_FOLDER, TaskEnvironme
 pub use operation::{AnyTaskOperation, OnCheckout, operation, run};
 pub use operations::*;
 pub use qa_recording::RecordQaOutput;
-pub use state::TaskState;
-pub use tree::{Inspector, Reading, UncommittedFile, WorkingTree};
+pub use task_state::TaskState;
+pub use working_tree::{Inspector, Reading, UncommittedFile, WorkingTree};

@@ -14,7 +14,7 @@ use crate::draft::{Draft, WriteOptions};
 use crate::environment::TaskEnvironment;
 use crate::gather::task_file_is_unchanged;
 use crate::rules::{Artifact, Immutable, QaCommand, QaResults, TaskContext, canonical_line, unwritable};
-use crate::worktree::list;
+use crate::snapshot::list;
 
 /// Output of `task.record_qa` and `task.run_qa`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]

@@ -18,8 +18,9 @@ use serde_json::{Value, json};
 use crate::draft::Draft;
 use crate::durable::{failed, sync_folder};
 use crate::rules::{SetAside, TreeChange};
-use crate::tree::Inspector;
-use crate::worktree::{Verified, list};
+use crate::snapshot::list;
+use crate::verification::Verified;
+use crate::working_tree::Inspector;
 
 /// Git modes of a nested repository, a symbolic link and an executable file.
 const NESTED: &str = "160000";
@@ -36,7 +37,7 @@ pub(crate) struct Restored {
 
 /// A path to restore.
 #[derive(Clone)]
-struct Target {
+struct PathToRestore {
     path: String,
     /// Mode in the snapshot; `None` if the snapshot does not have the path.
     mode: Option<String>,
@@ -67,15 +68,15 @@ pub(crate) fn restore(
 }
 
 /// Returns the paths to restore. A renamed file has two.
-fn choose(changes: &[TreeChange], paths: Option<&[String]>) -> Result<Vec<Target>, Fault> {
-    let mut all: Vec<Target> = Vec::new();
+fn choose(changes: &[TreeChange], paths: Option<&[String]>) -> Result<Vec<PathToRestore>, Fault> {
+    let mut all: Vec<PathToRestore> = Vec::new();
     for change in changes {
         let mode = change.previous_mode.clone();
         if let Some(path) = change.previous_path.clone() {
-            all.push(Target { path, mode });
-            all.push(Target { path: change.path.clone(), mode: None });
+            all.push(PathToRestore { path, mode });
+            all.push(PathToRestore { path: change.path.clone(), mode: None });
         } else {
-            all.push(Target { path: change.path.clone(), mode });
+            all.push(PathToRestore { path: change.path.clone(), mode });
         }
     }
     let mut chosen = all.clone();
@@ -99,17 +100,19 @@ fn choose(changes: &[TreeChange], paths: Option<&[String]>) -> Result<Vec<Target
                 && [&change.mode, &change.previous_mode].iter().any(|mode| mode.as_deref() == Some(NESTED))
         };
         if changes.iter().any(|change| is_nested(&change)) {
-            return Err(refused(&target.path, "it is a nested repository")
+            return Err(cannot_restore(&target.path, "it is a nested repository")
                 .hint("check out its commit with git, and name the other files with --restore"));
         }
         if target.path.starts_with('"') {
-            return Err(refused(&target.path, "its name is not plain UTF-8 text").hint("restore it with git"));
+            return Err(
+                cannot_restore(&target.path, "its name is not plain UTF-8 text").hint("restore it with git")
+            );
         }
     }
     Ok(chosen)
 }
 
-fn refused(path: &str, problem: &str) -> Fault {
+fn cannot_restore(path: &str, problem: &str) -> Fault {
     Fault::new(ErrorCode::TaskConflict, format!("cannot restore {path}: {problem}"))
         .hint("move it away, then try again")
 }
@@ -124,7 +127,7 @@ struct Obstacles {
 }
 
 impl Obstacles {
-    fn find(&mut self, root: &Path, target: &Target) -> Result<(), Fault> {
+    fn find(&mut self, root: &Path, target: &PathToRestore) -> Result<(), Fault> {
         let path = Path::new(&target.path);
         let mut parents: Vec<&Path> = path.ancestors().skip(1).collect();
         parents.reverse();
@@ -147,13 +150,13 @@ impl Obstacles {
             return Ok(());
         }
         if !found.is_dir() {
-            return Err(refused(&path.to_string_lossy(), "it is not a file, a link or a folder"));
+            return Err(cannot_restore(&path.to_string_lossy(), "it is not a file, a link or a folder"));
         }
         self.folders.insert(path.to_owned());
         for entry in fs::read_dir(&full).map_err(|error| failed("read", &full, error))? {
             let name = entry.map_err(|error| failed("read", &full, error))?.file_name();
             if name == ".git" {
-                return Err(refused(&path.to_string_lossy(), "it is a git repository now"));
+                return Err(cannot_restore(&path.to_string_lossy(), "it is a git repository now"));
             }
             self.add(root, &path.join(name))?;
         }
@@ -207,7 +210,7 @@ struct Contents {
 }
 
 impl Contents {
-    fn read(draft: &Draft<'_>, record: &Value, targets: &[Target]) -> Result<Self, Fault> {
+    fn read(draft: &Draft<'_>, record: &Value, targets: &[PathToRestore]) -> Result<Self, Fault> {
         let folder = draft.folder();
         let not_written = |error| failed("write", folder, error);
         let mut file = tempfile::tempfile_in(folder).map_err(not_written)?;
@@ -232,7 +235,7 @@ impl Contents {
 
 fn write(
     root: &Path,
-    targets: &[Target],
+    targets: &[PathToRestore],
     obstacles: &Obstacles,
     contents: &mut Contents,
 ) -> Result<(), Fault> {

@@ -6,8 +6,8 @@ use baton_core::{ErrorCode, Fault};
 use crate::draft::Draft;
 use crate::rules::{ScopeMatcher, compare};
 use crate::secrets::without_secrets;
-use crate::tree::{Inspector, Reading};
-use crate::worktree::list;
+use crate::snapshot::list;
+use crate::working_tree::{Inspector, Reading};
 
 /// Describes the changes since the newest snapshot, which would be drift if the role released the task now. `None` if
 /// the role does not hold the task, there is no snapshot, or nothing changed. The current tree is not stored.

@@ -10,8 +10,8 @@ use crate::draft::{Draft, WriteOptions};
 use crate::environment::TaskEnvironment;
 use crate::operation::{Effect, LIST, OnCheckout, Operation, params_as_input};
 use crate::rules::DifferenceKind;
-use crate::tree::Reading;
-use crate::worktree::verify;
+use crate::verification::verify;
+use crate::working_tree::Reading;
 
 /// Completes a task whose roles are all done. Its files are archived for 30 days.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]

@@ -19,7 +19,7 @@ use crate::rules::{
     DriftEvent, Evidence, QaResults, RoleNote, RoleState, RoleStatus, SnapshotKind, SnapshotRef, TaskContext,
     role_export,
 };
-use crate::worktree::commit_name;
+use crate::snapshot::commit_name;
 
 /// Returns the context of a task.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]

@@ -11,8 +11,9 @@ use crate::environment::TaskEnvironment;
 use crate::operation::{Effect, OnCheckout, Operation, params_as_input, require_text};
 use crate::restore::restore;
 use crate::rules::{Resolution, SetAside, SnapshotKind};
-use crate::tree::Reading;
-use crate::worktree::{take_snapshot, verify};
+use crate::snapshot::take_snapshot;
+use crate::verification::verify;
+use crate::working_tree::Reading;
 
 /// Resolves all open drifts: accepts the edits or restores files, and records the resulting tree.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]

@@ -9,7 +9,7 @@ use crate::draft::{Draft, WriteOptions};
 use crate::environment::TaskEnvironment;
 use crate::operation::{Effect, OnCheckout, Operation, params_as_input};
 use crate::rules::{SnapshotKind, WorktreeSnapshot};
-use crate::worktree::take_snapshot;
+use crate::snapshot::take_snapshot;
 
 /// Records a snapshot of the working tree for a role.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]

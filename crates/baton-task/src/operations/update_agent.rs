@@ -14,9 +14,9 @@ use crate::gather::{stale_standards, task_file_is_unchanged};
 use crate::named_file::read_in_checkout;
 use crate::operation::{Effect, OnCheckout, Operation, params_as_input};
 use crate::rules::{Acquisition, RoleNote, RoleState, RoleStatus, TaskContext};
-use crate::tree::Reading;
 use crate::unsaved::{describe_unsaved, require_saved, warn_of_unsaved};
-use crate::worktree::verify;
+use crate::verification::verify;
+use crate::working_tree::Reading;
 
 /// Sets the status of a role. Acquiring a task verifies the working tree.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -229,16 +229,16 @@ fn finish(draft: &mut Draft<'_>, params: &UpdateAgent) -> Result<(), Fault> {
 fn require_snapshot(draft: &mut Draft<'_>, role: &Role) -> Result<(), Fault> {
     let id = draft.context.task_id.clone();
     let take = format!("baton task snapshot-worktree {id} --agent {role}");
-    let refuse = |problem: String, hint: String| {
+    let cannot_finish = |problem: String, hint: String| {
         let message = format!("cannot finish {role} of {id}: {problem}");
         Err(Fault::new(ErrorCode::TaskConflict, message).hint(hint))
     };
     let Some(newest) = draft.context.latest_snapshot().map(|snapshot| snapshot.sequence) else {
         let hint = format!("take one with {take}; add --without-snapshot if {role} changed nothing");
-        return refuse("it has recorded no snapshot".into(), hint);
+        return cannot_finish("it has recorded no snapshot".into(), hint);
     };
     if let Some(unsaved) = describe_unsaved(draft, role)? {
-        return refuse(unsaved, format!("take a snapshot with {take}"));
+        return cannot_finish(unsaved, format!("take a snapshot with {take}"));
     }
     if !draft.context.has_recorded_snapshot(role) {
         draft.warnings.push(format!("{role} changed nothing: the task continues from snapshot {newest}"));

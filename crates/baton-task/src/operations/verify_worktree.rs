@@ -10,8 +10,8 @@ use crate::draft::{Draft, WriteOptions};
 use crate::environment::TaskEnvironment;
 use crate::operation::{Effect, OnCheckout, Operation, params_as_input};
 use crate::rules::Difference;
-use crate::tree::Reading;
-use crate::worktree::verify;
+use crate::verification::verify;
+use crate::working_tree::Reading;
 
 /// Verifies that the working tree equals the last snapshot of a role.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]

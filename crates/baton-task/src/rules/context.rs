@@ -78,7 +78,7 @@ pub struct GitBase {
     /// True if tracked files had unstaged changes when the task was created.
     pub dirty_at_init: bool,
     /// Hash of HEAD and of the files that differed from it when the task began: modified, staged, deleted, or new and not
-    /// ignored. A baseline is refused in any other state. `null` in contexts of earlier versions.
+    /// ignored. A baseline is rejected in any other state. `null` in contexts of earlier versions.
     #[serde(default)]
     pub state_at_init: Option<Sha256Hash>,
 }
