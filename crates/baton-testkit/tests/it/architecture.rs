@@ -20,7 +20,10 @@ const EDGES: &[(&str, &[&str])] = &[
         "baton-app",
         &["baton-checkpoint", "baton-core", "baton-llm", "baton-observation", "baton-secrets", "baton-store"],
     ),
-    ("baton-web", &["baton-app", "baton-checkpoint", "baton-core", "baton-observation"]),
+    (
+        "baton-web",
+        &["baton-app", "baton-checkpoint", "baton-core", "baton-observation", "baton-qa", "baton-task"],
+    ),
     ("baton-mcp", &["baton-app", "baton-core", "baton-observation"]),
     ("baton-server", &["baton-app", "baton-checkpoint", "baton-core", "baton-mcp", "baton-web"]),
     ("baton-worker", &["baton-app", "baton-core", "baton-llm", "baton-secrets", "baton-store"]),

@@ -1,15 +1,15 @@
 //! One task: its roles, drift by file, results of checks, and diffs.
 //!
-//! The context of a task arrives as JSON, as `task.get_context` returns it. The types here name the parts that the page
-//! shows.
+//! The context of a task arrives as JSON, as `task.get_context` returns it.
 
-use std::collections::BTreeMap;
+use std::fmt::Display;
 
 use baton_app::task::{ShowTask, ShowTaskOutput, TaskDiff, TaskFiles};
 use baton_core::task::TaskRecord;
 use baton_core::{ErrorCode, Timestamp};
+use baton_qa::{QaFailure, QaRun, QaStatus};
+use baton_task::rules::{Difference, DriftEvent, QaResults, RoleState, RoleStatus, TaskContext};
 use maud::{Markup, html};
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::PageContent;
@@ -21,131 +21,6 @@ use crate::widgets::{count, empty, id_link, line, list, prose, time};
 const MAX_ROWS: usize = 100;
 /// Maximum number of failures of a tool.
 const MAX_FAILURES: usize = 20;
-
-#[derive(Deserialize)]
-struct TaskContext {
-    immutable: Immutable,
-    pipeline: Vec<String>,
-    coordination: BTreeMap<String, RoleState>,
-    drift: DriftLog,
-    #[serde(default)]
-    notes: Vec<Note>,
-}
-
-#[derive(Deserialize)]
-struct Immutable {
-    task_snapshot: Description,
-    validation_baseline: Baseline,
-}
-
-#[derive(Deserialize)]
-struct Description {
-    description: String,
-    acceptance_criteria: Vec<String>,
-}
-
-#[derive(Deserialize)]
-struct Baseline {
-    commands: Vec<String>,
-    initial_results: Results,
-}
-
-#[derive(Deserialize)]
-struct RoleState {
-    status: String,
-    started_at: Option<Timestamp>,
-    completed_at: Option<Timestamp>,
-    rounds: u64,
-    session_id: Option<String>,
-    blocking_findings: Vec<String>,
-    qa_results: Option<Results>,
-    worktree_snapshot: Option<Snapshot>,
-    actor: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Snapshot {
-    diff_stat: String,
-    files_changed: Vec<Value>,
-}
-
-#[derive(Deserialize)]
-struct Results {
-    status: String,
-    recorded_at: Option<Timestamp>,
-    actor: Option<String>,
-    reason: Option<String>,
-    #[serde(default)]
-    commands: Vec<Command>,
-    #[serde(default)]
-    runs: Vec<Run>,
-}
-
-#[derive(Deserialize)]
-struct Command {
-    command: String,
-    exit_code: i32,
-    duration_ms: u64,
-    status: String,
-}
-
-#[derive(Deserialize)]
-struct Run {
-    tool: String,
-    passed: u64,
-    failed: u64,
-    skipped: u64,
-    errors: u64,
-    warnings: u64,
-    failures: Vec<Failure>,
-}
-
-#[derive(Deserialize)]
-struct Failure {
-    name: String,
-    file: Option<String>,
-    line: Option<u64>,
-    message: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct DriftLog {
-    events: Vec<Drift>,
-}
-
-#[derive(Deserialize)]
-struct Drift {
-    expected_agent: String,
-    snapshot: u64,
-    detected_at: Timestamp,
-    detected_by: String,
-    differences: Vec<Difference>,
-    difference_count: usize,
-    resolution: Option<Resolution>,
-}
-
-#[derive(Deserialize)]
-struct Difference {
-    kind: String,
-    path: Option<String>,
-    in_scope: Option<bool>,
-    message: String,
-}
-
-#[derive(Deserialize)]
-struct Resolution {
-    resolved_at: Timestamp,
-    resolved_by: String,
-    note: String,
-}
-
-#[derive(Deserialize)]
-struct Note {
-    agent: String,
-    text: String,
-    written_at: Timestamp,
-    written_by: String,
-}
 
 pub(super) async fn render(visitor: &Visitor, query: &Query) -> Result<PageContent, Problem> {
     let id = query.get("id").unwrap_or_default();
@@ -193,7 +68,7 @@ fn content(files: &TaskFiles, task: &TaskRecord, now: Timestamp) -> Result<Marku
             (list("Acceptance criteria", &described.acceptance_criteria))
         }
         h2 { "Roles" }
-        ol.pipeline { @for role in &context.pipeline { (role_card(role, context.coordination.get(role), now)) } }
+        ol.pipeline { @for role in &context.pipeline { (role_card(role.as_str(), context.coordination.get(role), now)) } }
         (drifts(&context.drift.events, now))
         (checks(&context, now))
         @if !files.diffs.is_empty() {
@@ -210,8 +85,9 @@ fn content(files: &TaskFiles, task: &TaskRecord, now: Timestamp) -> Result<Marku
 }
 
 /// Shows a status with a colour: good, bad or in between.
-fn state(status: &str) -> Markup {
-    let tone = match status {
+fn state(status: impl Display) -> Markup {
+    let status = status.to_string();
+    let tone = match status.as_str() {
         "done" | "passed" => "label good",
         "blocked" | "failed" => "label bad",
         "in_progress" | "unknown" => "label warn",
@@ -223,7 +99,7 @@ fn state(status: &str) -> Markup {
 fn role_card(role: &str, state_of_role: Option<&RoleState>, now: Timestamp) -> Markup {
     html! {
         li.card data-row tabindex="-1" {
-            p.head { span.agent { (role) } (state(state_of_role.map_or("pending", |role| &role.status))) }
+            p.head { span.agent { (role) } (state(state_of_role.map_or(RoleStatus::Pending, |role| role.status))) }
             @if let Some(role) = state_of_role {
                 p.meta {
                     @if let Some(actor) = &role.actor { span { (actor) } }
@@ -236,7 +112,7 @@ fn role_card(role: &str, state_of_role: Option<&RoleState>, now: Timestamp) -> M
                     @if let Some(snapshot) = &role.worktree_snapshot {
                         span { (snapshot.diff_stat) " in " (count(snapshot.files_changed.len(), "file")) }
                     }
-                    @if let Some(results) = &role.qa_results { span { "checks " (state(&results.status)) } }
+                    @if let Some(results) = &role.qa_results { span { "checks " (state(results.status)) } }
                     @if let Some(session) = &role.session_id { (id_link(session)) }
                 }
                 @for finding in &role.blocking_findings { p.failed { (finding) } }
@@ -245,7 +121,7 @@ fn role_card(role: &str, state_of_role: Option<&RoleState>, now: Timestamp) -> M
     }
 }
 
-fn drifts(events: &[Drift], now: Timestamp) -> Markup {
+fn drifts(events: &[DriftEvent], now: Timestamp) -> Markup {
     html! {
         @if !events.is_empty() { h2 { "Drift" } }
         // An open drift blocks the task, and it is always the newest.
@@ -263,7 +139,7 @@ fn drifts(events: &[Drift], now: Timestamp) -> Markup {
                     thead { tr { th { "File" } th { "Change" } } }
                     tbody { @for difference in event.differences.iter().take(MAX_ROWS) { (difference_row(difference)) } }
                 } }
-                @let hidden = event.difference_count.saturating_sub(event.differences.len().min(MAX_ROWS));
+                @let hidden = event.difference_count.saturating_sub(event.differences.len().min(MAX_ROWS) as u64);
                 @if hidden > 0 { p.hint { "and " (hidden) " more" } }
                 @if let Some(resolution) = &event.resolution {
                     p.meta { span { "resolved by " (resolution.resolved_by) " " (time(resolution.resolved_at, now)) } }
@@ -275,14 +151,14 @@ fn drifts(events: &[Drift], now: Timestamp) -> Markup {
 }
 
 fn difference_row(difference: &Difference) -> Markup {
-    let Difference { kind, path, in_scope, message } = difference;
+    let Difference { kind, path, in_scope, message, .. } = difference;
     let about_file = path.as_ref().and_then(|path| message.strip_prefix(path.as_str())?.strip_prefix(": "));
     let about_file = about_file.map(|text| text.trim_end_matches(" (out of scope)"));
     html! {
         tr {
             td { @if let Some(path) = path { code { (path) } } @else { "working tree" } }
             td {
-                (kind.replace('_', " ")) " "
+                (kind.to_string().replace('_', " ")) " "
                 @if *in_scope == Some(false) { span.label { "out of scope" } }
                 p.hint { (about_file.unwrap_or(message)) }
             }
@@ -292,12 +168,12 @@ fn difference_row(difference: &Difference) -> Markup {
 
 fn checks(context: &TaskContext, now: Timestamp) -> Markup {
     let baseline = &context.immutable.validation_baseline;
-    let of_baseline = Some(&baseline.initial_results).filter(|results| results.status != "pending");
+    let of_baseline = Some(&baseline.initial_results).filter(|results| results.status != QaStatus::Pending);
     let of_roles = context
         .pipeline
         .iter()
         .filter_map(|role| Some((role.as_str(), context.coordination.get(role)?.qa_results.as_ref()?)));
-    let all: Vec<(&str, &Results)> =
+    let all: Vec<(&str, &QaResults)> =
         of_baseline.map(|results| ("baseline", results)).into_iter().chain(of_roles).collect();
     html! {
         h2 { "Checks" }
@@ -312,11 +188,11 @@ fn checks(context: &TaskContext, now: Timestamp) -> Markup {
     }
 }
 
-fn check_panel(role: &str, results: &Results, now: Timestamp) -> Markup {
+fn check_panel(role: &str, results: &QaResults, now: Timestamp) -> Markup {
     html! {
         section.panel {
             p.meta {
-                b { (role) } (state(&results.status))
+                b { (role) } (state(results.status))
                 @if let Some(actor) = &results.actor { span { (actor) } }
                 @if let Some(at) = results.recorded_at { (time(at, now)) }
             }
@@ -326,7 +202,7 @@ fn check_panel(role: &str, results: &Results, now: Timestamp) -> Markup {
                     thead { tr { th { "Command" } th { "Result" } th.number { "Exit code" } th.number { "Duration" } } }
                     tbody { @for command in results.commands.iter().take(MAX_ROWS) { tr {
                         td { code { (command.command) } }
-                        td { (state(&command.status)) }
+                        td { (state(command.status)) }
                         td.number { (command.exit_code) }
                         td.number { (format!("{:.1} s", command.duration_ms as f64 / 1_000.0)) }
                     } } }
@@ -337,7 +213,7 @@ fn check_panel(role: &str, results: &Results, now: Timestamp) -> Markup {
     }
 }
 
-fn run_result(run: &Run) -> Markup {
+fn run_result(run: &QaRun) -> Markup {
     let counts = [
         (run.passed, "passed"),
         (run.failed, "failed"),
@@ -361,7 +237,7 @@ fn run_result(run: &Run) -> Markup {
     }
 }
 
-fn failure_text(failure: &Failure) -> Markup {
+fn failure_text(failure: &QaFailure) -> Markup {
     html! {
         code { (failure.name) }
         @if let Some(file) = &failure.file {
