@@ -10,6 +10,7 @@ mod compact;
 mod error;
 mod object_text;
 mod sink;
+mod tokens;
 
 use std::borrow::Cow;
 
@@ -22,6 +23,8 @@ pub use error::{JsonError, JsonErrorKind};
 pub(crate) use error::{prepend_index, prepend_key};
 pub use object_text::{add_member, indent, remove_member};
 use sink::{Scalar, Sink, TreeSink};
+use tokens::read_escape;
+pub use tokens::{json_tokens, plain_length, repair_escape};
 
 /// Maximum nesting of arrays and objects that [`read_strict`] accepts.
 pub const MAX_DEPTH: usize = 64;
@@ -48,8 +51,7 @@ pub fn read_strict(bytes: &[u8]) -> Result<Value, JsonError> {
 ///
 /// As for [`read_strict`].
 pub fn read_strict_within(bytes: &[u8], max_depth: usize) -> Result<Value, JsonError> {
-    let mut reader = Reader { bytes, position: 0, max_depth };
-    reader.read_document(&mut TreeSink::default()).map_err(|failure| failure.locate(bytes))
+    read(bytes, max_depth, &mut TreeSink::default())
 }
 
 /// Reads like [`read_strict`] and writes the document as canonical JSON (RFC 8785) without building a tree of it, which
@@ -59,9 +61,8 @@ pub fn read_strict_within(bytes: &[u8], max_depth: usize) -> Result<Value, JsonE
 ///
 /// As for [`read_strict`], and for every integer whose digits RFC 8785 would change.
 pub fn read_canonical_object(bytes: &[u8]) -> Result<Option<String>, JsonError> {
-    let mut reader = Reader { bytes, position: 0, max_depth: MAX_DEPTH };
     let mut sink = CanonicalSink::with_capacity(bytes.len());
-    reader.read_document(&mut sink).map_err(|failure| failure.locate(bytes))?;
+    read(bytes, MAX_DEPTH, &mut sink)?;
     Ok(Some(sink.into_text()).filter(|text| text.starts_with('{')))
 }
 
@@ -72,9 +73,8 @@ pub fn read_canonical_object(bytes: &[u8]) -> Result<Option<String>, JsonError> 
 ///
 /// As for [`read_strict`], and for every integer in that member whose digits RFC 8785 would change.
 pub fn read_with_canonical_member(bytes: &[u8], name: &str) -> Result<(Value, Option<String>), JsonError> {
-    let mut reader = Reader { bytes, position: 0, max_depth: MAX_DEPTH };
     let mut sink = TreeSink::with_canonical_member(name, bytes.len());
-    let mut value = reader.read_document(&mut sink).map_err(|failure| failure.locate(bytes))?;
+    let mut value = read(bytes, MAX_DEPTH, &mut sink)?;
     let text = sink.into_canonical_text();
     if text.is_some()
         && let Value::Object(members) = &mut value
@@ -82,6 +82,10 @@ pub fn read_with_canonical_member(bytes: &[u8], name: &str) -> Result<(Value, Op
         members.remove(name);
     }
     Ok((value, text))
+}
+
+fn read<S: Sink>(bytes: &[u8], max_depth: usize, sink: &mut S) -> Result<S::Value, JsonError> {
+    Reader::new(bytes, max_depth).read_document(sink).map_err(|failure| failure.locate(bytes))
 }
 
 /// A failure with an offset instead of line and column.
@@ -120,11 +124,20 @@ impl Failure {
 
 struct Reader<'a> {
     bytes: &'a [u8],
+    /// The document up to the first byte that is not UTF-8, where reading ends.
+    text: &'a str,
     position: usize,
     max_depth: usize,
 }
 
 impl<'a> Reader<'a> {
+    fn new(bytes: &'a [u8], max_depth: usize) -> Self {
+        let text = str::from_utf8(bytes)
+            .or_else(|invalid| str::from_utf8(&bytes[..invalid.valid_up_to()]))
+            .unwrap_or_default();
+        Self { bytes, text, position: 0, max_depth }
+    }
+
     fn read_document<S: Sink>(&mut self, sink: &mut S) -> Result<S::Value, Failure> {
         if self.bytes.starts_with(b"\xEF\xBB\xBF") {
             return Err(self.expected("a document without a byte order mark"));
@@ -163,9 +176,8 @@ impl<'a> Reader<'a> {
     fn read_object<S: Sink>(&mut self, sink: &mut S, depth: usize) -> Result<S::Value, Failure> {
         let mut object = sink.begin_object();
         self.position += 1;
-        self.skip_whitespace();
         let mut is_first = true;
-        while !(is_first && self.eat(b'}')) {
+        while self.next_entry(b'}', is_first, "',' or '}'")? {
             let key_start = self.position;
             if self.peek()? != b'"' {
                 return Err(self.expected(if is_first { "a quoted key or '}'" } else { "a quoted key" }));
@@ -187,16 +199,6 @@ impl<'a> Reader<'a> {
                 let value = self.read_value(sink, depth).map_err(|failure| failure.under_key(&key))?;
                 sink.end_member(&mut object, key, value);
             }
-            self.skip_whitespace();
-            match self.peek()? {
-                b',' => self.position += 1,
-                b'}' => {
-                    self.position += 1;
-                    break;
-                }
-                _ => return Err(self.expected("',' or '}'")),
-            }
-            self.skip_whitespace();
         }
         sink.end_object(object).map_err(|(kind, key_start)| Failure::new(kind, key_start))
     }
@@ -204,24 +206,29 @@ impl<'a> Reader<'a> {
     fn read_array<S: Sink>(&mut self, sink: &mut S, depth: usize) -> Result<S::Value, Failure> {
         let mut array = sink.begin_array();
         self.position += 1;
-        self.skip_whitespace();
         let mut index = 0;
-        while !(index == 0 && self.eat(b']')) {
+        while self.next_entry(b']', index == 0, "',' or ']'")? {
             let element = self.read_value(sink, depth).map_err(|failure| failure.under_index(index))?;
             sink.push(&mut array, element);
             index += 1;
-            self.skip_whitespace();
-            match self.peek()? {
-                b',' => self.position += 1,
-                b']' => {
-                    self.position += 1;
-                    break;
-                }
-                _ => return Err(self.expected("',' or ']'")),
-            }
-            self.skip_whitespace();
         }
         Ok(sink.end_array(array))
+    }
+
+    /// Moves to the next entry of an array or object. Consumes the closing bracket and returns false after the last one.
+    fn next_entry(&mut self, closing: u8, is_first: bool, expected: &'static str) -> Result<bool, Failure> {
+        self.skip_whitespace();
+        if self.eat(closing) {
+            return Ok(false);
+        }
+        if !is_first {
+            if self.peek()? != b',' {
+                return Err(self.expected(expected));
+            }
+            self.position += 1;
+            self.skip_whitespace();
+        }
+        Ok(true)
     }
 
     fn read_literal(&mut self, literal: &'static str, value: Scalar<'a>) -> Result<Scalar<'a>, Failure> {
@@ -257,72 +264,29 @@ impl<'a> Reader<'a> {
 
     /// Reads up to the next quote, backslash, control character or end of the document.
     fn read_plain_run(&mut self) -> Result<&'a str, Failure> {
-        let start = self.position;
-        let rest = &self.bytes[start..];
-        let length = plain_length(rest);
-        let run = std::str::from_utf8(&rest[..length]).map_err(|invalid| {
-            // A character that is cut off by the end of the document is reported as an unexpected end, not as
-            // invalid UTF-8.
-            if invalid.error_len().is_none() && length == rest.len() {
-                Failure::new(JsonErrorKind::Truncated, self.bytes.len())
-            } else {
-                Failure::new(JsonErrorKind::InvalidUtf8, start + invalid.valid_up_to())
-            }
-        })?;
-        self.position += length;
+        let end = self.position + plain_length(&self.bytes[self.position..]);
+        let run = self.text.get(self.position..end).ok_or_else(|| self.invalid_utf8())?;
+        self.position = end;
         Ok(run)
+    }
+
+    fn invalid_utf8(&self) -> Failure {
+        let start = self.text.len();
+        // A character that is cut off by the end of the document is reported as an unexpected end, not as invalid UTF-8.
+        match str::from_utf8(&self.bytes[start..]) {
+            Err(invalid) if invalid.error_len().is_none() => {
+                Failure::new(JsonErrorKind::Truncated, self.bytes.len())
+            }
+            _ => Failure::new(JsonErrorKind::InvalidUtf8, start),
+        }
     }
 
     fn read_escape(&mut self) -> Result<char, Failure> {
         let start = self.position;
-        self.position += 1;
-        let escaped = match self.peek()? {
-            b'"' => '"',
-            b'\\' => '\\',
-            b'/' => '/',
-            b'b' => '\u{8}',
-            b'f' => '\u{c}',
-            b'n' => '\n',
-            b'r' => '\r',
-            b't' => '\t',
-            b'u' => return self.read_unicode_escape(start),
-            _ => return Err(self.expected("an escape character")),
-        };
-        self.position += 1;
-        Ok(escaped)
-    }
-
-    /// Reads the rest of a `\u` escape whose backslash is at `start`, with its second half if it has one.
-    fn read_unicode_escape(&mut self, start: usize) -> Result<char, Failure> {
-        let lone = || Failure::new(JsonErrorKind::LoneSurrogate, start);
-        self.position += 1;
-        let unit = self.read_hex_unit()?;
-        if !(0xD800..0xDC00).contains(&unit) {
-            return char::from_u32(unit).ok_or_else(lone);
-        }
-        for &byte in br"\u" {
-            if self.peek()? != byte {
-                return Err(lone());
-            }
-            self.position += 1;
-        }
-        let low = self.read_hex_unit()?;
-        if !(0xDC00..0xE000).contains(&low) {
-            return Err(lone());
-        }
-        char::from_u32(0x10000 + ((unit - 0xD800) << 10) + (low - 0xDC00)).ok_or_else(lone)
-    }
-
-    fn read_hex_unit(&mut self) -> Result<u32, Failure> {
-        let mut unit = 0;
-        for _ in 0..4 {
-            let Some(digit) = char::from(self.peek()?).to_digit(16) else {
-                return Err(self.expected("four hexadecimal digits"));
-            };
-            unit = unit << 4 | digit;
-            self.position += 1;
-        }
-        Ok(unit)
+        let (character, length) = read_escape(&self.bytes[start..])
+            .map_err(|(kind, position)| Failure::new(kind, start + position))?;
+        self.position += length;
+        Ok(character)
     }
 
     fn read_number(&mut self) -> Result<Number, Failure> {
@@ -345,10 +309,9 @@ impl<'a> Reader<'a> {
             }
             self.skip_digits()?;
         }
-        std::str::from_utf8(&self.bytes[start..self.position])
-            .map_err(|_| JsonErrorKind::InvalidUtf8)
-            .and_then(|literal| if is_integer { integer(literal) } else { float(literal) })
-            .map_err(|kind| Failure::new(kind, start))
+        let literal = &self.text[start..self.position];
+        let number = if is_integer { integer(literal) } else { float(literal) };
+        number.map_err(|kind| Failure::new(kind, start))
     }
 
     fn skip_digits(&mut self) -> Result<(), Failure> {
@@ -389,28 +352,6 @@ impl<'a> Reader<'a> {
     fn expected(&self, what: &'static str) -> Failure {
         self.fail(JsonErrorKind::Syntax(what))
     }
-}
-
-/// Counts the bytes before the first quote, backslash or control character, eight at a time.
-pub(crate) fn plain_length(bytes: &[u8]) -> usize {
-    const ONES: u64 = u64::from_ne_bytes([1; 8]);
-    const HIGH_BITS: u64 = ONES << 7;
-    // Sets the high bit of each byte below `limit` (at most 128). A borrow can also mark bytes after
-    // such a byte, never before it, so the lowest mark is always right.
-    let below = |word: u64, limit: u64| word.wrapping_sub(ONES * limit) & !word & HIGH_BITS;
-
-    let (words, rest) = bytes.as_chunks::<8>();
-    for (index, word) in words.iter().enumerate() {
-        let word = u64::from_le_bytes(*word);
-        let quote = below(word ^ (ONES * u64::from(b'"')), 1);
-        let backslash = below(word ^ (ONES * u64::from(b'\\')), 1);
-        let stops = below(word, 0x20) | quote | backslash;
-        if stops != 0 {
-            return index * 8 + stops.trailing_zeros() as usize / 8;
-        }
-    }
-    let is_stop = |byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\');
-    words.len() * 8 + rest.iter().position(is_stop).unwrap_or(rest.len())
 }
 
 fn integer(literal: &str) -> Result<Number, JsonErrorKind> {

@@ -50,8 +50,9 @@ pub use id::{
 };
 pub use idempotency::{IdempotencyKey, KeyClaim, KeyRecord, KeyScope, require_same_request};
 pub use json::{
-    JsonError, JsonErrorKind, JsonKind, JsonMember, JsonText, MAX_DEPTH, add_member, indent,
-    read_canonical_object, read_strict, read_strict_within, read_with_canonical_member, remove_member,
+    JsonError, JsonErrorKind, JsonKind, JsonMember, JsonText, MAX_DEPTH, add_member, indent, json_tokens,
+    plain_length, read_canonical_object, read_strict, read_strict_within, read_with_canonical_member,
+    remove_member, repair_escape,
 };
 pub use merge::merge_patch;
 pub use meta::{MAX_META_BYTES, require_valid_meta};

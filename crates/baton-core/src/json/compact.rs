@@ -5,7 +5,8 @@
 
 use std::borrow::Cow;
 
-use super::{MAX_DEPTH, Reader, plain_length};
+use super::tokens::token_length;
+use super::{MAX_DEPTH, Reader};
 
 /// A value in compact JSON text: valid JSON without whitespace between its tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -62,7 +63,8 @@ impl<'t> JsonText<'t> {
 
     /// Returns a string without its quotes and escapes; empty for a value that is not a string.
     pub fn decode(self) -> Cow<'t, str> {
-        let mut reader = Reader { bytes: self.0.as_bytes(), position: 0, max_depth: MAX_DEPTH };
+        let (text, bytes) = (self.0, self.0.as_bytes());
+        let mut reader = Reader { bytes, text, position: 0, max_depth: MAX_DEPTH };
         if self.kind() == JsonKind::String {
             reader.read_string().unwrap_or_default()
         } else {
@@ -117,46 +119,17 @@ impl JsonMember<'_> {
 
 /// Returns the text of the value that starts at a position; none at the end of an array or object.
 fn value_at(text: &str, start: usize) -> Option<&str> {
-    let bytes = text.as_bytes();
-    let end = match bytes.get(start)? {
-        b'"' => string_end(bytes, start)?,
-        b'{' | b'[' => container_end(bytes, start)?,
-        b'}' | b']' => return None,
-        _ => {
-            let is_end = |byte: &u8| matches!(byte, b',' | b'}' | b']');
-            bytes[start..].iter().position(is_end).map_or(bytes.len(), |length| start + length)
-        }
-    };
-    text.get(start..end)
-}
-
-fn container_end(bytes: &[u8], start: usize) -> Option<usize> {
-    let mut depth = 0_usize;
-    let mut position = start;
+    let (mut end, mut depth) = (start, 0_usize);
     loop {
-        match bytes.get(position)? {
-            b'"' => {
-                position = string_end(bytes, position)?;
-                continue;
-            }
+        let rest = text.as_bytes().get(end..)?;
+        match rest.first()? {
             b'{' | b'[' => depth += 1,
-            b'}' | b']' if depth == 1 => return Some(position + 1),
-            b'}' | b']' => depth -= 1,
+            b'}' | b']' => depth = depth.checked_sub(1)?,
             _ => {}
         }
-        position += 1;
-    }
-}
-
-fn string_end(bytes: &[u8], start: usize) -> Option<usize> {
-    let mut position = start + 1;
-    loop {
-        position += plain_length(bytes.get(position..)?);
-        match bytes.get(position)? {
-            b'"' => return Some(position + 1),
-            // The byte after a backslash is part of the escape, also if it is a quote.
-            b'\\' => position += 2,
-            _ => position += 1,
+        end += token_length(rest)?;
+        if depth == 0 {
+            return text.get(start..end);
         }
     }
 }

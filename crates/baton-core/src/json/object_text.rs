@@ -1,6 +1,7 @@
 //! Reading and changing the text of an object without building a tree of it.
 
 use super::compact::JsonText;
+use super::tokens::token_length;
 
 /// Removes a member of a compact object. Returns false if the object does not have it.
 pub fn remove_member(object: &mut String, name: &str) -> bool {
@@ -26,44 +27,27 @@ pub fn add_member(object: &str, name: &str, value: &str) -> String {
 /// Returns compact JSON as lines that are indented by two spaces.
 pub fn indent(compact: &str) -> String {
     let mut text = String::with_capacity(compact.len() + compact.len() / 2);
-    let mut depth = 0_usize;
-    let mut in_string = false;
-    let mut characters = compact.chars().peekable();
-    while let Some(character) = characters.next() {
-        if in_string {
-            text.push(character);
-            match character {
-                '\\' => text.extend(characters.next()),
-                '"' => in_string = false,
-                _ => {}
+    let (mut rest, mut depth) = (compact, 0_usize);
+    while !rest.is_empty() {
+        let (token, after) = rest.split_at(token_length(rest.as_bytes()).unwrap_or(rest.len()));
+        rest = after;
+        match token {
+            "{" | "[" if !after.starts_with(['}', ']']) => {
+                text.push_str(token);
+                depth += 1;
+                new_line(&mut text, depth);
             }
-            continue;
-        }
-        match character {
-            '{' | '[' => {
-                text.push(character);
-                match characters.next_if(|next| matches!(next, '}' | ']')) {
-                    Some(end) => text.push(end),
-                    None => {
-                        depth += 1;
-                        new_line(&mut text, depth);
-                    }
-                }
-            }
-            '}' | ']' => {
+            "}" | "]" if !text.ends_with(['{', '[']) => {
                 depth = depth.saturating_sub(1);
                 new_line(&mut text, depth);
-                text.push(character);
+                text.push_str(token);
             }
-            ',' => {
-                text.push(',');
+            "," => {
+                text.push_str(token);
                 new_line(&mut text, depth);
             }
-            ':' => text.push_str(": "),
-            _ => {
-                in_string = character == '"';
-                text.push(character);
-            }
+            ":" => text.push_str(": "),
+            _ => text.push_str(token),
         }
     }
     text
