@@ -74,22 +74,18 @@ pub(crate) struct Content {
 impl Schema {
     /// Returns the tables after the first `version` migrations.
     pub(crate) fn at(version: i64) -> Result<Self, StoreError> {
-        let failed = |error: rusqlite::Error| StoreError::Statement { source: error.into() };
-        let database = Connection::open_in_memory().map_err(failed)?;
+        let database = Connection::open_in_memory()?;
         for migration in Migration::between(0, version) {
-            database.execute_batch(migration.sqlite).map_err(failed)?;
+            database.execute_batch(migration.sqlite)?;
         }
-        let mut statement = database
-            .prepare(
-                "SELECT name, sql LIKE '%AUTOINCREMENT%' FROM sqlite_schema \
+        let mut statement = database.prepare(
+            "SELECT name, sql LIKE '%AUTOINCREMENT%' FROM sqlite_schema \
                  WHERE type = 'table' AND name NOT LIKE 'sqlite!_%' ESCAPE '!' \
                  AND name NOT LIKE 'recall!_%' ESCAPE '!' ORDER BY name",
-            )
-            .map_err(failed)?;
+        )?;
         let names = statement
             .query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, bool>(1)?)))
-            .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-            .map_err(failed)?;
+            .and_then(Iterator::collect::<Result<Vec<_>, _>>)?;
         let tables = names.into_iter().map(|(name, has_sequence)| table(&database, name, has_sequence));
         Ok(Self { tables: tables.map(|table| table.map(Arc::new)).collect::<Result<_, _>>()? })
     }
@@ -151,16 +147,14 @@ fn sequences() -> Table {
 }
 
 fn table(database: &Connection, name: String, has_sequence: bool) -> Result<Table, StoreError> {
-    let failed = |error: rusqlite::Error| StoreError::Statement { source: error.into() };
-    let mut statement = database
-        .prepare("SELECT name, type, pk > 0, \"notnull\" FROM pragma_table_info(?1) ORDER BY cid")
-        .map_err(failed)?;
-    let mut rows = statement.query([&name]).map_err(failed)?;
+    let mut statement =
+        database.prepare("SELECT name, type, pk > 0, \"notnull\" FROM pragma_table_info(?1) ORDER BY cid")?;
+    let mut rows = statement.query([&name])?;
     let content_name = CONTENTS.iter().find(|(table, _)| *table == name).map(|(_, column)| *column);
     let (mut fields, mut content, mut has_blob) = (Vec::new(), None, false);
-    while let Some(row) = rows.next().map_err(failed)? {
-        let column: String = row.get(0).map_err(failed)?;
-        let kind: String = row.get(1).map_err(failed)?;
+    while let Some(row) = rows.next()? {
+        let column: String = row.get(0)?;
+        let kind: String = row.get(1)?;
         if column == BLOB_COLUMN && content_name.is_some() {
             has_blob = true;
             continue;
@@ -176,9 +170,9 @@ fn table(database: &Connection, name: String, has_sequence: bool) -> Result<Tabl
             }
         };
         if content_name == Some(column.as_str()) {
-            content = Some(Content { field: fields.len(), is_required: row.get(3).map_err(failed)? });
+            content = Some(Content { field: fields.len(), is_required: row.get(3)? });
         }
-        fields.push(Field { name: column, kind, is_key: row.get(2).map_err(failed)? });
+        fields.push(Field { name: column, kind, is_key: row.get(2)? });
     }
     // In schemas without the blob column, the content is an ordinary column.
     Ok(Table { name, fields, content: content.filter(|_| has_blob), has_sequence })

@@ -7,10 +7,9 @@ use tokio_postgres::types::private::BytesMut;
 use tokio_postgres::types::{IsNull, ToSql, Type};
 use tokio_postgres::{Row as SqlRow, Statement};
 
-use super::client::{Client, ClientError};
+use super::client::Client;
 use super::migrate::{begin_migration, check_version, create_version_table, migrate, run_migrations};
 use super::open::{Scope, connect, limit_statements, parse};
-use super::sql::store_error;
 use crate::archive::{
     ArchiveError, INDEX_TABLES, REBUILD_INDEX, Record, Replace, Row, Schema, Source, Table, Target, Value,
 };
@@ -25,26 +24,18 @@ const FETCHED_ROWS: usize = 500;
 /// Number of rows fetched at a time from tables whose rows may have many megabytes.
 const FETCHED_CONTENT_ROWS: usize = 8;
 
-fn failed(error: ClientError) -> ArchiveError {
-    store_error(error).into()
-}
-
-fn unreadable(error: tokio_postgres::Error) -> StoreError {
-    store_error(error.into())
-}
-
 /// Opens a connection without an idle timeout, because a transaction may wait for a slow archive.
 fn open(url: &str, timeouts: PostgresTimeouts) -> Result<Client, ArchiveError> {
     let mut client = connect(&parse(url, timeouts)?)?;
-    client.batch_execute("SET idle_in_transaction_session_timeout = 0").map_err(failed)?;
-    limit_statements(&mut client, STATEMENT_TIMEOUT, Scope::Session).map_err(failed)?;
+    client.batch_execute("SET idle_in_transaction_session_timeout = 0")?;
+    limit_statements(&mut client, STATEMENT_TIMEOUT, Scope::Session)?;
     Ok(client)
 }
 
 /// Runs a query that is used once.
 fn query(client: &mut Client, sql: &str, params: &[&(dyn ToSql + Sync)]) -> Result<Vec<SqlRow>, StoreError> {
-    let statement = client.prepare(sql).map_err(store_error)?;
-    client.query(&statement, params).map_err(store_error)
+    let statement = client.prepare(sql)?;
+    Ok(client.query(&statement, params)?)
 }
 
 /// Returns the single value of a query.
@@ -55,7 +46,7 @@ fn value<T: for<'a> tokio_postgres::types::FromSql<'a>>(
 ) -> Result<T, StoreError> {
     let rows = query(client, sql, params)?;
     let row = rows.first().ok_or_else(|| StoreError::unavailable("a query gave no row"))?;
-    row.try_get(0).map_err(unreadable)
+    Ok(row.try_get(0)?)
 }
 
 /// A database that is read in one transaction.
@@ -69,7 +60,7 @@ pub(crate) fn open_source(
     timeouts: PostgresTimeouts,
 ) -> Result<(PostgresSource, i64), ArchiveError> {
     let mut client = open(url, timeouts)?;
-    client.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").map_err(failed)?;
+    client.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;
     let version = check_version(&mut client)?;
     if version == 0 {
         return Err(ArchiveError::NoDatabase { place: "the address of BATON_DATABASE_URL".into() });
@@ -85,11 +76,11 @@ impl Source for PostgresSource {
     ) -> Result<(), ArchiveError> {
         let (columns, name) = (table.columns(), &table.name);
         let sql = format!("DECLARE archive_rows NO SCROLL CURSOR FOR SELECT {columns} FROM \"{name}\"");
-        self.client.batch_execute(&sql).map_err(failed)?;
+        self.client.batch_execute(&sql)?;
         let portion = if table.content.is_some() { FETCHED_CONTENT_ROWS } else { FETCHED_ROWS };
-        let fetch = self.client.prepare(&format!("FETCH {portion} FROM archive_rows")).map_err(failed)?;
+        let fetch = self.client.prepare(&format!("FETCH {portion} FROM archive_rows"))?;
         loop {
-            let rows = self.client.query(&fetch, &[]).map_err(failed)?;
+            let rows = self.client.query(&fetch, &[])?;
             for row in &rows {
                 each(read_row(table, row)?)?;
             }
@@ -97,7 +88,7 @@ impl Source for PostgresSource {
                 break;
             }
         }
-        self.client.batch_execute("CLOSE archive_rows").map_err(failed)
+        Ok(self.client.batch_execute("CLOSE archive_rows")?)
     }
 
     fn sequence(&mut self, table: &Table) -> Result<i64, ArchiveError> {
@@ -134,11 +125,11 @@ fn read_row(table: &Table, row: &SqlRow) -> Result<Row, StoreError> {
                 return Err(StoreError::unavailable(format!("{} has a value of type {kind}", table.name)));
             }
         };
-        Ok(value.map_err(unreadable)?.unwrap_or(Value::Null))
+        Ok(value?.unwrap_or(Value::Null))
     };
     let fields = (0..table.fields.len()).map(value).collect::<Result<Record, StoreError>>()?;
     let blob = match table.content {
-        Some(_) => row.try_get(table.fields.len()).map_err(unreadable)?,
+        Some(_) => row.try_get(table.fields.len())?,
         None => None,
     };
     Ok(Row { fields, blob })
@@ -162,7 +153,7 @@ impl PostgresTarget {
 pub(crate) fn open_target(url: &str, timeouts: PostgresTimeouts) -> Result<PostgresTarget, ArchiveError> {
     let mut client = open(url, timeouts)?;
     migrate(&mut client, OlderSchema::Migrate)?;
-    client.batch_execute("BEGIN ISOLATION LEVEL READ COMMITTED").map_err(failed)?;
+    client.batch_execute("BEGIN ISOLATION LEVEL READ COMMITTED")?;
     Ok(PostgresTarget::new(client, LATEST_VERSION))
 }
 
@@ -192,14 +183,14 @@ pub(crate) fn open_replacement(
     let names = names.chain(INDEX_TABLES).chain(["baton_schema"]);
     let kept = has_rows.then(|| format!("baton_replaced_{}", how.stamp.to_lowercase()));
     if let Some(kept) = &kept {
-        client.batch_execute(&format!("CREATE SCHEMA \"{kept}\"")).map_err(failed)?;
+        client.batch_execute(&format!("CREATE SCHEMA \"{kept}\""))?;
     }
     for name in names {
         let sql = match &kept {
             Some(kept) => format!("ALTER TABLE IF EXISTS \"{name}\" SET SCHEMA \"{kept}\""),
             None => format!("DROP TABLE IF EXISTS \"{name}\""),
         };
-        client.batch_execute(&sql).map_err(failed)?;
+        client.batch_execute(&sql)?;
     }
     create_version_table(&mut client)?;
     run_migrations(&mut client, 0, version)?;
@@ -243,7 +234,7 @@ impl Target for PostgresTarget {
                 statement.clone()
             }
             _ => {
-                let statement = self.client.prepare(&insertion(table, rows.len())).map_err(store_error)?;
+                let statement = self.client.prepare(&insertion(table, rows.len()))?;
                 self.insertion = Some((table.name.clone(), rows.len(), statement.clone()));
                 statement
             }
@@ -256,7 +247,7 @@ impl Target for PostgresTarget {
                 values.push(blob);
             }
         }
-        self.client.execute(&statement, &values).map_err(store_error)
+        Ok(self.client.execute(&statement, &values)?)
     }
 
     fn find(&mut self, table: &Table, record: &Record) -> Result<Option<Row>, StoreError> {
@@ -280,8 +271,8 @@ impl Target for PostgresTarget {
 
     fn commit(mut self: Box<Self>) -> Result<(), StoreError> {
         run_migrations(&mut self.client, self.version, LATEST_VERSION)?;
-        self.client.batch_execute(REBUILD_INDEX).map_err(store_error)?;
-        self.client.batch_execute("COMMIT").map_err(store_error)
+        self.client.batch_execute(REBUILD_INDEX)?;
+        Ok(self.client.batch_execute("COMMIT")?)
     }
 }
 

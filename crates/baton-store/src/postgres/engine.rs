@@ -45,7 +45,7 @@ impl PostgresEngine {
                 let mut client = connect(&config)?;
                 super::migrate::migrate(&mut client, older_schema)?;
                 // A short-lived process keeps this connection, because opening a second one takes several milliseconds.
-                Ok(matches!(threads, Threads::Caller).then_some(client))
+                Ok::<_, StoreError>(matches!(threads, Threads::Caller).then_some(client))
             };
             scope.spawn(migrate).join()
         });

@@ -12,7 +12,6 @@ use crate::error::StoreError;
 use crate::migration::{LATEST_VERSION, Migration};
 use crate::postgres::client::Client;
 use crate::postgres::open::{Scope, limit_statements};
-use crate::postgres::sql::store_error;
 
 /// Timeout of one statement of a migration.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(3_600);
@@ -32,41 +31,36 @@ pub(super) fn migrate(client: &mut Client, older_schema: OlderSchema) -> Result<
     begin_migration(client)?;
     let found = newest(client)?;
     run_migrations(client, found, LATEST_VERSION)?;
-    client.batch_execute("COMMIT").map_err(store_error)?;
+    client.batch_execute("COMMIT")?;
     client.set_statement_timeout(statement_timeout);
     Ok(())
 }
 
 /// Starts a transaction that changes the schema, with an exclusive lock and long timeouts.
 pub(super) fn begin_migration(client: &mut Client) -> Result<(), StoreError> {
-    client.batch_execute("BEGIN ISOLATION LEVEL READ COMMITTED").map_err(store_error)?;
-    limit_statements(client, STATEMENT_TIMEOUT, Scope::Transaction).map_err(store_error)?;
-    client
-        .batch_execute(
-            "SET LOCAL lock_timeout = '600s'; \
+    client.batch_execute("BEGIN ISOLATION LEVEL READ COMMITTED")?;
+    limit_statements(client, STATEMENT_TIMEOUT, Scope::Transaction)?;
+    client.batch_execute(
+        "SET LOCAL lock_timeout = '600s'; \
              SELECT pg_advisory_xact_lock(hashtextextended('baton migrate', 0))",
-        )
-        .map_err(store_error)?;
+    )?;
     create_version_table(client)
 }
 
 pub(super) fn create_version_table(client: &mut Client) -> Result<(), StoreError> {
-    client
-        .batch_execute(
-            "CREATE TABLE IF NOT EXISTS baton_schema (version BIGINT PRIMARY KEY, name TEXT NOT NULL, \
-             applied_at TIMESTAMPTZ NOT NULL DEFAULT now())",
-        )
-        .map_err(store_error)
+    client.batch_execute(
+        "CREATE TABLE IF NOT EXISTS baton_schema (version BIGINT PRIMARY KEY, name TEXT NOT NULL, \
+         applied_at TIMESTAMPTZ NOT NULL DEFAULT now())",
+    )?;
+    Ok(())
 }
 
 /// Migrates the schema from one version to another, inside a transaction.
 pub(super) fn run_migrations(client: &mut Client, from: i64, to: i64) -> Result<(), StoreError> {
     for migration in Migration::between(from, to) {
-        client.batch_execute(migration.postgres).map_err(store_error)?;
-        let insert = client
-            .prepare("INSERT INTO baton_schema (version, name) VALUES ($1, $2)")
-            .map_err(store_error)?;
-        client.execute(&insert, &[&migration.version, &migration.name]).map_err(store_error)?;
+        client.batch_execute(migration.postgres)?;
+        let insert = client.prepare("INSERT INTO baton_schema (version, name) VALUES ($1, $2)")?;
+        client.execute(&insert, &[&migration.version, &migration.name])?;
     }
     Ok(())
 }
@@ -80,7 +74,7 @@ pub(super) fn check_version(client: &mut Client) -> Result<i64, StoreError> {
 
 fn newest(client: &mut Client) -> Result<i64, StoreError> {
     let version: Option<i64> = match query(client, "SELECT max(version) FROM baton_schema")?.first() {
-        Some(row) => row.try_get(0).map_err(|error| store_error(error.into()))?,
+        Some(row) => row.try_get(0)?,
         None => None,
     };
     let found = version.unwrap_or(0);
@@ -91,5 +85,5 @@ fn newest(client: &mut Client) -> Result<i64, StoreError> {
 }
 
 fn query(client: &mut Client, sql: &str) -> Result<Vec<Row>, StoreError> {
-    client.query_once(sql, &[]).map_err(store_error)
+    Ok(client.query_once(sql, &[])?)
 }

@@ -9,6 +9,7 @@ use tokio_postgres::types::private::BytesMut;
 use tokio_postgres::types::{IsNull, ToSql, Type};
 use tokio_postgres::{Row, Statement};
 
+use crate::archive::ArchiveError;
 use crate::column::{Columns, Param};
 use crate::error::StoreError;
 use crate::postgres::client::{Client, ClientError};
@@ -95,7 +96,7 @@ impl PostgresTx<'_> {
         self.retry |= is_transient(&error);
         self.timed_out |= matches!(error, ClientError::TimedOut(_));
         self.failed = true;
-        store_error(error)
+        error.into()
     }
 }
 
@@ -146,19 +147,19 @@ impl ToSql for Param<'_> {
 
 impl Columns for Row {
     fn int(&self, column: usize) -> Result<Option<i64>, StoreError> {
-        self.try_get(column).map_err(|error| store_error(error.into()))
+        Ok(self.try_get(column)?)
     }
 
     fn text(&self, column: usize) -> Result<Option<String>, StoreError> {
-        self.try_get(column).map_err(|error| store_error(error.into()))
+        Ok(self.try_get(column)?)
     }
 
     fn bool(&self, column: usize) -> Result<Option<bool>, StoreError> {
-        self.try_get(column).map_err(|error| store_error(error.into()))
+        Ok(self.try_get(column)?)
     }
 
     fn bytes(&self, column: usize) -> Result<Option<Vec<u8>>, StoreError> {
-        self.try_get(column).map_err(|error| store_error(error.into()))
+        Ok(self.try_get(column)?)
     }
 }
 
@@ -232,19 +233,32 @@ impl Tx for PostgresTx<'_> {
     }
 }
 
-/// Converts a PostgreSQL error.
-pub(super) fn store_error(error: ClientError) -> StoreError {
-    match error.code() {
-        Some(code) if *code == SqlState::DISK_FULL => StoreError::Full,
-        Some(code) if *code == SqlState::LOCK_NOT_AVAILABLE => StoreError::Busy,
-        Some(code) if *code == SqlState::QUERY_CANCELED => StoreError::caused_by(
-            "PostgreSQL cancelled a statement that took longer than store.statement_timeout_seconds",
-            error,
-        ),
-        _ if matches!(error, ClientError::TimedOut(_)) => {
-            StoreError::caused_by("PostgreSQL does not answer", error)
+impl From<ClientError> for StoreError {
+    fn from(error: ClientError) -> Self {
+        match error.code() {
+            Some(code) if *code == SqlState::DISK_FULL => Self::Full,
+            Some(code) if *code == SqlState::LOCK_NOT_AVAILABLE => Self::Busy,
+            Some(code) if *code == SqlState::QUERY_CANCELED => Self::caused_by(
+                "PostgreSQL cancelled a statement that took longer than store.statement_timeout_seconds",
+                error,
+            ),
+            _ if matches!(error, ClientError::TimedOut(_)) => {
+                Self::caused_by("PostgreSQL does not answer", error)
+            }
+            _ if !is_transient(&error) => Self::Statement { source: error.into() },
+            _ => Self::caused_by("the connection to the PostgreSQL server was lost", error),
         }
-        _ if !is_transient(&error) => StoreError::Statement { source: error.into() },
-        _ => StoreError::caused_by("the connection to the PostgreSQL server was lost", error),
+    }
+}
+
+impl From<tokio_postgres::Error> for StoreError {
+    fn from(error: tokio_postgres::Error) -> Self {
+        ClientError::from(error).into()
+    }
+}
+
+impl From<ClientError> for ArchiveError {
+    fn from(error: ClientError) -> Self {
+        Self::Store(error.into())
     }
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::open::{connect, parse};
-use super::sql::{QUEUE_CHANNEL, store_error};
+use super::sql::QUEUE_CHANNEL;
 use crate::engine::PostgresTimeouts;
 use crate::watch::{MIN_NOTIFY_INTERVAL, STOP_CHECK_INTERVAL};
 
@@ -33,11 +33,11 @@ fn listen(
     changed: &dyn Fn(),
 ) -> Result<(), crate::error::StoreError> {
     let mut client = connect(&parse(url, timeouts)?)?;
-    client.batch_execute(&format!("LISTEN {QUEUE_CHANNEL}")).map_err(store_error)?;
+    client.batch_execute(&format!("LISTEN {QUEUE_CHANNEL}"))?;
     changed();
     while !stop.load(Ordering::Relaxed) {
         // Several notifications that arrive together are reported as one.
-        if client.wait_for_notification(STOP_CHECK_INTERVAL).map_err(store_error)? {
+        if client.wait_for_notification(STOP_CHECK_INTERVAL)? {
             changed();
             std::thread::sleep(MIN_NOTIFY_INTERVAL);
         }

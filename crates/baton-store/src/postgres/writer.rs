@@ -9,7 +9,7 @@ use crate::error::StoreError;
 use crate::postgres::availability::{Admission, Availability, PROBE_TIMEOUT};
 use crate::postgres::client::{Client, ClientError};
 use crate::postgres::open::{Address, cannot_connect, try_connect};
-use crate::postgres::sql::{Connection, PostgresTx, is_transient, store_error};
+use crate::postgres::sql::{Connection, PostgresTx, is_transient};
 use crate::tx::Outcome;
 
 /// Kind of transaction.
@@ -42,9 +42,9 @@ enum Failed {
 impl From<ClientError> for Failed {
     fn from(error: ClientError) -> Self {
         match error {
-            ClientError::TimedOut(_) => Self::TimedOut(store_error(error)),
-            error if is_transient(&error) => Self::Again(store_error(error)),
-            error => Self::Final(store_error(error)),
+            ClientError::TimedOut(_) => Self::TimedOut(error.into()),
+            error if is_transient(&error) => Self::Again(error.into()),
+            error => Self::Final(error.into()),
         }
     }
 }
@@ -138,7 +138,7 @@ fn transact(connection: &mut Connection, mode: Mode, work: &mut dyn Work) -> Res
         Some(_) => error.into(),
         None if mode == Mode::Read => match error {
             ClientError::TimedOut(_) => error.into(),
-            error => Failed::Again(store_error(error)),
+            error => Failed::Again(error.into()),
         },
         None => Failed::Final(StoreError::CommitUnknown { source: error.into() }),
     })

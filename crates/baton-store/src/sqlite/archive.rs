@@ -10,7 +10,6 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, params_from_iter};
 
 use super::migrate::{check_version, migrate, run_migrations};
 use super::open::{open_reader, open_writer, prepare_file};
-use super::sql::store_error;
 use crate::archive::{
     ArchiveError, REBUILD_INDEX, Record, Replace, Row, Schema, Source, Table, Target, Value,
 };
@@ -30,10 +29,6 @@ const CLOSE_POLL: Duration = Duration::from_millis(50);
 /// Size of the page cache while an archive is imported, in KiB.
 const IMPORT_CACHE_KIB: i64 = 65_536;
 
-fn failed(error: rusqlite::Error) -> ArchiveError {
-    store_error(error).into()
-}
-
 /// A file that is read in one transaction.
 pub(crate) struct SqliteSource {
     connection: Connection,
@@ -45,7 +40,7 @@ pub(crate) fn open_source(path: &Path) -> Result<(SqliteSource, i64), ArchiveErr
         return Err(ArchiveError::NoDatabase { place: path.display().to_string() });
     }
     let connection = open_reader(path)?;
-    connection.execute_batch("BEGIN").map_err(failed)?;
+    connection.execute_batch("BEGIN")?;
     // The first read creates the snapshot.
     let version = check_version(&connection)?;
     if version == 0 {
@@ -61,9 +56,9 @@ impl Source for SqliteSource {
         each: &mut dyn FnMut(Row) -> Result<(), ArchiveError>,
     ) -> Result<(), ArchiveError> {
         let sql = format!("SELECT {} FROM \"{}\"", table.columns(), table.name);
-        let mut statement = self.connection.prepare(&sql).map_err(failed)?;
-        let mut rows = statement.query([]).map_err(failed)?;
-        while let Some(row) = rows.next().map_err(failed)? {
+        let mut statement = self.connection.prepare(&sql)?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
             each(read_row(table, row)?)?;
         }
         Ok(())
@@ -71,13 +66,13 @@ impl Source for SqliteSource {
 
     fn sequence(&mut self, table: &Table) -> Result<i64, ArchiveError> {
         let sql = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = ?1";
-        self.connection.query_row(sql, [&table.name], |row| row.get(0)).map_err(failed)
+        Ok(self.connection.query_row(sql, [&table.name], |row| row.get(0))?)
     }
 }
 
 fn read_row(table: &Table, row: &rusqlite::Row<'_>) -> Result<Row, StoreError> {
     let value = |column: usize| {
-        Ok(match row.get_ref(column).map_err(store_error)? {
+        Ok(match row.get_ref(column)? {
             ValueRef::Null => Value::Null,
             ValueRef::Integer(number) => Value::Int(number),
             ValueRef::Text(text) => Value::Text(String::from_utf8(text.to_vec()).map_err(|error| {
@@ -94,7 +89,7 @@ fn read_row(table: &Table, row: &rusqlite::Row<'_>) -> Result<Row, StoreError> {
     };
     let fields = (0..table.fields.len()).map(value).collect::<Result<Record, StoreError>>()?;
     let blob = match table.content {
-        Some(_) => row.get(table.fields.len()).map_err(store_error)?,
+        Some(_) => row.get(table.fields.len())?,
         None => None,
     };
     Ok(Row { fields, blob })
@@ -116,7 +111,7 @@ pub(crate) fn open_target(path: &Path) -> Result<SqliteTarget, ArchiveError> {
 
 fn begin(connection: &Connection) -> Result<(), StoreError> {
     let sql = format!("PRAGMA cache_size = -{IMPORT_CACHE_KIB}; BEGIN IMMEDIATE");
-    connection.execute_batch(&sql).map_err(store_error)
+    Ok(connection.execute_batch(&sql)?)
 }
 
 /// Prepares a file for replacement: keeps its content in a folder beside it, then creates an empty schema of `version`.
@@ -221,7 +216,7 @@ fn damaged(error: rusqlite::Error) -> ArchiveError {
         Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
             ArchiveError::DamagedTarget { problem: error.to_string() }
         }
-        _ => failed(error),
+        _ => error.into(),
     }
 }
 
@@ -280,13 +275,12 @@ fn drop_tables(connection: &Connection) -> Result<(), StoreError> {
     // The tables of the full-text index are dropped with it.
     let sql = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite!_%' ESCAPE '!' \
                AND name NOT LIKE 'recall!_index!_%' ESCAPE '!'";
-    let mut statement = connection.prepare(sql).map_err(store_error)?;
+    let mut statement = connection.prepare(sql)?;
     let names = statement
         .query_map([], |row| row.get::<_, String>(0))
-        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-        .map_err(store_error)?;
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)?;
     for name in names {
-        connection.execute_batch(&format!("DROP TABLE \"{name}\"")).map_err(store_error)?;
+        connection.execute_batch(&format!("DROP TABLE \"{name}\""))?;
     }
     Ok(())
 }
@@ -308,13 +302,13 @@ impl Target for SqliteTarget {
             table.name,
             table.columns()
         );
-        let mut statement = self.connection.prepare_cached(&sql).map_err(store_error)?;
+        let mut statement = self.connection.prepare_cached(&sql)?;
         let mut added = 0;
         for row in rows {
             let blob =
                 table.content.as_ref().map(|_| row.blob.clone().map_or(SqlValue::Null, SqlValue::Text));
             let values = row.fields.iter().map(bound).chain(blob);
-            added += statement.execute(params_from_iter(values)).map_err(store_error)? as u64;
+            added += statement.execute(params_from_iter(values))? as u64;
         }
         Ok(added)
     }
@@ -322,21 +316,19 @@ impl Target for SqliteTarget {
     fn find(&mut self, table: &Table, record: &Record) -> Result<Option<Row>, StoreError> {
         let sql =
             format!("SELECT {} FROM \"{}\" WHERE {}", table.columns(), table.name, table.key_condition());
-        let mut statement = self.connection.prepare_cached(&sql).map_err(store_error)?;
+        let mut statement = self.connection.prepare_cached(&sql)?;
         let key = table.key().map(|index| bound(&record[index]));
-        let mut rows = statement.query(params_from_iter(key)).map_err(store_error)?;
-        rows.next().map_err(store_error)?.map(|row| read_row(table, row)).transpose()
+        let mut rows = statement.query(params_from_iter(key))?;
+        rows.next()?.map(|row| read_row(table, row)).transpose()
     }
 
     fn advance_sequence(&mut self, table: &Table, last: i64) -> Result<(), StoreError> {
         let changed = self
             .connection
-            .execute("UPDATE sqlite_sequence SET seq = max(seq, ?2) WHERE name = ?1", (&table.name, last))
-            .map_err(store_error)?;
+            .execute("UPDATE sqlite_sequence SET seq = max(seq, ?2) WHERE name = ?1", (&table.name, last))?;
         if changed == 0 {
             self.connection
-                .execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?1, ?2)", (&table.name, last))
-                .map_err(store_error)?;
+                .execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?1, ?2)", (&table.name, last))?;
         }
         Ok(())
     }
@@ -344,8 +336,8 @@ impl Target for SqliteTarget {
     fn commit(self: Box<Self>) -> Result<(), StoreError> {
         let found = check_version(&self.connection)?;
         run_migrations(&self.connection, found, LATEST_VERSION)?;
-        self.connection.execute_batch(REBUILD_INDEX).map_err(store_error)?;
-        self.connection.execute_batch("COMMIT").map_err(store_error)?;
+        self.connection.execute_batch(REBUILD_INDEX)?;
+        self.connection.execute_batch("COMMIT")?;
         // Without a checkpoint, the log file would keep its size after a large import.
         if let Err(error) = self.connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)") {
             tracing::debug!(%error, "cannot truncate the write-ahead log");

@@ -11,7 +11,6 @@ use crate::engine::{LockTimeout, OlderSchema};
 use crate::error::StoreError;
 use crate::files::file_error;
 use crate::migration::{LATEST_VERSION, Migration};
-use crate::sqlite::sql::store_error;
 
 /// How long to wait for another process that upgrades the same file. A backup of several gigabytes takes minutes.
 const UPGRADE_TIMEOUT: Duration = Duration::from_secs(600);
@@ -42,17 +41,16 @@ pub(super) fn migrate(
 /// Applies the missing migrations in one transaction. An older file is backed up after the migrations succeeded and
 /// before they are committed, so a failing migration does not cost a backup.
 fn apply(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
-    let transaction =
-        connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(store_error)?;
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Another process may have migrated the file meanwhile.
     let found = check_version(&transaction)?;
     run_migrations(&transaction, found, LATEST_VERSION)?;
     if !(1..LATEST_VERSION).contains(&found) {
-        return transaction.commit().map_err(store_error);
+        return Ok(transaction.commit()?);
     }
     // This connection holds the write lock, so the backed-up state is the state that was migrated.
     let backup = back_up(path, found)?;
-    transaction.commit().map_err(store_error).inspect_err(|_| remove_file(&backup))?;
+    transaction.commit().inspect_err(|_| remove_file(&backup))?;
     // A warning, so that it is visible at the default log level. It happens once per release.
     tracing::warn!(backup = %backup.display(), from = found, to = LATEST_VERSION, "upgraded the database");
     Ok(())
@@ -61,17 +59,15 @@ fn apply(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
 /// Migrates the schema from one version to another, inside a transaction.
 pub(super) fn run_migrations(connection: &Connection, from: i64, to: i64) -> Result<(), StoreError> {
     for migration in Migration::between(from, to) {
-        connection.execute_batch(migration.sqlite).map_err(store_error)?;
-        connection.pragma_update(None, "user_version", migration.version).map_err(store_error)?;
+        connection.execute_batch(migration.sqlite)?;
+        connection.pragma_update(None, "user_version", migration.version)?;
     }
     Ok(())
 }
 
 /// Reads the schema version. Rejects versions newer than this binary and files of other programs.
 pub(super) fn check_version(connection: &Connection) -> Result<i64, StoreError> {
-    let found = connection
-        .pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0))
-        .map_err(store_error)?;
+    let found = connection.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0))?;
     match found {
         LATEST_VERSION => Ok(found),
         newer if newer > LATEST_VERSION => {
@@ -88,11 +84,9 @@ fn check_owner(connection: &Connection) -> Result<i64, StoreError> {
                EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'sessions'), \
                (SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') AND name NOT GLOB 'sqlite_*' \
                 ORDER BY rowid LIMIT 1)";
-    let (found, has_sessions, table) = connection
-        .query_row(sql, [], |row| {
-            Ok((row.get::<_, i64>(0)?, row.get::<_, bool>(1)?, row.get::<_, Option<String>>(2)?))
-        })
-        .map_err(store_error)?;
+    let (found, has_sessions, table) = connection.query_row(sql, [], |row| {
+        Ok((row.get::<_, i64>(0)?, row.get::<_, bool>(1)?, row.get::<_, Option<String>>(2)?))
+    })?;
     match table {
         Some(table) if found == 0 || !has_sessions => Err(StoreError::ForeignDatabase { table }),
         _ => Ok(found),
@@ -123,9 +117,7 @@ fn back_up(path: &Path, version: i64) -> Result<PathBuf, StoreError> {
     // VACUUM INTO accepts an existing empty file, which lets us set its mode.
     super::open::prepare_file(&temporary.0)?;
     let target = temporary.0.to_string_lossy();
-    super::open::open_writer(path, LockTimeout::Long)?
-        .execute("VACUUM INTO ?1", [&target])
-        .map_err(store_error)?;
+    super::open::open_writer(path, LockTimeout::Long)?.execute("VACUUM INTO ?1", [&target])?;
     verify(&temporary.0, version)?;
     let on_disk = |path: &Path| File::open(path).and_then(|file| file.sync_all());
     on_disk(&temporary.0)
@@ -137,12 +129,9 @@ fn back_up(path: &Path, version: i64) -> Result<PathBuf, StoreError> {
 
 /// Checks that a copy is complete: it has the version of the original and passes `quick_check`.
 fn verify(copy: &Path, version: i64) -> Result<(), StoreError> {
-    let connection =
-        Connection::open_with_flags(copy, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(store_error)?;
-    let found: i64 =
-        connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(store_error)?;
-    let problem: String =
-        connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)).map_err(store_error)?;
+    let connection = Connection::open_with_flags(copy, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    let found: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    let problem: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
     if found == version && problem == "ok" {
         return Ok(());
     }

@@ -13,7 +13,6 @@ use crate::engine::LockTimeout;
 use crate::error::StoreError;
 use crate::files::file_error;
 use crate::sqlite::migrate::check_version;
-use crate::sqlite::sql::store_error;
 
 const STATEMENT_CACHE: usize = 128;
 
@@ -28,7 +27,7 @@ pub(super) fn prepare_file(path: &Path) -> Result<(), StoreError> {
 /// Opens a connection that only reads.
 pub(super) fn open_reader(path: &Path) -> Result<Connection, StoreError> {
     let connection = open_writer(path, LockTimeout::Long)?;
-    connection.pragma_update(None, "query_only", true).map_err(store_error)?;
+    connection.pragma_update(None, "query_only", true)?;
     Ok(connection)
 }
 
@@ -43,10 +42,10 @@ pub(super) fn open_read_only(path: &Path) -> Result<Connection, StoreError> {
     } else {
         Connection::open_with_flags(path, READ_ONLY)
     };
-    let mut connection = connection.map_err(store_error)?;
-    connection.busy_handler(Some(busy_handler(LockTimeout::Long))).map_err(store_error)?;
+    let mut connection = connection?;
+    connection.busy_handler(Some(busy_handler(LockTimeout::Long)))?;
     connection.set_prepared_statement_cache_capacity(STATEMENT_CACHE);
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(store_error)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     check_version(&connection)?;
     Ok(connection)
 }
@@ -87,17 +86,17 @@ pub(super) fn uri_path(path: &Path) -> String {
 /// Opens a connection that may write.
 pub(super) fn open_writer(path: &Path, lock_timeout: LockTimeout) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let mut connection = Connection::open_with_flags(path, flags).map_err(store_error)?;
+    let mut connection = Connection::open_with_flags(path, flags)?;
     let busy_handler = busy_handler(lock_timeout);
-    connection.busy_handler(Some(busy_handler)).map_err(store_error)?;
+    connection.busy_handler(Some(busy_handler))?;
     connection.set_prepared_statement_cache_capacity(STATEMENT_CACHE);
     // Query plans never depend on bound values. Otherwise SQLite would prepare some statements again on each execution.
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(store_error)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     // Checked before WAL mode is set, which would change a file that a newer Baton keeps in another mode.
     check_version(&connection)?;
     use_wal(&connection, busy_handler)?;
     // FULL syncs each commit to disk.
-    connection.execute_batch("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;").map_err(store_error)?;
+    connection.execute_batch("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;")?;
     Ok(connection)
 }
 
@@ -105,9 +104,8 @@ pub(super) fn open_writer(path: &Path, lock_timeout: LockTimeout) -> Result<Conn
 /// upper pages of the indexes stay cached. A longer log does not pay off: while the log grows, each fsync also records
 /// the new file size; only overwriting existing pages is fast.
 pub(super) fn tune_for_service(connection: &Connection) -> Result<(), StoreError> {
-    connection
-        .execute_batch("PRAGMA wal_autocheckpoint = 2000; PRAGMA cache_size = -8000;")
-        .map_err(store_error)
+    connection.execute_batch("PRAGMA wal_autocheckpoint = 2000; PRAGMA cache_size = -8000;")?;
+    Ok(())
 }
 
 /// Maximum size of a log that is left to the next process, which reads all of it.
@@ -117,10 +115,8 @@ const MAX_LEFT_LOG: u64 = 256 * 1024;
 /// log into the database and deletes it, which takes four of five fsyncs. Here this happens only if the log is long.
 pub(super) fn tune_for_one_write(connection: &Connection, path: &Path) -> Result<(), StoreError> {
     let leaves_log = log_size(path) <= MAX_LEFT_LOG;
-    connection
-        .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, leaves_log)
-        .map(drop)
-        .map_err(store_error)
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, leaves_log)?;
+    Ok(())
 }
 
 /// Sets WAL mode. WAL is a property of the file, so this costs nothing once it is set.
@@ -130,7 +126,7 @@ pub(super) fn tune_for_one_write(connection: &Connection, path: &Path) -> Result
 fn use_wal(connection: &Connection, wait: fn(i32) -> bool) -> Result<(), StoreError> {
     let mut times = 0;
     loop {
-        match connection.execute_batch("PRAGMA journal_mode = WAL").map_err(store_error) {
+        match connection.execute_batch("PRAGMA journal_mode = WAL").map_err(StoreError::from) {
             Err(StoreError::Busy) if wait(times) => times += 1,
             answer => return answer,
         }

@@ -6,6 +6,7 @@ use rusqlite::ffi::SQLITE_IOERR_SHMSIZE;
 use rusqlite::types::{ToSql, ToSqlOutput, Value as OwnedValue, ValueRef};
 use rusqlite::{Connection, ErrorCode, Row};
 
+use crate::archive::ArchiveError;
 use crate::column::{Columns, Param};
 use crate::error::StoreError;
 use crate::sql::{Lock, Sql};
@@ -32,19 +33,19 @@ impl ToSql for Param<'_> {
 
 impl Columns for Row<'_> {
     fn int(&self, column: usize) -> Result<Option<i64>, StoreError> {
-        self.get(column).map_err(store_error)
+        Ok(self.get(column)?)
     }
 
     fn text(&self, column: usize) -> Result<Option<String>, StoreError> {
-        self.get(column).map_err(store_error)
+        Ok(self.get(column)?)
     }
 
     fn bool(&self, column: usize) -> Result<Option<bool>, StoreError> {
-        self.get(column).map_err(store_error)
+        Ok(self.get(column)?)
     }
 
     fn bytes(&self, column: usize) -> Result<Option<Vec<u8>>, StoreError> {
-        self.get(column).map_err(store_error)
+        Ok(self.get(column)?)
     }
 }
 
@@ -54,8 +55,8 @@ impl Sql for SqliteTx<'_> {
     }
 
     fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError> {
-        let mut statement = self.connection.prepare_cached(sql).map_err(store_error)?;
-        let changed = statement.execute(rusqlite::params_from_iter(params)).map_err(store_error)?;
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let changed = statement.execute(rusqlite::params_from_iter(params))?;
         Ok(changed as u64)
     }
 
@@ -65,9 +66,9 @@ impl Sql for SqliteTx<'_> {
         params: &[Param<'_>],
         read: &mut dyn FnMut(&dyn Columns) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let mut statement = self.connection.prepare_cached(sql).map_err(store_error)?;
-        let mut rows = statement.query(rusqlite::params_from_iter(params)).map_err(store_error)?;
-        while let Some(row) = rows.next().map_err(store_error)? {
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let mut rows = statement.query(rusqlite::params_from_iter(params))?;
+        while let Some(row) = rows.next()? {
             read(row)?;
         }
         Ok(())
@@ -88,8 +89,8 @@ impl Sql for SqliteTx<'_> {
 
 impl SqliteTx<'_> {
     pub(super) fn run_cached(&self, sql: &str) -> Result<(), StoreError> {
-        let mut statement = self.connection.prepare_cached(sql).map_err(store_error)?;
-        statement.execute([]).map_err(store_error)?;
+        let mut statement = self.connection.prepare_cached(sql)?;
+        statement.execute([])?;
         Ok(())
     }
 }
@@ -109,22 +110,29 @@ impl Tx for SqliteTx<'_> {
     }
 }
 
-/// Converts an SQLite error.
-pub(super) fn store_error(error: rusqlite::Error) -> StoreError {
-    match error.sqlite_error_code() {
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy,
-        Some(ErrorCode::DiskFull) => StoreError::Full,
-        // The shared-memory file of the log could not be extended; the usual reason is a full disk.
-        _ if error.sqlite_error().is_some_and(|error| error.extended_code == SQLITE_IOERR_SHMSIZE) => {
-            StoreError::Full
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy,
+            Some(ErrorCode::DiskFull) => Self::Full,
+            // The shared-memory file of the log could not be extended; the usual reason is a full disk.
+            _ if error.sqlite_error().is_some_and(|error| error.extended_code == SQLITE_IOERR_SHMSIZE) => {
+                Self::Full
+            }
+            Some(ErrorCode::ReadOnly) => Self::ReadOnly,
+            Some(ErrorCode::NotADatabase) => Self::unavailable("the file is not a Baton database"),
+            Some(ErrorCode::DatabaseCorrupt) => Self::caused_by("the file is damaged", error),
+            Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
+                Self::caused_by("the file cannot be opened or written", error)
+            }
+            Some(ErrorCode::SystemIoFailure) => Self::caused_by("the disk failed to read or write", error),
+            _ => Self::Statement { source: error.into() },
         }
-        Some(ErrorCode::ReadOnly) => StoreError::ReadOnly,
-        Some(ErrorCode::NotADatabase) => StoreError::unavailable("the file is not a Baton database"),
-        Some(ErrorCode::DatabaseCorrupt) => StoreError::caused_by("the file is damaged", error),
-        Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
-            StoreError::caused_by("the file cannot be opened or written", error)
-        }
-        Some(ErrorCode::SystemIoFailure) => StoreError::caused_by("the disk failed to read or write", error),
-        _ => StoreError::Statement { source: error.into() },
+    }
+}
+
+impl From<rusqlite::Error> for ArchiveError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Store(error.into())
     }
 }

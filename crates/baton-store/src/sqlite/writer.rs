@@ -9,7 +9,7 @@ use rusqlite::{Connection, ErrorCode};
 
 use crate::engine::{Durability, Work};
 use crate::error::StoreError;
-use crate::sqlite::sql::{SqliteTx, store_error};
+use crate::sqlite::sql::SqliteTx;
 use crate::sqlite::watch::{notification_file, notify};
 use crate::tx::Outcome;
 
@@ -205,7 +205,7 @@ impl Writer {
                 tracing::error!(%error, "the disk failed to sync; aborting to protect the stored data");
                 std::process::abort();
             }
-            Err(error) => Err(store_error(error)),
+            Err(error) => Err(error.into()),
         }
     }
 
