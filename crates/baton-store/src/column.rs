@@ -28,6 +28,9 @@ pub(crate) enum Param<'a> {
     Bytes(Cow<'a, [u8]>),
 }
 
+/// Values of named columns.
+pub(crate) type Values<'a> = Vec<(&'static str, Param<'a>)>;
+
 impl<'a> From<&'a str> for Param<'a> {
     fn from(text: &'a str) -> Self {
         Self::Text(text.into())

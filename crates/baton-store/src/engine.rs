@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::error::StoreError;
-use crate::sqlite::ReleasedReserve;
+use crate::reserve::ReleasedReserve;
 use crate::target::Target;
 use crate::tx::{Outcome, Tx};
 
@@ -134,6 +134,11 @@ pub struct Health {
     /// Problems found by a full inspection. Empty for a sound database.
     pub problems: Vec<String>,
 }
+
+/// Minimum time between two calls of the callback of a queue watch: a busy store changes thousands of times a second.
+pub(crate) const MIN_NOTIFY_INTERVAL: Duration = Duration::from_millis(20);
+/// How often a watcher thread checks whether it was asked to stop.
+pub(crate) const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Work that an engine runs one or more times inside a transaction and then finishes exactly once.
 pub(crate) trait Work: Send {

@@ -1,12 +1,9 @@
 //! Records: structs whose fields are the columns of a table, declared once with `record!`.
 
-use crate::column::{FromRow, Param};
+use crate::column::{FromRow, Param, Values};
 use crate::error::StoreError;
 use crate::sql::QueryBuilder;
 use crate::tx::Tx;
-
-/// Values of named columns.
-pub(crate) type Values<'a> = Vec<(&'static str, Param<'a>)>;
 
 /// A struct that is stored in the columns of a table.
 pub(crate) trait Record: FromRow {
@@ -43,7 +40,7 @@ macro_rules! record {
                 $($(stringify!($part),)+)*
             ];
 
-            fn values(&self) -> Result<$crate::record::Values<'_>, $crate::error::StoreError> {
+            fn values(&self) -> Result<$crate::column::Values<'_>, $crate::error::StoreError> {
                 use $crate::column::Column;
                 Ok(vec![
                     $(($crate::record::column_name!($field $($column)?), self.$field.param()?),)+

@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use crate::engine::{Durability, Engine, OpenMode, StoreConfig, Work};
 use crate::error::StoreError;
-use crate::sqlite::ReleasedReserve;
-use crate::store::open_engine;
+use crate::postgres::PostgresEngine;
+use crate::reserve::ReleasedReserve;
+use crate::sqlite::SqliteEngine;
 
 /// Pause between two attempts to open the database.
 const RETRY_INTERVAL: Duration = Duration::from_secs(2);
@@ -165,4 +166,13 @@ fn message_with_causes(reason: &StoreError) -> String {
         cause = inner.source();
     }
     message
+}
+
+pub(crate) fn open_engine(config: &StoreConfig, mode: OpenMode) -> Result<Arc<dyn Engine>, StoreError> {
+    Ok(match config {
+        StoreConfig::Sqlite { path, threads } => Arc::new(SqliteEngine::open(path, *threads, mode)?),
+        StoreConfig::Postgres { url, threads, connections, timeouts } => {
+            Arc::new(PostgresEngine::open(url, *timeouts, *threads, *connections, mode.older_schema)?)
+        }
+    })
 }

@@ -1,54 +1,10 @@
-//! The interface through which row files use either database: statements and locks.
-//!
-//! Statements use `$1`, `$2`, … in the order of their first appearance, which both databases bind by position. Where
-//! the dialects differ, a row file provides both statements with [`Sql::pick`].
+//! Statements of row files: queries that return rows of a type, and statements that are built from parts.
 
 use baton_core::Venture;
 
-use crate::column::{Columns, FromRow, Param, Row};
+use crate::column::{FromRow, Param, Row, Values};
 use crate::error::StoreError;
-use crate::record::Values;
 use crate::tx::Tx;
-
-/// Kind of an advisory lock that is held until the end of the transaction.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Lock {
-    SessionTuple,
-    IdempotencyKey,
-    Workflow,
-    WorkflowName,
-    SearchIndex,
-}
-
-/// A database inside a transaction, as seen by row files.
-pub(crate) trait Sql {
-    /// Chooses the statement for the current database.
-    fn pick(&self, sqlite: &'static str, postgres: &'static str) -> &'static str;
-
-    /// Returns true if the current database is SQLite.
-    fn is_sqlite(&self) -> bool {
-        self.pick("sqlite", "postgres") == "sqlite"
-    }
-
-    /// Runs a statement and returns the number of changed rows.
-    fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError>;
-
-    /// Runs a query and passes each row to `read`.
-    fn each_row(
-        &mut self,
-        sql: &str,
-        params: &[Param<'_>],
-        read: &mut dyn FnMut(&dyn Columns) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError>;
-
-    /// Blocks other transactions that take the same lock until this transaction ends.
-    fn lock(&mut self, lock: Lock, name: &str) -> Result<(), StoreError>;
-
-    /// Notifies other processes after the commit that the queue has new items. SQLite writes to a file that they watch.
-    fn announce_queue(&mut self) -> Result<(), StoreError> {
-        Ok(())
-    }
-}
 
 impl dyn Tx + '_ {
     /// Runs a statement.

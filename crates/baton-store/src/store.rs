@@ -11,9 +11,9 @@ use crate::engine::{
     Durability, Engine, Health, Inspection, LockTimeout, OlderSchema, OpenMode, StoreConfig, Work,
 };
 use crate::error::StoreError;
-use crate::postgres::PostgresEngine;
-use crate::reopening::Reopening;
-use crate::sqlite::{ReleasedReserve, SqliteEngine, is_read_only};
+use crate::reopening::{Reopening, open_engine};
+use crate::reserve::ReleasedReserve;
+use crate::sqlite::{SqliteEngine, is_read_only};
 use crate::tx::{Outcome, Tx};
 
 /// An opened and migrated database. Clones share it; it is closed when the last clone is dropped.
@@ -119,15 +119,6 @@ impl Store {
             StoreConfig::Postgres { url, timeouts, .. } => crate::postgres::inspect(url, *timeouts),
         }
     }
-}
-
-pub(crate) fn open_engine(config: &StoreConfig, mode: OpenMode) -> Result<Arc<dyn Engine>, StoreError> {
-    Ok(match config {
-        StoreConfig::Sqlite { path, threads } => Arc::new(SqliteEngine::open(path, *threads, mode)?),
-        StoreConfig::Postgres { url, threads, connections, timeouts } => {
-            Arc::new(PostgresEngine::open(url, *timeouts, *threads, *connections, mode.older_schema)?)
-        }
-    })
 }
 
 /// The pending result of submitted work: `.await` it, or call [`Pending::wait`] where there is no async runtime.

@@ -3,16 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use crate::engine::StoreConfig;
 use crate::error::StoreError;
 use crate::threads::spawn;
-
-/// Minimum time between two calls of the callback: a busy store changes thousands of times a second.
-pub(crate) const MIN_NOTIFY_INTERVAL: Duration = Duration::from_millis(20);
-/// How often a watcher thread checks whether it was asked to stop.
-pub(crate) const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// A watch on the queue. Dropping it stops the watch.
 #[derive(Debug)]

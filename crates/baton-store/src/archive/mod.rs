@@ -2,27 +2,24 @@
 //! read by `baton restore` and `baton import all`.
 //!
 //! Owns the format (`stream` is one stream of JSON lines, `folder` has the same lines in one file per table), and
-//! copying between an archive and a database (`export`, `import`). The tables and columns are read from the migrations
-//! (`schema`), so a new table is archived without changes here. Does not own the names of archive files or the output
-//! of the commands.
+//! what a database does for them (`database`). The tables and columns are read from the migrations
+//! (`schema`), so a new table is archived without changes here. Does not own copying between an archive
+//! and a database (`export` and `import` of the crate), the names of archive files or the output of the commands.
 
+mod database;
 mod error;
-mod export;
 mod folder;
-mod import;
 mod schema;
 mod stream;
 mod value;
 
+pub use database::Replace;
 pub use error::ArchiveError;
-pub use export::{Exported, export};
 pub use folder::{FolderReader, FolderWriter};
-pub use import::{Conflict, ImportReport, Imported, Replace, import, replace};
 pub use stream::{Header, StreamReader, StreamWriter, Totals};
 pub use value::Value;
 
-pub(crate) use export::Source;
-pub(crate) use import::{REBUILD_INDEX, Row, Target};
+pub(crate) use database::{REBUILD_INDEX, Row, Source, Target};
 pub(crate) use schema::{INDEX_TABLES, SEQUENCES, Schema, Table};
 
 /// A record: the values of a table's fields, in the order of `Table::fields`.

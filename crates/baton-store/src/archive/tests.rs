@@ -12,6 +12,8 @@ use super::schema::{Field, Kind};
 use super::*;
 use crate::blobs::BlobFolder;
 use crate::engine::{PostgresTimeouts, StoreConfig, Threads};
+use crate::export::export;
+use crate::import::{Imported, import, replace};
 use crate::migration::LATEST_VERSION;
 
 const AT: Timestamp = Timestamp::from_millis(1_768_644_000_000);

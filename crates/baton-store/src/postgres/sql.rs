@@ -14,8 +14,7 @@ use crate::column::{Columns, Param};
 use crate::error::StoreError;
 use crate::postgres::client::{Client, ClientError};
 use crate::postgres::open::{Scope, limit_statements};
-use crate::sql::{Lock, Sql};
-use crate::tx::{Outcome, Tx};
+use crate::tx::{Lock, Outcome, Sql, Tx};
 
 /// A connection with its prepared statements.
 pub(super) struct Connection {

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use super::open::{connect, parse};
 use super::sql::QUEUE_CHANNEL;
-use crate::engine::PostgresTimeouts;
-use crate::watch::{MIN_NOTIFY_INTERVAL, STOP_CHECK_INTERVAL};
+use crate::engine::{MIN_NOTIFY_INTERVAL, PostgresTimeouts, STOP_CHECK_INTERVAL};
 
 /// Pause before reconnecting to a server that failed.
 const RECONNECT_INTERVAL: Duration = Duration::from_secs(1);

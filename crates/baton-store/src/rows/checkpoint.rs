@@ -4,10 +4,10 @@ use baton_core::checkpoint::{Checkpoint, CheckpointStatus, Labels, Place, Workfl
 use baton_core::recall::ItemKind;
 use baton_core::{CheckpointId, SessionId, Sha256Hash, Venture};
 
-use crate::column::{FromRow, Row};
+use crate::column::{FromRow, Row, Values};
 use crate::error::StoreError;
 use crate::frame::Encoding;
-use crate::record::{Record, Values, columns, record};
+use crate::record::{Record, columns, record};
 use crate::sql::QueryBuilder;
 use crate::tx::Tx;
 

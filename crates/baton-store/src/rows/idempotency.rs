@@ -4,8 +4,7 @@ use baton_core::{KeyClaim, KeyRecord, KeyScope, Timestamp};
 
 use crate::error::StoreError;
 use crate::record::{Record, record, replacing};
-use crate::sql::Lock;
-use crate::tx::Tx;
+use crate::tx::{Lock, Tx};
 
 record! {
     "idempotency_keys", KeyRecord {

@@ -16,8 +16,7 @@ use crate::rows::{
     Acknowledgement, Frame, FrameBody, HandoffFilter, NoteFilter, ObservationFilter, QueueClaim,
     QueueRelease, RequestFilter, SessionFilter, SummaryClaim, TaskFilter, WorkflowFilter,
 };
-use crate::sql::{Lock, Sql};
-use crate::tx::{Outcome, Tx};
+use crate::tx::{Lock, Outcome, Sql, Tx};
 
 /// Statements and the lines of their query plans.
 type Plans = Vec<(String, Vec<String>)>;

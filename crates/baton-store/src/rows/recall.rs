@@ -7,40 +7,16 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use baton_core::recall::{Candidate, Corpus, Document, DocumentText, ItemKind};
-use baton_core::{Repo, SessionId, Timestamp, Venture};
+use baton_core::{SessionId, Timestamp, Venture};
 
 use super::recall_counts::Changes;
-use super::recall_scope::{conditions, scope_of, touches};
+use super::recall_scope::{RecallFilter, conditions, scope_of, touches};
 use crate::archive::INDEX_TABLES;
 use crate::column::{FromRow, Row};
 use crate::error::StoreError;
 use crate::record::{Record, columns, record, replacing};
-use crate::sql::{Lock, QueryBuilder, filled_parts, parts};
-use crate::tx::Tx;
-
-/// Filter for documents. Absent conditions match every document.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct RecallFilter {
-    /// Ventures, any of these.
-    pub ventures: Vec<Venture>,
-    pub repo: Option<Repo>,
-    pub branch: Option<String>,
-    pub session_id: Option<SessionId>,
-    pub agent: Option<String>,
-    pub kind: Option<ItemKind>,
-    /// File: a whole path or the last components of one.
-    pub file: Option<String>,
-    /// Earliest time, inclusive.
-    pub since: Option<Timestamp>,
-    /// Latest time, exclusive.
-    pub until: Option<Timestamp>,
-}
-
-impl RecallFilter {
-    pub(super) const fn has_period(&self) -> bool {
-        self.since.is_some() || self.until.is_some()
-    }
-}
+use crate::sql::{QueryBuilder, filled_parts, parts};
+use crate::tx::{Lock, Tx};
 
 /// An entry of the list of items to be indexed.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,9 +2,9 @@
 
 use baton_core::recall::Candidate;
 
-use super::recall::{RecallFilter, select_candidates};
+use super::recall::select_candidates;
 use super::recall_match::{MatchPlan, fts5_expression, tsquery};
-use super::recall_scope::{conditions, required_terms, touches};
+use super::recall_scope::{RecallFilter, conditions, required_terms, touches};
 use crate::error::StoreError;
 use crate::sql::QueryBuilder;
 use crate::tx::Tx;

@@ -2,13 +2,37 @@
 //! no spaces; the columns are compared as well, because SQLite folds case.
 
 use baton_core::recall::{Document, ItemKind, ends_with_path};
+use baton_core::{Repo, SessionId, Timestamp, Venture};
 
-use super::recall::RecallFilter;
 use crate::column::Param;
 use crate::sql::QueryBuilder;
 
 /// Maximum number of files per document that filters find.
 const MAX_FILES: usize = 500;
+
+/// Filter for documents. Absent conditions match every document.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RecallFilter {
+    /// Ventures, any of these.
+    pub ventures: Vec<Venture>,
+    pub repo: Option<Repo>,
+    pub branch: Option<String>,
+    pub session_id: Option<SessionId>,
+    pub agent: Option<String>,
+    pub kind: Option<ItemKind>,
+    /// File: a whole path or the last components of one.
+    pub file: Option<String>,
+    /// Earliest time, inclusive.
+    pub since: Option<Timestamp>,
+    /// Latest time, exclusive.
+    pub until: Option<Timestamp>,
+}
+
+impl RecallFilter {
+    pub(super) const fn has_period(&self) -> bool {
+        self.since.is_some() || self.until.is_some()
+    }
+}
 
 fn venture_term(name: &str) -> String {
     format!("v={name}")

@@ -6,8 +6,8 @@ use std::collections::HashMap;
 
 use baton_core::recall::{Candidate, Embedding, Vector};
 
-use super::recall::{RecallFilter, select_candidates};
-use super::recall_scope::{conditions, touches};
+use super::recall::select_candidates;
+use super::recall_scope::{RecallFilter, conditions, touches};
 use crate::column::Row;
 use crate::error::StoreError;
 use crate::record::replacing;

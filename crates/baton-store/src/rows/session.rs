@@ -11,8 +11,8 @@ use crate::column::Param;
 use crate::error::StoreError;
 use crate::page::Page;
 use crate::record::{Record, record, select};
-use crate::sql::{Lock, QueryBuilder};
-use crate::tx::Tx;
+use crate::sql::QueryBuilder;
+use crate::tx::{Lock, Tx};
 
 /// Filter for lists of sessions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -5,8 +5,8 @@ use baton_core::{Repo, Timestamp, Venture, counted};
 
 use crate::error::StoreError;
 use crate::record::{Record, record, select};
-use crate::sql::{Lock, QueryBuilder};
-use crate::tx::Tx;
+use crate::sql::QueryBuilder;
+use crate::tx::{Lock, Tx};
 
 /// Filter for workflows, last saved first.
 #[derive(Debug, Clone)]

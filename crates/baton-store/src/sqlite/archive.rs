@@ -8,8 +8,8 @@ use baton_files::{make_folder, sync_folder};
 use rusqlite::types::{Value as SqlValue, ValueRef};
 use rusqlite::{Connection, ErrorCode, OpenFlags, params_from_iter};
 
-use super::migrate::{check_version, migrate, run_migrations};
-use super::open::{open_reader, open_writer, prepare_file};
+use super::migrate::{migrate, run_migrations};
+use super::open::{check_version, open_reader, open_writer, prepare_file};
 use crate::archive::{
     ArchiveError, REBUILD_INDEX, Record, Replace, Row, Schema, Source, Table, Target, Value,
 };

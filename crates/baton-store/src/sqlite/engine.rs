@@ -11,11 +11,11 @@ use rusqlite::Connection;
 use crate::engine::{Durability, Engine, OpenMode, Threads, Work};
 use crate::error::StoreError;
 use crate::migration::LATEST_VERSION;
-use crate::sqlite::migrate::check_version;
+use crate::reserve::{RefillOnDrop, ReleasedReserve, Reserve};
 use crate::sqlite::open::{
-    open_read_only, open_reader, open_writer, prepare_file, tune_for_one_write, tune_for_service,
+    check_version, open_read_only, open_reader, open_writer, prepare_file, tune_for_one_write,
+    tune_for_service,
 };
-use crate::sqlite::reserve::{RefillOnDrop, ReleasedReserve, Reserve};
 use crate::sqlite::sql::SqliteTx;
 use crate::sqlite::writer::{Finished, Write, Writer};
 use crate::threads::{WorkQueue, join, spawn};

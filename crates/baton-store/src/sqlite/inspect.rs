@@ -6,8 +6,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::engine::{Health, Inspection};
 use crate::error::StoreError;
-use crate::sqlite::migrate::check_version;
-use crate::sqlite::open::{is_read_only, open_read_only};
+use crate::sqlite::open::{check_version, is_read_only, open_read_only};
 
 /// Reads the schema version and, for a full inspection, checks every page.
 pub(crate) fn inspect(path: &Path, inspection: Inspection) -> Result<Health, StoreError> {

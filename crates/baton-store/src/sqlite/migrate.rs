@@ -11,6 +11,7 @@ use crate::engine::{LockTimeout, OlderSchema};
 use crate::error::StoreError;
 use crate::files::file_error;
 use crate::migration::{LATEST_VERSION, Migration};
+use crate::sqlite::open::{check_version, open_writer, prepare_file};
 
 /// How long to wait for another process that upgrades the same file. A backup of several gigabytes takes minutes.
 const UPGRADE_TIMEOUT: Duration = Duration::from_secs(600);
@@ -65,34 +66,6 @@ pub(super) fn run_migrations(connection: &Connection, from: i64, to: i64) -> Res
     Ok(())
 }
 
-/// Reads the schema version. Rejects versions newer than this binary and files of other programs.
-pub(super) fn check_version(connection: &Connection) -> Result<i64, StoreError> {
-    let found = connection.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0))?;
-    match found {
-        LATEST_VERSION => Ok(found),
-        newer if newer > LATEST_VERSION => {
-            Err(StoreError::NewerSchema { found: newer, known: LATEST_VERSION })
-        }
-        _ => check_owner(connection),
-    }
-}
-
-/// Returns the version of a file that has Baton's tables or no tables at all. A single statement sees one consistent
-/// state even while another process creates the schema.
-fn check_owner(connection: &Connection) -> Result<i64, StoreError> {
-    let sql = "SELECT (SELECT user_version FROM pragma_user_version), \
-               EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'sessions'), \
-               (SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') AND name NOT GLOB 'sqlite_*' \
-                ORDER BY rowid LIMIT 1)";
-    let (found, has_sessions, table) = connection.query_row(sql, [], |row| {
-        Ok((row.get::<_, i64>(0)?, row.get::<_, bool>(1)?, row.get::<_, Option<String>>(2)?))
-    })?;
-    match table {
-        Some(table) if found == 0 || !has_sessions => Err(StoreError::ForeignDatabase { table }),
-        _ => Ok(found),
-    }
-}
-
 /// Waits until no other process upgrades a file in this folder. The lock is released when the result is dropped or the
 /// process dies.
 fn lock_for_upgrade(path: &Path) -> Result<LockFile, StoreError> {
@@ -115,9 +88,9 @@ fn back_up(path: &Path, version: i64) -> Result<PathBuf, StoreError> {
     let backup = backup_name(path, version);
     let temporary = Temporary(temporary_name(path));
     // VACUUM INTO accepts an existing empty file, which lets us set its mode.
-    super::open::prepare_file(&temporary.0)?;
+    prepare_file(&temporary.0)?;
     let target = temporary.0.to_string_lossy();
-    super::open::open_writer(path, LockTimeout::Long)?.execute("VACUUM INTO ?1", [&target])?;
+    open_writer(path, LockTimeout::Long)?.execute("VACUUM INTO ?1", [&target])?;
     verify(&temporary.0, version)?;
     let on_disk = |path: &Path| File::open(path).and_then(|file| file.sync_all());
     on_disk(&temporary.0)

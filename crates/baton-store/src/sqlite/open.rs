@@ -12,7 +12,7 @@ use rusqlite::{Connection, OpenFlags};
 use crate::engine::LockTimeout;
 use crate::error::StoreError;
 use crate::files::file_error;
-use crate::sqlite::migrate::check_version;
+use crate::migration::LATEST_VERSION;
 
 const STATEMENT_CACHE: usize = 128;
 
@@ -163,4 +163,32 @@ fn wait_up_to<const MILLISECONDS: u64>(times: i32) -> bool {
     }
     std::thread::sleep(BUSY_INTERVAL);
     true
+}
+
+/// Reads the schema version. Rejects versions newer than this binary and files of other programs.
+pub(super) fn check_version(connection: &Connection) -> Result<i64, StoreError> {
+    let found = connection.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0))?;
+    match found {
+        LATEST_VERSION => Ok(found),
+        newer if newer > LATEST_VERSION => {
+            Err(StoreError::NewerSchema { found: newer, known: LATEST_VERSION })
+        }
+        _ => check_owner(connection),
+    }
+}
+
+/// Returns the version of a file that has Baton's tables or no tables at all. A single statement sees one consistent
+/// state even while another process creates the schema.
+fn check_owner(connection: &Connection) -> Result<i64, StoreError> {
+    let sql = "SELECT (SELECT user_version FROM pragma_user_version), \
+               EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'sessions'), \
+               (SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') AND name NOT GLOB 'sqlite_*' \
+                ORDER BY rowid LIMIT 1)";
+    let (found, has_sessions, table) = connection.query_row(sql, [], |row| {
+        Ok((row.get::<_, i64>(0)?, row.get::<_, bool>(1)?, row.get::<_, Option<String>>(2)?))
+    })?;
+    match table {
+        Some(table) if found == 0 || !has_sessions => Err(StoreError::ForeignDatabase { table }),
+        _ => Ok(found),
+    }
 }

@@ -9,8 +9,7 @@ use rusqlite::{Connection, ErrorCode, Row};
 use crate::archive::ArchiveError;
 use crate::column::{Columns, Param};
 use crate::error::StoreError;
-use crate::sql::{Lock, Sql};
-use crate::tx::{Outcome, Tx};
+use crate::tx::{Lock, Outcome, Sql, Tx};
 
 /// A transaction on a connection, between `BEGIN` and `COMMIT` or `ROLLBACK`.
 pub(super) struct SqliteTx<'a> {

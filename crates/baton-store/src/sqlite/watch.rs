@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use baton_files::open_or_create;
 
-use crate::watch::{MIN_NOTIFY_INTERVAL, STOP_CHECK_INTERVAL};
+use crate::engine::{MIN_NOTIFY_INTERVAL, STOP_CHECK_INTERVAL};
 
 pub(super) fn notification_file(database: &Path) -> PathBuf {
     let mut name = database.as_os_str().to_owned();

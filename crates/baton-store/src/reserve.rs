@@ -15,7 +15,7 @@ const MIN_RESERVE_BYTES: u64 = 64 * 1024;
 
 /// The reserve of one database. Clones share the user count.
 #[derive(Debug, Clone)]
-pub(super) struct Reserve {
+pub(crate) struct Reserve {
     path: PathBuf,
     /// Number of live [`ReleasedReserve`]s in this process.
     users: Arc<Mutex<usize>>,
@@ -27,14 +27,14 @@ pub(super) struct Reserve {
 pub struct ReleasedReserve(Reserve);
 
 impl Reserve {
-    pub(super) fn of(database: &Path) -> Self {
+    pub(crate) fn of(database: &Path) -> Self {
         let mut path = database.as_os_str().to_owned();
         path.push("-reserve");
         Self { path: path.into(), users: Arc::default() }
     }
 
     /// Allocates the reserve if it is missing or too small, unless the disk is nearly full.
-    pub(super) fn ensure(&self) {
+    pub(crate) fn ensure(&self) {
         let users = self.users();
         let is_complete = std::fs::metadata(&self.path).is_ok_and(|file| file.len() >= RESERVE_BYTES);
         if *users == 0 && !is_complete && self.free_bytes() >= 2 * RESERVE_BYTES {
@@ -43,7 +43,7 @@ impl Reserve {
     }
 
     /// Returns the space of the reserve to the file system until the result is dropped.
-    pub(super) fn release(&self) -> ReleasedReserve {
+    pub(crate) fn release(&self) -> ReleasedReserve {
         let mut users = self.users();
         if *users == 0 {
             match std::fs::remove_file(&self.path) {
@@ -77,7 +77,7 @@ impl Reserve {
 }
 
 /// Allocates the reserve again when it is dropped.
-pub(super) struct RefillOnDrop(pub(super) Reserve);
+pub(crate) struct RefillOnDrop(pub(crate) Reserve);
 
 impl Drop for RefillOnDrop {
     fn drop(&mut self) {

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use baton_core::Sha256Hash;
 use serde::Serialize;
 
-use super::{ArchiveError, ArchivePart, ArchiveReader, Record, SEQUENCES, Table, Value};
+use crate::archive::{
+    ArchiveError, ArchivePart, ArchiveReader, Record, Replace, Row, SEQUENCES, Schema, Table, Target, Value,
+};
 use crate::blobs::{BlobFolder, MAX_ROW_BYTES};
 use crate::engine::StoreConfig;
 use crate::error::StoreError;
@@ -49,40 +51,6 @@ pub enum Imported {
     Kept(ImportReport),
     /// Records conflicted and nothing was changed.
     Refused(ImportReport),
-}
-
-/// Makes the worker index the imported items.
-pub(crate) const REBUILD_INDEX: &str = "DELETE FROM recall_state";
-
-/// How to replace a store.
-#[derive(Debug)]
-pub struct Replace<'a> {
-    /// Blob folder of the store, if it has one.
-    pub blobs: Option<&'a BlobFolder>,
-    /// Replace the store even if it holds data.
-    pub force: bool,
-    /// Time stamp in the name that the old content is kept under: a folder beside a SQLite file, or a schema on
-    /// PostgreSQL.
-    pub stamp: &'a str,
-}
-
-/// A database that is written in one transaction. Dropping it before `commit` rolls back.
-pub(crate) trait Target {
-    /// Adds records, skipping those that violate a unique key. Returns the number of added records.
-    fn insert(&mut self, table: &Table, rows: &[Row]) -> Result<u64, StoreError>;
-    /// Finds the record with the same primary key.
-    fn find(&mut self, table: &Table, record: &Record) -> Result<Option<Row>, StoreError>;
-    /// Makes a sequence continue after a number.
-    fn advance_sequence(&mut self, table: &Table, last: i64) -> Result<(), StoreError>;
-    /// Migrates the schema to the latest version and commits.
-    fn commit(self: Box<Self>) -> Result<(), StoreError>;
-}
-
-/// A record with the name of its blob, if any.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Row {
-    pub(crate) fields: Record,
-    pub(crate) blob: Option<String>,
 }
 
 /// Adds the records of an archive to a store and skips records that already exist. If records conflict, nothing is
@@ -242,7 +210,7 @@ impl Batch<'_> {
         let [Value::Text(name), Value::Int(last)] = record.as_slice() else {
             return Err(ArchiveError::damaged("a sequence has a name and a number"));
         };
-        let schema = super::Schema::at(LATEST_VERSION)?;
+        let schema = Schema::at(LATEST_VERSION)?;
         match schema.table(name).filter(|table| table.has_sequence) {
             Some(table) => Ok(self.target.advance_sequence(&table, *last)?),
             None => Ok(()),
@@ -295,7 +263,7 @@ fn move_content_to_blob(
 }
 
 /// Returns a record with the bytes of its blob in it.
-pub(super) fn with_blob_content(
+pub(crate) fn with_blob_content(
     table: &Table,
     row: Row,
     blobs: Option<&BlobFolder>,

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use baton_core::{Sha256Hash, Timestamp};
 
-use super::import::with_blob_content;
-use super::{
-    ArchiveError, ArchiveTable, ArchiveWriter, Header, Record, Row, SEQUENCES, Schema, Table, Totals, Value,
+use crate::archive::{
+    ArchiveError, ArchiveTable, ArchiveWriter, Header, Record, SEQUENCES, Schema, Source, Table, Totals,
+    Value,
 };
 use crate::blobs::BlobFolder;
 use crate::engine::StoreConfig;
+use crate::import::with_blob_content;
 
 /// Result of an export.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,18 +23,6 @@ pub struct Exported {
     pub missing_blobs: Vec<String>,
     /// Ids of checkpoints whose bytes do not have the recorded hash. They are exported as they are.
     pub damaged_checkpoints: Vec<String>,
-}
-
-/// A database that is read in one transaction.
-pub(crate) trait Source {
-    /// Calls `each` for every row.
-    fn rows(
-        &mut self,
-        table: &Table,
-        each: &mut dyn FnMut(Row) -> Result<(), ArchiveError>,
-    ) -> Result<(), ArchiveError>;
-    /// Returns the last number that the sequence of a table assigned.
-    fn sequence(&mut self, table: &Table) -> Result<i64, ArchiveError>;
 }
 
 /// Writes every record of a store into an archive. Blocks, but neither waits for writers nor blocks them.
