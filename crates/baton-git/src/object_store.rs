@@ -6,6 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder};
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -20,7 +21,6 @@ use crate::pack::{NewObject, PackError, packed_ids, write_pack};
 use crate::path::{RepoPath, quoted};
 use crate::program::{Git, Invocation};
 use crate::repository::Repository;
-use crate::sweep::mark_used;
 
 /// A store for the objects of snapshots.
 #[derive(Debug, Clone)]
@@ -162,7 +162,7 @@ fn prepare(folder: &Path, format: ObjectFormat) -> Result<(), GitError> {
         // Left empty by a crash.
         Ok(found) if found.is_empty() => {}
         Ok(_) => return Err(GitError::OtherObjectFormat { path: folder.to_owned() }),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(GitError::folder(config)(error)),
     }
     for part in ["objects/pack", "objects/info", "refs"] {
@@ -177,4 +177,55 @@ fn prepare(folder: &Path, format: ObjectFormat) -> Result<(), GitError> {
     }
     // Without this, a synced pack could be lost together with the name of a parent folder.
     folder.parent().map_or(Ok(()), sync)
+}
+
+/// Takes a shared lock on an object store until the result is dropped. A sweep does not wait for users, but users wait for a
+/// sweep. The first user removes what killed processes left.
+fn mark_used(folder: &Path) -> Result<LockFile, GitError> {
+    let lock = LockFile::open(&folder.join("HEAD")).map_err(GitError::folder(folder))?;
+    if lock.try_lock().unwrap_or(false) {
+        // What cannot be removed now is removed by a later user.
+        let _ = remove_temporaries(folder);
+    }
+    // Where files cannot be locked, a sweep is not possible either.
+    let _ = lock.share();
+    Ok(lock)
+}
+
+/// Removes indexes, caches and packs that a killed process did not complete.
+pub(crate) fn remove_temporaries(folder: &Path) -> Result<u64, GitError> {
+    let is_temporary = |path: &PathBuf| {
+        path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(".tmp"))
+    };
+    let packs = entries(&folder.join("objects/pack"))?;
+    let mut freed = 0;
+    for path in entries(folder)?.into_iter().chain(packs).filter(is_temporary) {
+        if path.is_dir() {
+            for file in entries(&path)? {
+                freed += remove(&file)?;
+            }
+            fs::remove_dir(&path).map_err(GitError::folder(&path))?;
+        } else {
+            freed += remove(&path)?;
+        }
+    }
+    Ok(freed)
+}
+
+pub(crate) fn entries(folder: &Path) -> Result<Vec<PathBuf>, GitError> {
+    let read = || fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path())).collect();
+    let found: io::Result<Vec<PathBuf>> = read();
+    found.map_err(GitError::folder(folder))
+}
+
+/// Removes a file if it exists and returns its size.
+pub(crate) fn remove(path: &Path) -> Result<u64, GitError> {
+    let remove = || {
+        let size = fs::symlink_metadata(path)?.len();
+        fs::remove_file(path).map(|()| size)
+    };
+    match remove() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
+        result => result.map_err(GitError::folder(path)),
+    }
 }

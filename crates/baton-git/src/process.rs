@@ -8,7 +8,29 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
-use crate::program::Limits;
+/// Limits of one git call.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Time without input or output after which the call is killed. A long transfer may take longer in total.
+    pub time: Duration,
+    /// Output limit in bytes. The call is killed when it is exceeded.
+    pub output_bytes: u64,
+    /// Minimum number of files for which asking git is faster than reading them.
+    pub files_worth_a_call: usize,
+    /// Files of at least this size are not part of patches, because git would hold them in memory.
+    pub large_file_bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            time: Duration::from_secs(120),
+            output_bytes: 1 << 30,
+            files_worth_a_call: 500,
+            large_file_bytes: 64 << 20,
+        }
+    }
+}
 
 /// Why a process failed.
 pub(crate) enum ProcessError {

@@ -15,34 +15,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::error::GitError;
-use crate::process::{self, Ended, ProcessError};
-
-/// Limits of one git call.
-#[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    /// Time without input or output after which the call is killed. A long transfer may take longer in total.
-    pub time: Duration,
-    /// Output limit in bytes. The call is killed when it is exceeded.
-    pub output_bytes: u64,
-    /// Minimum number of files for which asking git is faster than reading them.
-    pub files_worth_a_call: usize,
-    /// Files of at least this size are not part of patches, because git would hold them in memory.
-    pub large_file_bytes: u64,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            time: Duration::from_secs(120),
-            output_bytes: 1 << 30,
-            files_worth_a_call: 500,
-            large_file_bytes: 64 << 20,
-        }
-    }
-}
+use crate::process::{self, Ended, Limits, ProcessError};
 
 /// The git program and its environment. Cheap to clone.
 #[derive(Debug, Clone)]

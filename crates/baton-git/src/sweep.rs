@@ -2,14 +2,11 @@
 
 use std::collections::HashSet;
 use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
-
-use baton_files::LockFile;
+use std::path::Path;
 
 use crate::error::GitError;
 use crate::object::ObjectId;
-use crate::object_store::ObjectStore;
+use crate::object_store::{ObjectStore, entries, remove, remove_temporaries};
 use crate::pack::index_ids;
 use crate::snapshot::Snapshot;
 
@@ -93,59 +90,8 @@ impl ObjectStore {
     }
 }
 
-/// Removes indexes, caches and packs that a killed process did not complete.
-fn remove_temporaries(folder: &Path) -> Result<u64, GitError> {
-    let is_temporary = |path: &PathBuf| {
-        path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(".tmp"))
-    };
-    let packs = entries(&folder.join("objects/pack"))?;
-    let mut freed = 0;
-    for path in entries(folder)?.into_iter().chain(packs).filter(is_temporary) {
-        if path.is_dir() {
-            for file in entries(&path)? {
-                freed += remove(&file)?;
-            }
-            fs::remove_dir(&path).map_err(GitError::folder(&path))?;
-        } else {
-            freed += remove(&path)?;
-        }
-    }
-    Ok(freed)
-}
-
-/// Takes a shared lock on an object store until the result is dropped. A sweep does not wait for users, but users wait for a
-/// sweep. The first user removes what killed processes left.
-pub(crate) fn mark_used(folder: &Path) -> Result<LockFile, GitError> {
-    let lock = LockFile::open(&folder.join("HEAD")).map_err(GitError::folder(folder))?;
-    if lock.try_lock().unwrap_or(false) {
-        // What cannot be removed now is removed by a later user.
-        let _ = remove_temporaries(folder);
-    }
-    // Where files cannot be locked, a sweep is not possible either.
-    let _ = lock.share();
-    Ok(lock)
-}
-
 /// Returns the two-digit name of a folder of loose objects.
 fn loose_prefix(folder: &Path) -> Option<&str> {
     let name = folder.file_name()?.to_str()?;
     (name.len() == 2 && name.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(name)
-}
-
-fn entries(folder: &Path) -> Result<Vec<PathBuf>, GitError> {
-    let read = || fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path())).collect();
-    let found: io::Result<Vec<PathBuf>> = read();
-    found.map_err(GitError::folder(folder))
-}
-
-/// Removes a file if it exists and returns its size.
-fn remove(path: &Path) -> Result<u64, GitError> {
-    let remove = || {
-        let size = fs::symlink_metadata(path)?.len();
-        fs::remove_file(path).map(|()| size)
-    };
-    match remove() {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
-        result => result.map_err(GitError::folder(path)),
-    }
 }
