@@ -1,9 +1,40 @@
 //! Selects the parts of a context that fit into a view, and the size of each part.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::condense::min_size;
 use super::fair_cap::{SizeRange, fair_cap};
-use super::view::Level;
 use crate::classify::{Classification, Layer, Shares};
+
+/// Length and number of excerpts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum Level {
+    /// Long excerpts of few values.
+    Basic,
+    /// Between `basic` and `aggressive`.
+    #[default]
+    Standard,
+    /// Short excerpts of many values.
+    Aggressive,
+}
+
+impl Level {
+    /// Minimum excerpt length of a layer in bytes.
+    const fn min_piece(self, layer: Layer) -> usize {
+        match (self, layer) {
+            (_, Layer::Critical | Layer::Ephemeral) => usize::MAX,
+            (Self::Basic, Layer::Important) => 768,
+            (Self::Basic, Layer::Useful) => 384,
+            (Self::Standard, Layer::Important) => 320,
+            (Self::Standard, Layer::Useful) => 160,
+            (Self::Aggressive, Layer::Important) => 120,
+            (Self::Aggressive, Layer::Useful) => 64,
+        }
+    }
+}
 
 /// Shown size of each key of a context.
 pub(super) struct Layout<'c, 'a> {

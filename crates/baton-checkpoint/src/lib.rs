@@ -14,5 +14,6 @@ mod view;
 
 pub use context_text::ContextText;
 pub use diff::{Change, ChangeKind, Diff, DiffLimits};
+pub use layout::Level;
 pub use saved::SavedContext;
-pub use view::{Budget, Level, Omission, OmissionKind, Overflow, Unlisted, View, ViewOptions};
+pub use view::{Budget, Omission, OmissionKind, Overflow, Unlisted, View, ViewOptions};

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::condense::{Emphasis, condense};
 use super::fair_cap::take_room;
-use super::layout::Layout;
+use super::layout::{Layout, Level};
 use crate::classify::{Classification, Layer, Shares};
 
 /// Maximum number of omissions that are listed.
@@ -36,35 +36,6 @@ pub enum Budget {
     Bytes(usize),
     /// Model tokens of compact JSON, as estimated by [`estimate_tokens`], omissions included.
     Tokens(usize),
-}
-
-/// Length and number of excerpts.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[schemars(inline)]
-pub enum Level {
-    /// Long excerpts of few values.
-    Basic,
-    /// Between `basic` and `aggressive`.
-    #[default]
-    Standard,
-    /// Short excerpts of many values.
-    Aggressive,
-}
-
-impl Level {
-    /// Minimum excerpt length of a layer in bytes.
-    pub(super) const fn min_piece(self, layer: Layer) -> usize {
-        match (self, layer) {
-            (_, Layer::Critical | Layer::Ephemeral) => usize::MAX,
-            (Self::Basic, Layer::Important) => 768,
-            (Self::Basic, Layer::Useful) => 384,
-            (Self::Standard, Layer::Important) => 320,
-            (Self::Standard, Layer::Useful) => 160,
-            (Self::Aggressive, Layer::Important) => 120,
-            (Self::Aggressive, Layer::Useful) => 64,
-        }
-    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,7 +3,26 @@
 
 use baton_core::Agent;
 
-use crate::ClientKind;
+/// A program that runs hooks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClientKind {
+    ClaudeCode,
+    Codex,
+    Cursor,
+    /// Gemini CLI.
+    Gemini,
+    /// Antigravity CLI.
+    Antigravity,
+    /// OpenCode, by Baton's plugin.
+    OpenCode,
+    /// VS Code with Copilot.
+    VsCode,
+    CopilotCli,
+    Windsurf,
+    Cline,
+    /// Any other program, which gets responses in the form of Claude Code.
+    Other,
+}
 
 /// A client program that Baton knows.
 #[derive(Debug, Clone, Copy)]

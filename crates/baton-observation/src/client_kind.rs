@@ -8,28 +8,7 @@ use baton_core::estimate_tokens;
 use serde_json::{Map, Value, json};
 
 use super::hook::HookEvent;
-use crate::client::{CLIENTS, Client, ContextLimit};
-
-/// A program that runs hooks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ClientKind {
-    ClaudeCode,
-    Codex,
-    Cursor,
-    /// Gemini CLI.
-    Gemini,
-    /// Antigravity CLI.
-    Antigravity,
-    /// OpenCode, by Baton's plugin.
-    OpenCode,
-    /// VS Code with Copilot.
-    VsCode,
-    CopilotCli,
-    Windsurf,
-    Cline,
-    /// Any other program, which gets responses in the form of Claude Code.
-    Other,
-}
+use crate::client::{CLIENTS, Client, ClientKind, ContextLimit};
 
 /// Last line of context that was shortened.
 const SHORTENED: &str = "(Shortened to the limit of this client. The Baton tools have the rest.)";

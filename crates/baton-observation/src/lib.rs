@@ -23,8 +23,7 @@ pub mod transcript;
 mod truncate;
 
 pub use agent_task::{TASK_CREATION, add_task_subject, updated_task};
-pub use client::{CLIENTS, Client, ContextLimit, agent_of_client, client_name};
-pub use client_kind::ClientKind;
+pub use client::{CLIENTS, Client, ClientKind, ContextLimit, agent_of_client, client_name};
 pub use hook::{HookEvent, files_of, relative};
 
 pub use large_report::{LargeReport, read_large};

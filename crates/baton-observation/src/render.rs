@@ -6,6 +6,7 @@
 use baton_core::{first_characters, one_line, strip_control};
 use serde_json::{Map, Value};
 
+use super::superseded::is_todo_update;
 use super::tool_use::ToolUse;
 
 /// Maximum length of a generic tool input in characters.
@@ -33,8 +34,16 @@ pub fn render(tool_use: &ToolUse) -> String {
     strip_control(&text)
 }
 
+impl ToolUse {
+    /// Returns true if a model could add nothing: for updates of to-dos, and for tools that returned nothing and changed
+    /// nothing.
+    pub fn is_trivial(&self) -> bool {
+        is_todo_update(&self.tool_name) || !has_content(self)
+    }
+}
+
 /// Returns true if the tool returned text or changed a file.
-pub(super) fn has_content(tool_use: &ToolUse) -> bool {
+fn has_content(tool_use: &ToolUse) -> bool {
     let ToolUse { tool_input: input, tool_response: response, .. } = tool_use;
     let is_empty = match response {
         Value::Null => true,

@@ -2,6 +2,7 @@
 
 use baton_core::{starts_with_any, strip_any};
 
+use super::panics::add_panics;
 use super::report::{QaFailure, QaRun, count, file_and_line};
 use super::section::{Section, is_harmless};
 use super::{clippy, nextest};
@@ -234,26 +235,4 @@ fn failed_test(line: &str) -> Option<&str> {
     line.strip_prefix("test ")?
         .strip_suffix(" ... FAILED")
         .map(|name| name.trim_end_matches(" - should panic"))
-}
-
-/// Adds file, line and message of `thread 'name' (123) panicked at src/x.rs:1:2:` and the line below it.
-pub(super) fn add_panics(text: &str, run: &mut QaRun) {
-    let mut lines = text.lines();
-    while let Some(line) = lines.next() {
-        let Some((thread, at)) =
-            line.trim_start().strip_prefix("thread '").and_then(|rest| rest.split_once("panicked at "))
-        else {
-            continue;
-        };
-        let name = thread.split('\'').next().unwrap_or_default();
-        let Some((file, line)) = file_and_line(at.trim_end_matches(':')) else { continue };
-        let known = run.failures.iter_mut().find(|failure| {
-            failure.file.is_none() && (failure.name == name || failure.name.ends_with(&format!(" {name}")))
-        });
-        if let Some(failure) = known {
-            failure.file = Some(file.to_owned());
-            failure.line = Some(line);
-            failure.message = QaFailure::message(lines.next().unwrap_or_default());
-        }
-    }
 }

@@ -17,6 +17,7 @@ mod mocha;
 mod mypy;
 mod nextest;
 mod npm;
+mod panics;
 mod prettier;
 mod pytest;
 mod report;

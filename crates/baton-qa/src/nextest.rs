@@ -2,7 +2,7 @@
 
 use baton_core::starts_with_any;
 
-use super::cargo::add_panics;
+use super::panics::add_panics;
 use super::report::{QaFailure, QaRun, count};
 use super::section::{Section, is_harmless};
 

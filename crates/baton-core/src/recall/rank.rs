@@ -6,29 +6,12 @@ use std::collections::HashMap;
 use super::document::{Candidate, ItemKind};
 use super::mention::is_mentioned;
 use super::query::Query;
-use super::score::{Matches, Scorer};
+use super::score::{Corpus, Matches, Scorer};
 use super::select::select;
 use super::vector::fuse;
 use crate::id::SessionId;
 use crate::name::Repo;
 use crate::time::Timestamp;
-
-/// Statistics of all documents that the caller may search.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Corpus {
-    pub documents: u64,
-    /// Sum of the lengths of all documents, in terms.
-    pub length: u64,
-    /// Number of documents that contain each term of the query.
-    pub with_term: HashMap<String, u64>,
-}
-
-impl Corpus {
-    /// Returns the number of documents that contain a term.
-    pub fn documents_with(&self, term: &str) -> u64 {
-        self.with_term.get(term).copied().unwrap_or(0)
-    }
-}
 
 /// Branch and files that the caller works on. Items from there rank higher.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use super::document::DocumentText;
 use super::query::Query;
-use super::rank::Corpus;
 
 /// Saturation of the term frequency: with a lower value, further occurrences of a term count less.
 const K1: f64 = 0.9;
@@ -16,6 +15,23 @@ const TITLE: f64 = 2.0;
 const BODY: f64 = 1.0;
 /// Weight of a term in a path.
 const PATHS: f64 = 1.0;
+
+/// Statistics of all documents that the caller may search.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Corpus {
+    pub documents: u64,
+    /// Sum of the lengths of all documents, in terms.
+    pub length: u64,
+    /// Number of documents that contain each term of the query.
+    pub with_term: HashMap<String, u64>,
+}
+
+impl Corpus {
+    /// Returns the number of documents that contain a term.
+    pub fn documents_with(&self, term: &str) -> u64 {
+        self.with_term.get(term).copied().unwrap_or(0)
+    }
+}
 
 /// The terms of a query with their weights.
 pub(super) struct Scorer<'a> {

@@ -3,7 +3,7 @@
 use baton_core::observation::Digest;
 use baton_observation::{CheckKind, check, is_check_word, is_failure, may_include};
 
-use super::read::is_prose;
+use super::prose::is_prose;
 use super::text::one_line;
 
 /// Whether a change of a file can change the result of a check.

@@ -12,13 +12,13 @@ use super::code::{self, Change};
 use super::draft::Draft;
 use super::excerpt::{Relevance, is_comment, relevance, select};
 use super::facts::{Detail, is_name, names};
+use super::git;
 use super::language::Kind;
 use super::patch::{self, FileAction, FilePatch};
-use super::prose::{self, PROSE_BYTES};
-use super::read::is_prose;
+use super::prose::{self, PROSE_BYTES, is_prose};
 use super::replaced::Replaced;
 use super::run::Run;
-use super::text::{counted, file_name, first_sentence, join_within, one_line};
+use super::text::{counted, file_name, first_sentence, join_within, one_line, unique};
 use super::title::title;
 
 /// Maximum size of the detail of a change.
@@ -455,6 +455,39 @@ fn reason(file: &Changed<'_>) -> Option<String> {
         _ => whole.max_by_key(|comment| comment.len()),
     };
     Some(first_sentence(best?, 200).trim_end_matches('.').to_owned())
+}
+
+/// Adds the files of a diff with the definitions that the changed lines are in, then the changed lines.
+pub(super) fn fill_diff(call: &Call<'_>, files: &[FilePatch<'_>], detail: &mut Detail) {
+    let head = |file: &FilePatch<'_>| {
+        let names: Vec<&str> =
+            unique(file.places.iter().filter_map(|place| git::place_name(place))).collect();
+        let places =
+            if names.is_empty() { String::new() } else { format!(", in {}", join_within(&names, 150)) };
+        format!("{} +{} -{}{places}", call.path(file.path), file.added.len(), file.removed.len())
+    };
+    let heads: Vec<String> = files.iter().map(head).collect();
+    let heads_size: usize = heads.iter().map(|line| line.len() + 1).sum();
+    let changed = files.iter().flat_map(|file| patch::changed_lines(&file.removed, &file.added));
+    if heads_size + changed.map(|line| line.len() + 1).sum::<usize>() <= detail.left() {
+        for (file, head) in files.iter().zip(heads) {
+            detail.line(&head);
+            fill_changed(file, detail);
+        }
+        return;
+    }
+    detail.counted_lines(&heads);
+    for (index, file) in files.iter().enumerate() {
+        // Each file gets an equal share of the room, but at least 400 bytes: fewer would show only a line or two.
+        let share = (detail.left() / (files.len() - index)).max(400);
+        if detail.left() < share {
+            break;
+        }
+        detail.reserving(detail.left() - share, |detail| {
+            detail.line(&format!("{}:", call.path(file.path)));
+            fill_changed(file, detail);
+        });
+    }
 }
 
 /// Adds the changed lines. For a large change, adds as many lines of both sides as fit, definitions first,

@@ -88,6 +88,12 @@ pub(super) fn fill(text: &str, cwd: Option<&str>, detail: &mut Detail) {
     detail.top_names("Names", &names(text));
 }
 
+/// Returns true if a file contains text for people.
+pub(super) fn is_prose(path: &str) -> bool {
+    let ending = path.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
+    matches!(ending.as_str(), "md" | "mdx" | "markdown" | "rst" | "adoc")
+}
+
 /// Returns the first statement and the conclusion of a text, for a summary. A heading is used only if the
 /// text has no statement.
 pub(super) fn gist(text: &str, characters: usize) -> String {

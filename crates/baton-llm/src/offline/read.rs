@@ -12,12 +12,13 @@ use super::draft::Draft;
 use super::excerpt::{excerpt, excerpt_without};
 use super::facts::{Detail, names};
 use super::language::{Kind, Language};
+use super::prose::{self, is_prose};
 use super::skeleton::WHOLE_BYTES;
 use super::text::{
     clean, counted, file_name, first_sentence, join_within, one_line, size_in_words, split_digits, unique,
 };
 use super::title::title;
-use super::{patch, prose, shell, structure};
+use super::{edit, patch, structure};
 
 const PATHS: &[&str] = &["file_path", "filePath", "path", "notebook_path", "absolute_path", "target_file"];
 
@@ -242,7 +243,7 @@ fn text_detail(call: &Call<'_>, view: &View<'_>, headings: &[&str], detail: &mut
     }
     let diff = patch::read_unified(view.content);
     if !diff.is_empty() {
-        return shell::fill_diff(call, &diff, detail);
+        return edit::fill_diff(call, &diff, detail);
     }
     if view.content.len() <= detail.left() {
         return excerpt(view.content, detail);
@@ -253,12 +254,6 @@ fn text_detail(call: &Call<'_>, view: &View<'_>, headings: &[&str], detail: &mut
         return prose::fill(view.content, call.cwd, detail);
     }
     excerpt(view.content, detail);
-}
-
-/// Returns true if a file contains text for people.
-pub(super) fn is_prose(path: &str) -> bool {
-    let ending = path.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
-    matches!(ending.as_str(), "md" | "mdx" | "markdown" | "rst" | "adoc")
 }
 
 /// Replaces the rest of a definition that began before the visible part by empty lines, so that line numbers stay.

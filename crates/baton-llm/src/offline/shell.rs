@@ -17,7 +17,7 @@ use super::read::{self, View};
 use super::run::{Ending, Run};
 use super::search::{self, Format, Search};
 use super::structure;
-use super::text::{counted, first_sentence, join_within, one_line, unique};
+use super::text::{counted, first_sentence, join_within, one_line};
 use super::title::title;
 use super::verdict::Verdict;
 
@@ -162,7 +162,7 @@ fn describe(call: &Call<'_>, report: &Report<'_>) -> Draft {
         if run.output.len() <= LARGE_BYTES {
             detail = Detail::new(DIFF_BYTES, &draft.title, &draft.summary);
         }
-        fill_diff(call, &diff, &mut detail);
+        edit::fill_diff(call, &diff, &mut detail);
     } else if steps.len() > 1 || known.as_ref().is_none_or(|known| !known.covers_output) {
         if let Some(known) = known.as_ref().filter(|_| !run.failed()) {
             // The lists that git prints, such as commits and branches, are best in their order.
@@ -402,38 +402,5 @@ fn fill(report: &Report<'_>, detail: &mut Detail) {
     detail.other_lines(informative_lines(output, detail.left()));
     if detail.is_empty() {
         detail.lines(&lines);
-    }
-}
-
-/// Adds the files of a diff with the definitions that the changed lines are in, then the changed lines.
-pub(super) fn fill_diff(call: &Call<'_>, files: &[FilePatch<'_>], detail: &mut Detail) {
-    let head = |file: &FilePatch<'_>| {
-        let names: Vec<&str> =
-            unique(file.places.iter().filter_map(|place| git::place_name(place))).collect();
-        let places =
-            if names.is_empty() { String::new() } else { format!(", in {}", join_within(&names, 150)) };
-        format!("{} +{} -{}{places}", call.path(file.path), file.added.len(), file.removed.len())
-    };
-    let heads: Vec<String> = files.iter().map(head).collect();
-    let heads_size: usize = heads.iter().map(|line| line.len() + 1).sum();
-    let changed = files.iter().flat_map(|file| patch::changed_lines(&file.removed, &file.added));
-    if heads_size + changed.map(|line| line.len() + 1).sum::<usize>() <= detail.left() {
-        for (file, head) in files.iter().zip(heads) {
-            detail.line(&head);
-            edit::fill_changed(file, detail);
-        }
-        return;
-    }
-    detail.counted_lines(&heads);
-    for (index, file) in files.iter().enumerate() {
-        // Each file gets an equal share of the room, but at least 400 bytes: fewer would show only a line or two.
-        let share = (detail.left() / (files.len() - index)).max(400);
-        if detail.left() < share {
-            break;
-        }
-        detail.reserving(detail.left() - share, |detail| {
-            detail.line(&format!("{}:", call.path(file.path)));
-            edit::fill_changed(file, detail);
-        });
     }
 }

@@ -21,7 +21,7 @@ const MIN_SIMILARITY: f64 = 0.7;
 const TASK_TABLE: &str = "task.";
 
 /// Prefixes of variables used by builds, tests and benchmarks. They set nothing and cause no warning.
-const FOREIGN_PREFIXES: [&str; 4] = ["BATON_TEST_", "BATON_BENCH_", "BATON_CRASH_", "BATON_COMMIT"];
+const FOREIGN_PREFIXES: [&str; 3] = ["BATON_TEST_", "BATON_BENCH_", "BATON_COMMIT"];
 
 /// All settings with their effective values.
 #[derive(Debug, Clone)]
