@@ -5,7 +5,8 @@
     reason = "a test whose process does not start must fail loudly"
 )]
 
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
@@ -13,6 +14,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use ureq::Agent;
+
+use crate::processes::{WAIT_TIMEOUT, signal, wait_until};
 
 /// Maximum size of an answer: a context of 16 MiB and its envelope.
 const MAX_ANSWER_BYTES: u64 = 64 * 1024 * 1024;
@@ -334,6 +337,31 @@ pub struct Answer {
     pub text: String,
 }
 
+/// Sends a request over a Unix socket.
+///
+/// # Errors
+///
+/// Fails if no process listens, or if the answer is not HTTP.
+pub fn ask(socket: &Path, method: &str, path: &str, body: &Value) -> io::Result<Answer> {
+    let mut stream = UnixStream::connect(socket)?;
+    stream.set_read_timeout(Some(WAIT_TIMEOUT))?;
+    let body = if body.is_null() { String::new() } else { body.to_string() };
+    let request = format!(
+        "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\n\
+         content-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    stream.write_all(request.as_bytes())?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    let (head, text) = answer.split_once("\r\n\r\n").ok_or(io::ErrorKind::InvalidData)?;
+    let mut lines = head.lines();
+    let status = lines.next().and_then(|line| line.split(' ').nth(1)?.parse().ok());
+    let headers = lines.filter_map(|line| line.split_once(':'));
+    let headers = headers.map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned())).collect();
+    Ok(Answer { status: status.ok_or(io::ErrorKind::InvalidData)?, headers, text: text.to_owned() })
+}
+
 impl Answer {
     /// Parses the body as JSON; null if it is not JSON.
     pub fn json(&self) -> Value {
@@ -407,9 +435,9 @@ impl ServerProcess {
     ///
     /// Panics if it does not stop within a minute, or is ended by a signal.
     pub fn stop(mut self) -> i32 {
-        crate::processes::signal(self.id(), "TERM");
+        signal(self.id(), "TERM");
         let mut status = None;
-        crate::processes::wait_until("the server stops", || {
+        wait_until("the server stops", || {
             status = self.child.try_wait().expect("the server can be waited for");
             status.is_some()
         });

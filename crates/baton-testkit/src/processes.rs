@@ -1,18 +1,12 @@
-//! Control of real processes: signals, running processes, requests over a Unix socket, waiting for conditions.
+//! Control of real processes: signals, running processes, waiting for conditions.
 #![expect(clippy::expect_used, reason = "a timeout must fail the test")]
 
-use std::io::{self, Read, Write};
-use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
-
-use crate::binary::Answer;
-
 /// Maximum time to wait for a condition.
-const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
+pub(crate) const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Waits until a condition is true.
@@ -51,31 +45,6 @@ pub fn processes_of(folder: &Path) -> Vec<u32> {
     // A zombie has no command line and no environment.
     pids.filter(|pid| *pid != std::process::id() && (names("cmdline", *pid) || names("environ", *pid)))
         .collect()
-}
-
-/// Sends a request over a Unix socket.
-///
-/// # Errors
-///
-/// Fails if no process listens, or if the answer is not HTTP.
-pub fn ask(socket: &Path, method: &str, path: &str, body: &Value) -> io::Result<Answer> {
-    let mut stream = UnixStream::connect(socket)?;
-    stream.set_read_timeout(Some(WAIT_TIMEOUT))?;
-    let body = if body.is_null() { String::new() } else { body.to_string() };
-    let request = format!(
-        "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\n\
-         content-length: {}\r\n\r\n{body}",
-        body.len()
-    );
-    stream.write_all(request.as_bytes())?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer)?;
-    let (head, text) = answer.split_once("\r\n\r\n").ok_or(io::ErrorKind::InvalidData)?;
-    let mut lines = head.lines();
-    let status = lines.next().and_then(|line| line.split(' ').nth(1)?.parse().ok());
-    let headers = lines.filter_map(|line| line.split_once(':'));
-    let headers = headers.map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned())).collect();
-    Ok(Answer { status: status.ok_or(io::ErrorKind::InvalidData)?, headers, text: text.to_owned() })
 }
 
 #[cfg(test)]

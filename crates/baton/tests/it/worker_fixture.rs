@@ -4,10 +4,10 @@
 use std::ops::Deref;
 use std::path::PathBuf;
 
-use baton_testkit::binary::{Answer, Finished, Home};
+use baton_testkit::binary::{Answer, Finished, Home, ask};
 use baton_testkit::model_server::{Behaviour, ModelServer};
 use baton_testkit::postgres::TestDatabase;
-use baton_testkit::processes::{ask, processes_of, signal, wait_until};
+use baton_testkit::processes::{processes_of, signal, wait_until};
 use serde_json::{Value, json};
 
 /// A home with its database and model server. Its processes are killed first, then the fields are dropped in order.

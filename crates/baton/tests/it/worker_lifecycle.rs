@@ -5,7 +5,8 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 use std::process::{Command, Stdio};
 
-use baton_testkit::processes::{ask, processes_of, signal, wait_until};
+use baton_testkit::binary::ask;
+use baton_testkit::processes::{processes_of, signal, wait_until};
 use serde_json::Value;
 
 use crate::worker_fixture::WorkerFixture;

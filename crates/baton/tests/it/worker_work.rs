@@ -150,8 +150,7 @@ fn stop_does_not_wait_for_a_summarize_request() {
     std::thread::scope(|scope| {
         let body = json!({ "session_id": session });
         let socket = fixture.socket();
-        let asked =
-            scope.spawn(move || baton_testkit::processes::ask(&socket, "POST", "/api/summarize", &body));
+        let asked = scope.spawn(move || baton_testkit::binary::ask(&socket, "POST", "/api/summarize", &body));
         fixture.model.wait_for_requests(1);
         assert_eq!(fixture.ok(&["worker", "stop"])["stopped"], true);
         assert!(asked.join().unwrap().is_err(), "the request must fail when the worker stops");
