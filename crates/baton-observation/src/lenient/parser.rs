@@ -2,6 +2,7 @@
 
 use std::io::{self, Read};
 
+use baton_core::{plain_length, repair_escape};
 use serde_json::Value;
 
 use super::LenientError;
@@ -166,46 +167,35 @@ impl<'a> Parser<'a> {
 
     /// Parses the next piece of a text after its opening quote. Returns true for the last piece.
     pub(super) fn next_piece(&mut self) -> Result<bool, ReadError> {
-        loop {
-            self.ensure(1)?;
-            let rest = self.buffer.get(self.at..).unwrap_or_default();
-            let rest = rest.get(..PIECE_BYTES - self.text.len()).unwrap_or(rest);
-            let special = rest.iter().position(|byte| matches!(byte, b'"' | b'\\'));
-            let plain = special.unwrap_or(rest.len());
-            let is_last = special.is_some_and(|at| rest.get(at) == Some(&b'"'));
-            if rest.is_empty() {
-                return Err(self.wrong("a text has no end"));
-            }
-            self.text.extend_from_slice(rest.get(..plain).unwrap_or_default());
-            self.at += plain + usize::from(is_last);
-            if special.is_some() && !is_last {
-                self.escape()?;
-            }
-            if is_last || self.text.len() >= PIECE_BYTES {
-                let end = if is_last { self.text.len() } else { complete_length(&self.text) };
-                self.part.clear();
-                self.part.push_str(&String::from_utf8_lossy(self.text.get(..end).unwrap_or_default()));
-                self.text.drain(..end);
-                return Ok(is_last);
-            }
+        let mut is_last = false;
+        while !is_last && self.text.len() < PIECE_BYTES {
+            self.ensure(MAX_ESCAPE_BYTES)?;
+            let rest = &self.buffer[self.at..];
+            self.at += match rest.first() {
+                None => return Err(self.wrong("a text has no end")),
+                Some(b'"') => {
+                    is_last = true;
+                    1
+                }
+                Some(b'\\') => {
+                    let (character, length) = repair_escape(rest);
+                    self.text.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+                    length
+                }
+                Some(_) => {
+                    let rest = &rest[..rest.len().min(PIECE_BYTES - self.text.len())];
+                    // A control character is kept.
+                    let length = plain_length(rest).max(1);
+                    self.text.extend_from_slice(&rest[..length]);
+                    length
+                }
+            };
         }
-    }
-
-    /// Parses an escape. An invalid escape is kept as written; half of a surrogate pair becomes U+FFFD.
-    fn escape(&mut self) -> Result<(), ReadError> {
-        let (character, used) = match self.ensure(MAX_ESCAPE_BYTES)? {
-            [_, simple @ (b'"' | b'\\' | b'/'), ..] => (char::from(*simple), 2),
-            [_, b'b', ..] => ('\u{8}', 2),
-            [_, b'f', ..] => ('\u{c}', 2),
-            [_, b'n', ..] => ('\n', 2),
-            [_, b'r', ..] => ('\r', 2),
-            [_, b't', ..] => ('\t', 2),
-            [_, rest @ ..] => unicode(rest).map_or(('\\', 1), |(character, used)| (character, used + 1)),
-            [] => ('\\', 0),
-        };
-        self.at += used;
-        self.text.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
-        Ok(())
+        let end = if is_last { self.text.len() } else { complete_length(&self.text) };
+        self.part.clear();
+        self.part.push_str(&String::from_utf8_lossy(&self.text[..end]));
+        self.text.drain(..end);
+        Ok(is_last)
     }
 
     /// Parses a number or a word. A number that is not finite or out of range becomes a text.
@@ -241,26 +231,4 @@ fn complete_length(text: &[u8]) -> usize {
     let last = text.iter().rev().take(4).position(|byte| !matches!(byte, 0x80..=0xBF));
     let start = last.map(|after| text.len() - after - 1);
     start.filter(|start| text.get(*start).is_some_and(|byte| !byte.is_ascii())).unwrap_or(text.len())
-}
-
-/// Parses `uXXXX` or a surrogate pair. Returns the character and the number of bytes.
-fn unicode(text: &[u8]) -> Option<(char, usize)> {
-    match code_unit(text)? {
-        high @ 0xD800..=0xDBFF => {
-            let low = text.get(5..).and_then(|more| code_unit(more.strip_prefix(b"\\")?));
-            match low {
-                Some(low @ 0xDC00..=0xDFFF) => {
-                    let point = 0x1_0000 + ((high - 0xD800) << 10) + (low - 0xDC00);
-                    Some((char::from_u32(point)?, 11))
-                }
-                _ => Some((char::REPLACEMENT_CHARACTER, 5)),
-            }
-        }
-        unit => Some((char::from_u32(unit).unwrap_or(char::REPLACEMENT_CHARACTER), 5)),
-    }
-}
-
-fn code_unit(text: &[u8]) -> Option<u32> {
-    let digits = text.strip_prefix(b"u")?.get(..4)?;
-    digits.iter().try_fold(0, |unit, digit| Some(unit * 16 + char::from(*digit).to_digit(16)?))
 }
