@@ -3,7 +3,7 @@
 //! Owns the limits of a message and the JSON-RPC errors for violations. The SDK would use the last of two duplicate
 //! keys and silently drop messages that it cannot parse.
 
-use baton_core::{ErrorCode, JsonErrorKind, MAX_DEPTH, read_strict_within};
+use baton_core::{ErrorCode, JsonErrorKind, MAX_DEPTH, json_tokens, read_strict_within};
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcError, RequestId};
 use serde_json::{Map, Value, json};
 
@@ -103,49 +103,26 @@ fn take_arguments(message: &mut Value) -> Option<Map<String, Value>> {
 
 /// Finds the id of a request that cannot be parsed: the only `id` of the outermost object.
 fn request_id(bytes: &[u8]) -> Option<RequestId> {
-    let (mut found, mut depth, mut position) = (None, 0_usize, 0);
-    while let Some(byte) = bytes.get(position) {
-        let mut next = position + 1;
-        match byte {
-            b'{' | b'[' => depth += 1,
-            b'}' | b']' => depth = depth.saturating_sub(1),
-            b'"' => {
-                next = string_end(bytes, position);
-                if depth == 1 && bytes.get(position..next) == Some(b"\"id\"") {
-                    match (value_after(bytes, next), &found) {
-                        (Some(id), None) => found = Some(id),
-                        // Two ids are ambiguous.
-                        (Some(_), Some(_)) => return None,
-                        (None, _) => {}
-                    }
+    let (mut found, mut depth) = (None, 0_usize);
+    let mut tokens = json_tokens(bytes);
+    while let Some(token) = tokens.next() {
+        match token {
+            b"{" | b"[" => depth += 1,
+            b"}" | b"]" => depth = depth.saturating_sub(1),
+            b"\"id\"" if depth == 1 => {
+                let mut after = tokens.clone();
+                if after.next() == Some(b":")
+                    && let Some(id) = after.next().and_then(|id| serde_json::from_slice(id).ok())
+                    && found.replace(id).is_some()
+                {
+                    // Two ids are ambiguous.
+                    return None;
                 }
             }
             _ => {}
         }
-        position = next;
     }
     found
-}
-
-/// Returns the end of a string, including its quotes; the end of the text if the string is not closed.
-fn string_end(bytes: &[u8], start: usize) -> usize {
-    let mut escaped = false;
-    let closing = bytes.iter().enumerate().skip(start + 1).find(|(_, byte)| {
-        let closes = **byte == b'"' && !escaped;
-        escaped = **byte == b'\\' && !escaped;
-        closes
-    });
-    closing.map_or(bytes.len(), |(position, _)| position + 1)
-}
-
-/// Reads the id after a key, if there is one.
-fn value_after(bytes: &[u8], key_end: usize) -> Option<RequestId> {
-    let rest = bytes.get(key_end..)?.trim_ascii_start().strip_prefix(b":")?.trim_ascii_start();
-    let end = match rest.first()? {
-        b'"' => string_end(rest, 0),
-        _ => rest.iter().position(|byte| matches!(byte, b',' | b'}' | b' ' | b'\t' | b'\r' | b'\n'))?,
-    };
-    serde_json::from_slice(rest.get(..end)?).ok()
 }
 
 #[cfg(test)]
