@@ -1,5 +1,7 @@
 //! Values that calls may omit because Baton knows them: the repository of the checkout, and the client with its agent.
 
+use std::sync::Arc;
+
 use baton_app::Filled;
 use baton_core::{Agent, Repo, Venture};
 use baton_observation::{agent_of_client, client_name};
@@ -8,7 +10,8 @@ use rmcp::model::Implementation;
 use rmcp::service::RequestContext;
 use serde_json::{Map, Value};
 
-use super::local::FindRepo;
+/// Returns the repository of the checkout, or `None` if it has no name. May block.
+pub type FindRepo = Arc<dyn Fn() -> Option<Repo> + Send + Sync>;
 
 /// Whether the client and the server share a checkout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use baton_core::Fault;
 use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
 
-use super::listing::RARE_PARAMS;
+use super::tools::RARE_PARAMS;
 
 /// Argument that names the action.
 const ACTION: &str = "action";

@@ -15,8 +15,9 @@ use http_body_util::combinators::BoxBody;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 
+use crate::caller::Caller;
 use crate::message::{MAX_MESSAGE_BYTES, RejectedMessage, read_message};
-use crate::server::{Caller, McpServer};
+use crate::server::McpServer;
 
 pub type ResponseBody = BoxBody<Bytes, Infallible>;
 

@@ -3,7 +3,7 @@
 //! Tools come from the table of operations ([`baton_app::registrations`]); what should be readable by URI is one line in
 //! [`resources`](crate::resources()). Connections, authentication and limits of HTTP are in `baton-server`.
 
-mod briefing;
+mod caller;
 mod defaults;
 mod group;
 mod http_service;
@@ -21,11 +21,12 @@ mod server;
 mod stdio;
 mod tools;
 
+pub use caller::Caller;
+pub use defaults::FindRepo;
 pub use http_service::{HttpService, ResponseBody};
-pub use local::{FindRepo, LocalCall, LocalCheckout, LocalTool};
+pub use local::{LocalCall, LocalCheckout, LocalTool};
 pub use message::{MAX_MESSAGE_BYTES, RejectedMessage};
 pub use prompts::{PromptBinding, prompts};
 pub use resources::{ResourceBinding, resources};
 pub use selection::{ToolSelection, UnknownToolSet};
-pub use server::Caller;
 pub use stdio::{McpError, serve_stdio};

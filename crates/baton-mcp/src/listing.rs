@@ -9,31 +9,7 @@ use super::defaults::Locality;
 use super::group::GROUPS;
 use super::local::LocalTool;
 use super::selection::ToolSelection;
-use super::tools::describe;
-
-/// Parameters that the default set does not list: Baton knows their values, or few calls need them. They are accepted
-/// in every set and listed by `--tools all`.
-pub(crate) const RARE_PARAMS: [&str; 19] = [
-    "actor",
-    "agentSessionId",
-    "checkout_repo",
-    "client",
-    "client_session_id",
-    "client_version",
-    "cursor",
-    "end_reason",
-    "force_secrets",
-    "from_agent",
-    "host",
-    "idempotency_key",
-    "keep_session_open",
-    "level",
-    "meta",
-    "redactSecrets",
-    "redact_secrets",
-    "schema_version",
-    "venture",
-];
+use super::tools::{RARE_PARAMS, describe};
 
 /// Returns the definitions of the selected tools.
 pub(crate) fn list_tools(

@@ -9,7 +9,8 @@ use baton_core::{ErrorCode, Fault, Repo, Venture};
 use rmcp::model::Implementation;
 use serde_json::{Map, Value, json};
 
-use super::server::{Caller, McpServer};
+use super::caller::Caller;
+use super::server::McpServer;
 
 impl McpServer {
     /// Fills in parameters that name the live session of the client, if the call omits them. Does nothing without a

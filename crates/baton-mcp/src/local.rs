@@ -4,20 +4,17 @@
 use std::sync::Arc;
 
 use baton_app::Reply;
-use baton_core::{Agent, CorrelationId, ErrorCode, Fault, OperationDescription, Repo};
+use baton_core::{Agent, CorrelationId, ErrorCode, Fault, OperationDescription};
 use rmcp::model::{CallToolResult, ContentBlock, Tool};
 use serde_json::{Map, Value};
 
-use crate::defaults::{has_integer_text, integers_from_text};
+use crate::defaults::{FindRepo, has_integer_text, integers_from_text};
 use crate::result::tool_result;
 use crate::schema::short_input;
 use crate::tools::describe_tool;
 
 /// Function of a local tool. It may block and is called on a blocking thread.
 pub type LocalCall = Arc<dyn Fn(Map<String, Value>) -> Result<Value, Fault> + Send + Sync>;
-
-/// Returns the repository of the checkout, or `None` if it has no name. May block.
-pub type FindRepo = Arc<dyn Fn() -> Option<Repo> + Send + Sync>;
 
 /// The checkout in which a client works. Empty outside a checkout.
 #[derive(Clone, Default)]

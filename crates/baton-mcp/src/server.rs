@@ -6,7 +6,7 @@ use std::sync::Arc;
 use baton_app::bundle::ReadContext;
 use baton_app::request_params::decode;
 use baton_app::{AnyOperation, App, Call, Face, Filled, KeyUse, Operation, Reply, ToolBinding, tools};
-use baton_core::{Actor, CorrelationId, Fault, IdempotencyKey};
+use baton_core::{Actor, Fault, IdempotencyKey};
 use http::request::Parts;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams,
@@ -19,6 +19,7 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Map, Value};
 
+use crate::caller::Caller;
 use crate::defaults::{Defaults, Locality, client_of, has_integer_text, integers_from_text};
 use crate::group::find_group;
 use crate::instructions::INSTRUCTIONS;
@@ -44,14 +45,6 @@ const METHODS: [&str; 7] = [
     "prompts/list",
     "prompts/get",
 ];
-
-/// The caller of a request. Over HTTP it is attached to each request.
-#[derive(Clone)]
-pub struct Caller {
-    /// Actor of the credential.
-    pub actor: Actor,
-    pub correlation_id: CorrelationId,
-}
 
 /// The MCP server, for one client or many. Clones share their data.
 #[derive(Clone)]

@@ -14,6 +14,30 @@ use crate::schema::short_input;
 /// Argument with the idempotency key. Every tool that writes has it in addition to the parameters of its operation.
 pub(crate) const IDEMPOTENCY_KEY: &str = "idempotency_key";
 
+/// Parameters that the default set does not list: Baton knows their values, or few calls need them. They are accepted
+/// in every set and listed by `--tools all`.
+pub(crate) const RARE_PARAMS: [&str; 19] = [
+    "actor",
+    "agentSessionId",
+    "checkout_repo",
+    "client",
+    "client_session_id",
+    "client_version",
+    "cursor",
+    "end_reason",
+    "force_secrets",
+    "from_agent",
+    "host",
+    "idempotency_key",
+    "keep_session_open",
+    "level",
+    "meta",
+    "redactSecrets",
+    "redact_secrets",
+    "schema_version",
+    "venture",
+];
+
 /// Describes a tool to a client.
 pub(crate) fn describe(binding: &ToolBinding, locality: Locality) -> Tool {
     let mut input = short_input(binding.operation.params_schema());
