@@ -16,11 +16,11 @@ use tokio::net::{UnixListener, UnixSocket};
 use crate::http::accept::Accepting;
 use crate::http::budget::BodyBudget;
 use crate::http::connections::Connections;
-use crate::http::dashboard::Dashboard;
 use crate::http::exchange::{Authentication, Shared, correlation_ids};
 use crate::http::failures::FailedAuthentications;
 use crate::http::limit::Limiter;
 use crate::http::metrics::Metrics;
+use crate::http::pages::Dashboard;
 use crate::http::server::{ServeError, router};
 
 /// Maximum number of connections that wait to be accepted.

@@ -13,6 +13,7 @@ mod live;
 mod local;
 mod mcp;
 mod metrics;
+mod pages;
 mod peer;
 mod report;
 mod respond;

@@ -20,12 +20,13 @@ use tokio::net::{TcpListener, TcpSocket, lookup_host};
 use crate::http::accept::Accepting;
 use crate::http::budget::BodyBudget;
 use crate::http::connections::Connections;
-use crate::http::dashboard::{self, Dashboard};
+use crate::http::dashboard;
 use crate::http::exchange::{Authentication, Endpoint, Shared, correlation_ids};
 use crate::http::failures::FailedAuthentications;
 use crate::http::limit::Limiter;
 use crate::http::mcp::{self, McpEndpoint};
 use crate::http::metrics::Metrics;
+use crate::http::pages::Dashboard;
 use crate::http::service;
 
 /// How long requests in progress may take to finish during shutdown.
