@@ -18,7 +18,7 @@ use crate::call_record::{PageRequest, blank_record};
 use crate::clock::{Clock, Entropy};
 use crate::context::{Attempt, Environment};
 use crate::execution::Execution;
-use crate::observation::Intake;
+use crate::observation::{Intake, WorkQueue};
 use crate::open_call::OpenCall;
 use crate::request_log::{MAX_MESSAGE, RequestLog};
 use crate::settings::Settings;
@@ -26,6 +26,7 @@ use crate::shared::{Shared, WriteProbe};
 use crate::store_counts::{CachedCounts, CountCache};
 use crate::store_errors::{StoreErrors, store_error};
 use crate::threads::{block_on, on_thread};
+use crate::token::Authenticator;
 use crate::transact::Stored;
 
 /// Baton, ready to be called. Clones share it.
@@ -69,12 +70,22 @@ impl App {
 
     /// Returns the settings of the operations.
     pub fn settings(&self) -> &Settings {
-        &self.shared.environment.settings
+        self.shared.settings()
     }
 
     /// Returns a reader of hook reports for this store.
     pub fn intake(&self) -> Intake {
         Intake::new(self.settings().checkpoints.vault.blobs().cloned())
+    }
+
+    /// Returns the queue operations of a worker.
+    pub fn work_queue(&self) -> WorkQueue {
+        WorkQueue::of(self.shared.clone())
+    }
+
+    /// Returns an authenticator with the shared key.
+    pub fn authenticator(&self, shared_key: &str) -> Authenticator {
+        Authenticator::new(self.shared.clone(), shared_key)
     }
 
     /// Writes all queued records of the request log. Calls that end later are not recorded.
@@ -86,7 +97,7 @@ impl App {
 
     /// Returns the current time of the operations.
     pub fn now(&self) -> Timestamp {
-        self.shared.clock.now()
+        self.shared.now()
     }
 
     /// Checks that calls can be served: the store answers reads and accepts writes.

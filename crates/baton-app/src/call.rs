@@ -1,14 +1,12 @@
 //! Calls and replies of operations.
 
 use baton_checkpoint::SavedContext;
-use baton_core::{Actor, CorrelationId, ErrorCode, Fault, IdempotencyKey};
-use baton_store::OutboxEntry;
+use baton_core::{Actor, CorrelationId, ErrorCode, Fault, IdempotencyKey, Sha256Hash};
+use baton_store::{BlobFolder, OutboxEntry, RawOutput, RawReader, StoreError};
 use serde::Serialize;
 use serde_json::Value;
 
 use std::sync::Arc;
-
-use crate::observation::PackedOutput;
 
 /// Interface of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,6 +61,25 @@ impl Attachment {
             Self::Output(_) | Self::Spooled(_) => None,
             Self::Context(context) => Some(context),
         }
+    }
+}
+
+/// Redacted and compressed input and output of a tool, ready to be stored.
+#[derive(Debug)]
+pub struct PackedOutput {
+    pub(crate) raw: RawOutput,
+    /// Size of the tool output.
+    pub(crate) raw_bytes: u64,
+    /// Size of the content before compression.
+    pub(crate) unpacked_bytes: u64,
+    pub(crate) files: Vec<String>,
+}
+
+impl PackedOutput {
+    /// Returns the hash of the uncompressed content.
+    pub(crate) fn hash(&self, blobs: Option<&BlobFolder>) -> Result<Sha256Hash, Fault> {
+        let raw = RawReader::open(self.raw.clone(), blobs)?;
+        Sha256Hash::of_all(raw).map_err(|error| Fault::from(StoreError::corrupt("pending_queue", error)))
     }
 }
 

@@ -10,9 +10,10 @@ use baton_core::{Fault, HeartbeatPolicy, Liveness, Timestamp, Venture};
 use baton_llm::{Compressor, Embedder, Price};
 use baton_store::Outbox;
 
-use crate::checkpoint::Vault;
 use crate::machine::Machine;
-use crate::observation::{ModelTroubles, WorkerActivity};
+use crate::model_trouble::ModelTroubles;
+use crate::vault::Vault;
+use crate::worker_activity::WorkerActivity;
 
 /// Settings of operations. The binary reads them from files, environment and flags.
 #[derive(Debug, Clone)]

@@ -3,11 +3,13 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use baton_core::Timestamp;
 use baton_store::Store;
 
 use crate::clock::Clock;
 use crate::context::Environment;
 use crate::request_log::RequestLog;
+use crate::settings::Settings;
 use crate::store_counts::CountCache;
 use crate::store_errors::StoreErrors;
 
@@ -19,6 +21,16 @@ pub(crate) struct Shared {
     pub(crate) write_probe: WriteProbe,
     pub(crate) counts: CountCache,
     pub(crate) store_errors: StoreErrors,
+}
+
+impl Shared {
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.environment.settings
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
 }
 
 /// Remembers when the readiness check last wrote successfully, so that frequent checks do not all write.

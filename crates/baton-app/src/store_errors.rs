@@ -1,8 +1,8 @@
-//! Store failure counters, for monitoring.
+//! Failures of the store: counters for monitoring, and errors of stored rows.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use baton_core::Fault;
+use baton_core::{Fault, Handoff};
 use baton_store::StoreError;
 use strum::{IntoStaticStr, VariantArray};
 
@@ -65,6 +65,11 @@ impl Kind {
 /// Returns the store failure that caused a fault.
 pub(crate) fn store_error(fault: &Fault) -> Option<&StoreError> {
     fault.source.as_ref()?.downcast_ref()
+}
+
+/// Makes the error for stored JSON of a handoff that cannot be read.
+pub(crate) fn corrupt_handoff(handoff: &Handoff, error: &serde_json::Error) -> StoreError {
+    StoreError::corrupt("handoffs", format!("the content of {} is invalid: {error}", handoff.id))
 }
 
 #[cfg(test)]

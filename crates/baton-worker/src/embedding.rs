@@ -1,6 +1,5 @@
 //! Vectors for search: embeds indexed items in batches. An outage of the endpoint affects nothing else.
 
-use baton_app::recall::{items_to_embed, keep_vectors};
 use baton_core::Fault;
 use baton_llm::{CompressError, Embedded};
 
@@ -11,15 +10,15 @@ impl WorkContext {
     /// Embeds all items without a vector, newest first, until the endpoint fails or `should_continue` returns false
     /// before a batch. Returns the number of embedded items.
     pub(crate) fn embed_missing(&self, should_continue: impl Fn() -> bool) -> Result<u64, Fault> {
-        let app = self.queue.app();
-        let settings = &app.settings().observations;
+        let queue = &self.queue;
+        let settings = &queue.settings().observations;
         let Some(embedder) = &settings.embedder else { return Ok(0) };
-        if matches!(self.embedding_breaker.permission(app.now()), Permission::NotBefore(_)) {
+        if matches!(self.embedding_breaker.permission(queue.now()), Permission::NotBefore(_)) {
             return Ok(0);
         }
         let (mut below, mut count) = (None, 0);
         loop {
-            let items = items_to_embed(app, embedder.model(), below)?;
+            let items = queue.items_to_embed(embedder.model(), below)?;
             let Some(last) = items.last() else { return Ok(count) };
             if !should_continue() {
                 return Ok(count);
@@ -30,10 +29,10 @@ impl WorkContext {
             let embedded = if texts.is_empty() { Ok(Embedded::default()) } else { embedder.embed(&texts) };
             match embedded {
                 Ok(embedded) => {
-                    self.embedding_breaker.succeeded(app.now());
+                    self.embedding_breaker.succeeded(queue.now());
                     settings.embedding_troubles.record_success();
                     count += items.len() as u64;
-                    keep_vectors(app, embedder.model(), items, embedded)?;
+                    queue.keep_vectors(embedder.model(), items, embedded)?;
                 }
                 Err(error) => {
                     self.embedding_failed(&error);
@@ -45,15 +44,20 @@ impl WorkContext {
 
     /// Pauses all calls to the embedding endpoint.
     fn embedding_failed(&self, error: &CompressError) {
-        let app = self.queue.app();
+        let queue = &self.queue;
         let (retry_after, needs_attention) = match error {
             CompressError::Outage { retry_after, needs_attention, .. } => (*retry_after, *needs_attention),
             CompressError::Unusable { .. } => (None, true),
         };
-        let now = app.now();
+        let now = queue.now();
         let until = self.embedding_breaker.failed(now, retry_after, now.as_millis().unsigned_abs());
         let message = redacted_error(&error.to_string());
-        app.settings().observations.embedding_troubles.record_failure(now, &message, until, needs_attention);
+        queue.settings().observations.embedding_troubles.record_failure(
+            now,
+            &message,
+            until,
+            needs_attention,
+        );
         tracing::warn!(error = %message, until = %until, "cannot compute vectors for search; waiting");
     }
 }

@@ -59,16 +59,16 @@ pub(crate) struct WorkContext {
 impl WorkContext {
     /// Returns the compressor to use now.
     pub(crate) fn compressor(&self) -> Result<Arc<dyn Compressor>, Fault> {
-        let settings = &self.queue.app().settings().observations;
+        let settings = &self.queue.settings().observations;
         settings.compressor_within_budget(|| self.queue.tokens_today()).cloned()
     }
 
     fn now(&self) -> Timestamp {
-        self.queue.app().now()
+        self.queue.now()
     }
 
     fn troubles(&self) -> &ModelTroubles {
-        &self.queue.app().settings().observations.troubles
+        &self.queue.settings().observations.troubles
     }
 
     /// Records that the model answered.
@@ -98,7 +98,7 @@ impl WorkContext {
         };
         // A model could add nothing to the observation of a trivial tool use.
         let compressor = if compressor.model().is_some() && tool_use.is_trivial() {
-            self.queue.app().settings().observations.offline.clone()
+            self.queue.settings().observations.offline.clone()
         } else {
             compressor
         };
@@ -204,7 +204,7 @@ impl WorkContext {
         compressor: &dyn Compressor,
     ) -> Result<JobOutcome, Fault> {
         let now = self.now();
-        if claimed.attempts() >= i64::from(self.queue.app().settings().observations.max_attempts) {
+        if claimed.attempts() >= i64::from(self.queue.settings().observations.max_attempts) {
             let error = redacted_error(&format!("failed after {} attempts: {message}", claimed.attempts()));
             return self.fail(claimed, &error, compressor);
         }
@@ -247,7 +247,7 @@ impl WorkContext {
         };
         // Falls back to the offline compressor.
         tracing::warn!(session = %job.session_id(), error = %redacted_error(&error), "creating a summary without the model");
-        let offline = self.queue.app().settings().observations.offline.clone();
+        let offline = self.queue.settings().observations.offline.clone();
         match catch_unwind(AssertUnwindSafe(|| offline.summarize(job.material()))) {
             Ok(Ok(made)) => {
                 let kept = self.queue.keep_summary(job, Some(made), offline.as_ref())?;

@@ -7,7 +7,7 @@ use std::thread::Builder;
 use std::time::Duration;
 
 use baton_app::App;
-use baton_app::observation::{Claimed, Finished, SummaryJob, WorkQueue, WorkerActivity};
+use baton_app::observation::{Claimed, Finished, SummaryJob, WorkerActivity};
 use baton_core::{Fault, SessionId, Timestamp};
 use baton_store::QueueRelease;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError, bounded, unbounded};
@@ -167,7 +167,7 @@ impl Worker {
             worked: Arc::default(),
         };
         let context = WorkContext {
-            queue: WorkQueue::of(app),
+            queue: app.work_queue(),
             breaker: Breaker::default(),
             embedding_breaker: Breaker::default(),
         };
@@ -180,11 +180,11 @@ impl Worker {
     }
 
     fn now(&self) -> Timestamp {
-        self.context.queue.app().now()
+        self.context.queue.now()
     }
 
     fn activity(&self) -> &WorkerActivity {
-        &self.context.queue.app().settings().observations.activity
+        &self.context.queue.settings().observations.activity
     }
 
     /// Processes due items and summaries on this thread, and returns what was done.
@@ -317,14 +317,14 @@ impl Worker {
 
     /// Starts the thread that computes vectors, if search uses them. It ends when the sender of `stopped` is dropped.
     fn spawn_embedder(&self, stopped: Receiver<()>) -> Result<(), std::io::Error> {
-        if self.context.queue.app().settings().observations.embedder.is_none() {
+        if self.context.queue.settings().observations.embedder.is_none() {
             return Ok(());
         }
         let (context, handle) = (self.context.clone(), self.handle.clone());
         let work = move || {
             loop {
                 let should_continue = || {
-                    handle.touch(context.queue.app().now());
+                    handle.touch(context.queue.now());
                     stopped.try_recv() == Err(TryRecvError::Empty)
                 };
                 if let Err(fault) = context.embed_missing(should_continue) {

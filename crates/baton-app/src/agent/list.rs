@@ -2,7 +2,7 @@
 
 use baton_core::ErrorCode;
 
-use super::connection::ListAgentsOutput;
+use crate::machine::ListAgentsOutput;
 use crate::prelude::*;
 
 /// What to check.

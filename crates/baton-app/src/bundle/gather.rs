@@ -13,12 +13,13 @@ use baton_store::{MarkFilter, NoteFilter, Page, StoreError, TaskFilter, Tx, Work
 use super::files;
 use super::layout::{Bundle, BundleLine, BundleParts, Section, lay_out};
 use super::request::{BundleRequest, BundleScope};
+use crate::checkpoint::workflow_of;
 use crate::context::Context;
-use crate::handoff::{corrupt, stored_automatic_content};
-use crate::memory::hidden_items;
-use crate::observation::{automatic_content, workflow_of};
-use crate::recall::{Loader, kind_of};
-use crate::session::{files_changed_in_session, latest_handoffs, other_sessions};
+use crate::handoff::stored_automatic_content;
+use crate::recall::{Loader, files_changed_in_session, hidden_items, kind_of};
+use crate::repository::{latest_handoffs, other_sessions};
+use crate::store_errors::corrupt_handoff;
+use crate::summary::automatic_content;
 
 /// Maximum number of recent sessions that are read.
 const MAX_SESSIONS: u32 = 12;
@@ -180,7 +181,7 @@ fn add_handoff(handoff: &Handoff, caller: &CallerContext, parts: &mut BundlePart
     let unmerged = unmerged_label(caller, &handoff.repo, handoff.branch.as_deref());
     let HandoffFields {
         goal, state, decisions, rejected, gotchas, constraints, blockers, next_actions, ..
-    } = handoff.fields().map_err(|error| corrupt(handoff, &error))?;
+    } = handoff.fields().map_err(|error| corrupt_handoff(handoff, &error))?;
     let captured = stored_automatic_content(handoff)?;
     let goal = goal.or_else(|| HandoffFields::of(&captured?).goal);
     let summary = without_goal(&handoff.summary, goal.as_deref());

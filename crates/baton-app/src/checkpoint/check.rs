@@ -4,7 +4,7 @@ use baton_core::CheckpointId;
 use baton_store::{StoreError, Tx};
 
 use super::series::read_context;
-use super::vault::{ReadContextError, Vault};
+use crate::vault::{ReadContextError, Vault};
 
 /// Result of verifying a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]

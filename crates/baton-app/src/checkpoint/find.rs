@@ -9,9 +9,9 @@ use baton_store::{StoreError, Tx};
 use serde_json::json;
 
 use super::series::read_context;
-use super::vault::ReadContextError;
 use crate::context::{Attempt, Context};
 use crate::effects::DeferredUpdate;
+use crate::vault::ReadContextError;
 
 /// Minimum interval between updates of the access time of a workflow.
 const ACCESS_UPDATE_INTERVAL: Duration = Duration::from_secs(60);

@@ -7,8 +7,8 @@ use baton_store::{FrameBody, Tx};
 use super::find::sealed_fault;
 use super::retention;
 use super::series::{Next, pack_next, read_context};
-use super::vault::{CreateFrameError, NewFrame, Owner, ReadContextError};
 use crate::context::Context;
+use crate::vault::{CreateFrameError, NewFrame, Owner, ReadContextError};
 
 /// A context to store, with its metadata.
 #[derive(Debug)]

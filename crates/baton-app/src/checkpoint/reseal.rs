@@ -4,7 +4,7 @@ use baton_core::{CheckpointId, ErrorCode};
 use baton_store::FrameBody;
 
 use super::find::sealed_fault;
-use super::vault::{Owner, ReadContextError};
+use crate::vault::{Owner, ReadContextError};
 
 use crate::prelude::*;
 

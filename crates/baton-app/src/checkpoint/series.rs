@@ -4,7 +4,7 @@ use baton_core::checkpoint::{Checkpoint, Place, WorkflowId};
 use baton_core::{CheckpointId, Venture};
 use baton_store::{FrameError, Packed, StoreError, Tx};
 
-use super::vault::{ContentHash, Owner, ReadContextError, Vault};
+use crate::vault::{ContentHash, Owner, ReadContextError, Vault};
 
 /// Reads the context of a checkpoint, as canonical JSON.
 pub(super) fn read_context(

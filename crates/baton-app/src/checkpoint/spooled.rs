@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use super::find::{Wanted, corrupt_without_store, sealed_fault};
 use super::new_checkpoint::{NewCheckpoint, SavedCheckpoint, create_frame_fault};
-use super::vault::{ContentHash, NewFrame, Owner, ReadContextError, Vault};
 use crate::context::Context;
 use crate::settings::{CheckpointSettings, Settings};
 use crate::spool::{NewWrite, spool, spooled_earlier};
+use crate::vault::{ContentHash, NewFrame, Owner, ReadContextError, Vault};
 
 /// Wire name of `SaveCheckpoint`, which writes these files.
 pub(super) const SAVE: &str = "checkpoint.save";

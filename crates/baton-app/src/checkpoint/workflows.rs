@@ -1,7 +1,7 @@
 //! `checkpoint.workflows`: lists workflows.
 
 use baton_core::checkpoint::{Workflow, WorkflowId};
-use baton_core::{Repo, Timestamp, Venture};
+use baton_core::{Repo, Session, Sha256Hash, Timestamp, Venture};
 use baton_store::WorkflowFilter;
 
 use crate::page::Window;
@@ -96,4 +96,17 @@ impl Operation<OnStore> for ListWorkflows {
         let found = tx.workflows(&filter)?;
         Ok(ListWorkflowsOutput { workflows: found.into_iter().map(Into::into).collect() })
     }
+}
+
+/// Returns the workflow id of a chat: the chat id if it is a valid workflow id, otherwise its hash.
+pub(crate) fn workflow_of(session: &Session) -> Result<WorkflowId, Fault> {
+    let own = session
+        .tuple
+        .client_session_id
+        .as_ref()
+        .map_or_else(|| session.id.to_string(), |id| id.as_str().to_owned());
+    own.parse().or_else(|_| {
+        let hash = Sha256Hash::of(own.as_bytes()).to_string();
+        hash.parse().map_err(|problem| Fault::invalid("session_id", problem))
+    })
 }

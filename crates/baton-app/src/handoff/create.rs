@@ -3,10 +3,9 @@
 use baton_core::{HandoffDraft, HandoffId, SessionId, Timestamp};
 use serde_json::{Map, Value};
 
-use crate::handoff::handoff_schema;
-use crate::observation::add_automatic_content;
+use crate::handoff::{handoff_schema, new_handoff};
 use crate::prelude::*;
-use crate::session::new_handoff;
+use crate::summary::add_automatic_content;
 
 /// The session and the handoff to store.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]

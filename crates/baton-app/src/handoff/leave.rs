@@ -6,9 +6,8 @@ use baton_core::{
 };
 use serde_json::{Map, Value};
 
-use crate::handoff::handoff_schema;
+use crate::handoff::{handoff_schema, new_handoff};
 use crate::prelude::*;
-use crate::session::new_handoff;
 
 /// The person, the repository and the handoff to store.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]

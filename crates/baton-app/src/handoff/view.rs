@@ -9,6 +9,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::store_errors::corrupt_handoff;
+
 /// Summary of a handoff. `handoff_show` returns the full handoff.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HandoffSummary {
@@ -42,7 +44,7 @@ impl TryFrom<Handoff> for HandoffSummary {
     type Error = Fault;
 
     fn try_from(handoff: Handoff) -> Result<Self, Fault> {
-        let fields = handoff.fields().map_err(|error| corrupt(&handoff, &error));
+        let fields = handoff.fields().map_err(|error| corrupt_handoff(&handoff, &error));
         let automatic = stored_automatic_content(&handoff).map_err(|error| damaged(&handoff, error))?;
         Ok(Self {
             fields: fields.map_err(|error| damaged(&handoff, error))?,
@@ -64,12 +66,7 @@ impl TryFrom<Handoff> for HandoffSummary {
 /// Returns what was captured in the session of a handoff that an agent wrote, if anything was.
 pub(crate) fn stored_automatic_content(handoff: &Handoff) -> Result<Option<Map<String, Value>>, StoreError> {
     let parsed = handoff.automatic_json.as_deref().map(serde_json::from_str).transpose();
-    parsed.map_err(|error| corrupt(handoff, &error))
-}
-
-/// Makes the error for stored JSON of a handoff that cannot be read.
-pub(crate) fn corrupt(handoff: &Handoff, error: &serde_json::Error) -> StoreError {
-    StoreError::corrupt("handoffs", format!("the content of {} is invalid: {error}", handoff.id))
+    parsed.map_err(|error| corrupt_handoff(handoff, &error))
 }
 
 fn damaged(handoff: &Handoff, error: StoreError) -> Fault {
@@ -147,7 +144,7 @@ impl TryFrom<Handoff> for HandoffView {
     type Error = Fault;
 
     fn try_from(handoff: Handoff) -> Result<Self, Fault> {
-        let payload = handoff.payload().map_err(|error| corrupt(&handoff, &error));
+        let payload = handoff.payload().map_err(|error| corrupt_handoff(&handoff, &error));
         let payload = payload.map_err(|error| damaged(&handoff, error))?;
         Ok(Self {
             automatic: stored_automatic_content(&handoff).map_err(|error| damaged(&handoff, error))?,

@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 use std::io;
 
 use baton_core::Fault;
-use baton_store::{BlobFolder, Durability, RawReader, StoreError, Tx};
+use baton_store::{BlobFolder, Durability, RawReader, Store, StoreError, Tx};
 use serde::Serialize;
 
-use crate::app::App;
-use crate::checkpoint::{Checked, check};
+use crate::checkpoint::{Checked, Vault, check};
 
 /// Number of ids read per batch.
 const BATCH: u32 = 500;
@@ -53,11 +52,11 @@ impl StoreCheck {
 }
 
 /// Reads every checkpoint and every raw output, and compares the counts of workflows. Holds one context at a time.
-pub fn check_store(app: &App) -> Result<StoreCheck, Fault> {
+pub fn check_store(store: &Store, vault: &Vault) -> Result<StoreCheck, Fault> {
     let mut found = StoreCheck::default();
-    check_checkpoints(app, &mut found)?;
-    check_raw_outputs(app, &mut found)?;
-    for (venture, id, problem) in read(app, |tx| tx.miscounted_workflows(BATCH))? {
+    check_checkpoints(store, vault, &mut found)?;
+    check_raw_outputs(store, vault.blobs(), &mut found)?;
+    for (venture, id, problem) in read(store, |tx| tx.miscounted_workflows(BATCH))? {
         let next =
             format!("run baton doctor --deep --repair; restore a backup if checkpoints of {id} are missing");
         found.record_damage("workflow", format!("{venture}/{id}"), problem, next);
@@ -67,7 +66,7 @@ pub fn check_store(app: &App) -> Result<StoreCheck, Fault> {
 
 /// Corrects the stored bytes that workflows record, and returns the number of corrected workflows. Recorded numbers of
 /// checkpoints stay as they are, because a difference means that a checkpoint is missing.
-pub fn recount_workflows(app: &App) -> Result<usize, Fault> {
+pub fn recount_workflows(store: &Store) -> Result<usize, Fault> {
     let work = |tx: &mut dyn Tx| {
         let wrong = tx.miscounted_workflows(BATCH)?;
         for (venture, id, _) in &wrong {
@@ -77,26 +76,26 @@ pub fn recount_workflows(app: &App) -> Result<usize, Fault> {
         }
         Ok::<_, StoreError>(wrong.len().saturating_sub(tx.miscounted_workflows(BATCH)?.len()))
     };
-    app.store().write_blocking(Durability::Full, work).map_err(Fault::from)
+    store.write_blocking(Durability::Full, work).map_err(Fault::from)
 }
 
 fn read<T: Send + 'static>(
-    app: &App,
+    store: &Store,
     work: impl FnMut(&mut dyn Tx) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, Fault> {
-    app.store().read(work).wait().map_err(Fault::from)
+    store.read(work).wait().map_err(Fault::from)
 }
 
-fn check_checkpoints(app: &App, found: &mut StoreCheck) -> Result<(), Fault> {
+fn check_checkpoints(store: &Store, vault: &Vault, found: &mut StoreCheck) -> Result<(), Fault> {
     let mut after = String::new();
     loop {
         let last = after.clone();
-        let ids = read(app, move |tx| tx.checkpoint_ids(&last, BATCH))?;
+        let ids = read(store, move |tx| tx.checkpoint_ids(&last, BATCH))?;
         let Some(last) = ids.last() else { return Ok(()) };
         after.clone_from(last);
         for id in ids {
-            let (vault, asked) = (app.settings().checkpoints.vault.clone(), id.clone());
-            match read(app, move |tx| check(&vault, tx, &asked))? {
+            let (vault, asked) = (vault.clone(), id.clone());
+            match read(store, move |tx| check(&vault, tx, &asked))? {
                 Checked::Sound => found.checkpoints += 1,
                 Checked::Gone => {}
                 Checked::Sealed { key_id } => *found.without_key.entry(key_id).or_default() += 1,
@@ -109,16 +108,16 @@ fn check_checkpoints(app: &App, found: &mut StoreCheck) -> Result<(), Fault> {
     }
 }
 
-fn check_raw_outputs(app: &App, found: &mut StoreCheck) -> Result<(), Fault> {
+fn check_raw_outputs(store: &Store, blobs: Option<&BlobFolder>, found: &mut StoreCheck) -> Result<(), Fault> {
     let mut after = i64::MIN;
     loop {
         let last = after;
-        let ids = read(app, move |tx| tx.queue_ids(last, BATCH))?;
+        let ids = read(store, move |tx| tx.queue_ids(last, BATCH))?;
         let Some(last) = ids.last() else { return Ok(()) };
         after = *last;
         for id in ids {
-            let blobs = app.settings().checkpoints.vault.blobs().cloned();
-            match read(app, move |tx| check_raw_output(tx, id, blobs.as_ref()))? {
+            let blobs = blobs.cloned();
+            match read(store, move |tx| check_raw_output(tx, id, blobs.as_ref()))? {
                 RawOutputCheck::Deleted => {}
                 RawOutputCheck::Intact => found.raw_outputs += 1,
                 RawOutputCheck::Damaged(problem) => {

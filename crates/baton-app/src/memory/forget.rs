@@ -9,9 +9,9 @@ use baton_store::ForgetFilter;
 
 use super::mark::{is_quoted, readable_item, remove_mark};
 use crate::checkpoint::delete_checkpoint;
-use crate::observation::renew_session_texts;
 use crate::prelude::*;
 use crate::recall::{Item, Loader, no_item};
+use crate::summary::renew_session_texts;
 
 /// Maximum number of items per call, which keeps transactions short.
 const BATCH: u32 = 500;

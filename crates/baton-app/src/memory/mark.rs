@@ -2,9 +2,9 @@
 
 use baton_core::recall::{ItemKind, Mark, MarkKind};
 
-use crate::observation::renew_session_texts;
 use crate::prelude::*;
 use crate::recall::{Item, Loader, MarkView, kind_of, no_item};
+use crate::summary::renew_session_texts;
 
 /// The item to replace.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]

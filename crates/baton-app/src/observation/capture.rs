@@ -7,7 +7,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::hook_params::Hook;
-use super::packed::{PackedOutput, blob_name};
+use super::raw::blob_name;
+use crate::call::PackedOutput;
 use crate::context::Context;
 
 /// Maximum length of a tool name and of a tool use id in characters.

@@ -16,7 +16,7 @@ const MAX_TURNS: u32 = 5;
 impl WorkQueue {
     /// Reads the closing messages that are missing in a session.
     pub(super) fn complete_turns(&self, session: SessionId) -> Result<(), Fault> {
-        let Some(read) = self.app().settings().observations.read_closing.clone() else { return Ok(()) };
+        let Some(read) = self.settings().observations.read_closing.clone() else { return Ok(()) };
         for (turn, path) in self.read(move |tx| Ok(tx.turns_to_complete(session, MAX_TURNS)?))? {
             let next = turn.clone();
             let until = self.read(move |tx| Ok(tx.next_turn(&next)?.map(|next| next.started_at)))?;

@@ -3,16 +3,15 @@
 use std::sync::Arc;
 
 use baton_checkpoint::SavedContext;
-use baton_core::checkpoint::WorkflowId;
-use baton_core::{ErrorCode, Fault, Session, Sha256Hash};
+use baton_core::{ErrorCode, Fault, Session};
 use baton_store::{ObservationFilter, Page, Tx};
 use serde_json::{Map, Value, json};
 
 use super::hook_params::Hook;
-use super::material::read_summary_input;
-use crate::checkpoint::SaveCheckpoint;
+use crate::checkpoint::{SaveCheckpoint, workflow_of};
 use crate::context::Context;
 use crate::operation::Operation;
+use crate::summary::read_summary_input;
 
 /// Maximum number of observations in a checkpoint; the newest are kept.
 const MAX_OBSERVATIONS: u32 = 50;
@@ -78,17 +77,4 @@ fn is_empty(value: &Value) -> bool {
         Value::Object(fields) => fields == &Map::new(),
         Value::Bool(_) | Value::Number(_) => false,
     }
-}
-
-/// Returns the workflow id of a chat: the chat id if it is a valid workflow id, otherwise its hash.
-pub(crate) fn workflow_of(session: &Session) -> Result<WorkflowId, Fault> {
-    let own = session
-        .tuple
-        .client_session_id
-        .as_ref()
-        .map_or_else(|| session.id.to_string(), |id| id.as_str().to_owned());
-    own.parse().or_else(|_| {
-        let hash = Sha256Hash::of(own.as_bytes()).to_string();
-        hash.parse().map_err(|problem| Fault::invalid("session_id", problem))
-    })
 }

@@ -4,10 +4,10 @@ use baton_core::{EndReason, Fault, Handoff, HandoffAuthor, HandoffDraft, Session
 use baton_store::Tx;
 use serde_json::Value;
 
-use super::automatic::{add_automatic_content, automatic_content};
 use super::hook_params::Hook;
 use crate::context::Context;
-use crate::session::new_handoff;
+use crate::handoff::new_handoff;
+use crate::summary::{add_automatic_content, automatic_content};
 
 /// Ends a session. If the agent wrote a handoff in it, the captured content is added to that handoff. Otherwise it becomes
 /// a handoff. Writes none for a session without content, because an empty handoff would become the latest one.

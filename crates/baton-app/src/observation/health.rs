@@ -5,7 +5,7 @@ use std::time::Duration;
 use baton_core::{SessionId, Timestamp};
 use baton_store::Spent;
 
-use super::trouble::ModelTrouble;
+use crate::model_trouble::ModelTrouble;
 
 use crate::prelude::*;
 

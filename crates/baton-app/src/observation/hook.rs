@@ -16,11 +16,10 @@ use baton_store::Acknowledgement;
 
 use super::hook_params::{Hook, HookOutput};
 use super::intake::MAX_REPORT_BYTES;
-use super::packed::PackedOutput;
 use super::repair::repair;
 use super::{capture, compact, end, recall};
 use crate::bundle::BundleScope;
-use crate::call::Attachment;
+use crate::call::{Attachment, PackedOutput};
 use crate::prelude::*;
 use crate::recall::RankedDocument;
 use crate::session::{StartSession, find_or_create, lock_active_sessions, start_bundle, tuple_of};

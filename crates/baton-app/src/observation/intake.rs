@@ -11,7 +11,8 @@ use baton_observation::{LenientError, ReadError, files_of, make_private, read_la
 use baton_store::{BlobFolder, MAX_RAW_BYTES, RawPacker, RawReader, StoreError};
 use serde_json::{Map, Value, json};
 
-use super::packed::{PackedOutput, blob_name};
+use super::raw::blob_name;
+use crate::call::PackedOutput;
 use crate::clock::{Entropy, SystemEntropy};
 
 /// Room for the fields of a report other than the tool output.

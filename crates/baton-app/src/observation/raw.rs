@@ -80,3 +80,8 @@ pub(super) fn error_response(error: String, response: Value) -> Value {
     }
     marked
 }
+
+/// Returns the blob name of a raw output.
+pub(super) fn blob_name(name: &str) -> String {
+    format!("raw-{name}")
+}

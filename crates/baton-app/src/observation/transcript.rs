@@ -19,8 +19,8 @@ use super::hook_params::Hook;
 use super::imported::{self, ImportPeriod, NewSession, redact_items};
 use super::raw::error_response;
 use super::repair::repair;
-use super::work::provenance;
 
+use crate::model_usage::provenance;
 use crate::prelude::*;
 
 /// Maximum size of a request in bytes.

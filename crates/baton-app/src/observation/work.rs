@@ -2,30 +2,37 @@
 //!
 //! Owns the transactions. Does not own concurrency, pauses or the choice of compressor.
 
+use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
-use baton_core::observation::{Observation, Provenance, SessionMaterial};
+use baton_core::observation::{Observation, SessionMaterial};
 use baton_core::{Fault, ObservationId, SessionId, Timestamp, Ulid};
-use baton_llm::{Compression, Price, Summarization, TokenUsage};
+use baton_llm::{Compression, Embedded, Price, Summarization, TokenUsage};
 use baton_observation::{ToolUse, redact_observation};
-use baton_store::{
-    DailyUsage, Durability, QueueClaim, QueueItem, QueueRelease, RawOutput, StoreError, SummaryClaim, Tx,
-};
+use baton_store::{Durability, QueueClaim, QueueItem, QueueRelease, RawOutput, StoreError, SummaryClaim, Tx};
 
-use super::automatic::refresh_handoff;
 use super::finishing::{self, Finished};
-use super::material::{SummaryInput, read_summary_input};
 use super::raw::{Extent, tool_use};
-use crate::app::App;
-use crate::recall::index_some;
+use crate::model_usage::{provenance, record_usage, usage_of};
+use crate::recall::{ItemToEmbed, index_some, items_to_embed, keep_vectors};
+use crate::settings::Settings;
+use crate::shared::Shared;
+use crate::summary::{SummaryInput, read_summary_input, refresh_handoff};
 
 /// Delay of a summary while tool uses of its session are pending.
 const PENDING_DELAY: Duration = Duration::from_secs(2);
 
 /// Queue operations of a worker. Every method blocks.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct WorkQueue {
-    app: App,
+    shared: Arc<Shared>,
+}
+
+impl fmt::Debug for WorkQueue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WorkQueue")
+    }
 }
 
 /// A queue item that this worker has leased.
@@ -80,41 +87,63 @@ impl SummaryJob {
 }
 
 impl WorkQueue {
-    /// Creates the queue operations of an application.
-    pub fn of(app: App) -> Self {
-        Self { app }
+    pub(crate) const fn of(shared: Arc<Shared>) -> Self {
+        Self { shared }
     }
 
-    /// Returns the application.
-    pub const fn app(&self) -> &App {
-        &self.app
+    /// Returns the settings of the operations.
+    pub fn settings(&self) -> &Settings {
+        self.shared.settings()
+    }
+
+    /// Returns the current time of the operations.
+    pub fn now(&self) -> Timestamp {
+        self.shared.now()
     }
 
     pub(super) fn write<T: Send + 'static>(
         &self,
         work: impl FnMut(&mut dyn Tx) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, Fault> {
-        let written = self.app.store().write_blocking(Durability::Full, work);
-        written.inspect_err(|fault| self.app.shared.store_errors.count(fault))
+        let written = self.shared.store.write_blocking(Durability::Full, work);
+        written.inspect_err(|fault| self.shared.store_errors.count(fault))
     }
 
     pub(super) fn read<T: Send + 'static>(
         &self,
         work: impl FnMut(&mut dyn Tx) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, Fault> {
-        let read = self.app.store().read(work).wait();
-        read.inspect_err(|fault| self.app.shared.store_errors.count(fault))
+        let read = self.shared.store.read(work).wait();
+        read.inspect_err(|fault| self.shared.store_errors.count(fault))
+    }
+
+    /// Lists the newest items without a vector of the model whose number is lower than `below`. Without `below`, first
+    /// indexes new items and claims a pass over all items. Returns nothing if another process runs a pass, or if the daily
+    /// token budget is used up.
+    pub fn items_to_embed(&self, model: &str, below: Option<i64>) -> Result<Vec<ItemToEmbed>, Fault> {
+        items_to_embed(&self.shared, model, below)
+    }
+
+    /// Stores the vectors of items and the token usage, and continues the pass. Items that changed since they were read are
+    /// skipped. Items that were not embedded get a vector without dimensions.
+    pub fn keep_vectors(
+        &self,
+        model: &str,
+        items: Vec<ItemToEmbed>,
+        embedded: Embedded,
+    ) -> Result<(), Fault> {
+        keep_vectors(&self.shared, model, items, embedded)
     }
 
     fn price(&self) -> Option<Price> {
-        self.app.settings().observations.price
+        self.settings().observations.price
     }
 
     /// Claims items. An item that was claimed too often without a result is marked as failed, because it may be the
     /// reason why workers died.
     pub fn claim(&self, limit: u32) -> Result<Vec<Claimed>, Fault> {
-        let settings = &self.app.settings().observations;
-        let now = self.app.now();
+        let settings = &self.settings().observations;
+        let now = self.now();
         let claim = QueueClaim { now, lease_until: now.plus(settings.lease), limit };
         let most = i64::from(settings.max_attempts);
         loop {
@@ -146,14 +175,14 @@ impl WorkQueue {
         usage: TokenUsage,
         compressor: &dyn baton_llm::Compressor,
     ) -> Result<(), Fault> {
-        let spent = usage_of(&provenance(compressor, "", usage), self.app.now(), self.price());
+        let spent = usage_of(&provenance(compressor, "", usage), self.now(), self.price());
         self.write(move |tx| Ok(record_usage(tx, session, spent.as_ref())?))
     }
 
     /// Reads the tool use of a claimed item. For a model, adds the turn of the tool use.
     pub fn tool_use(&self, claimed: &Claimed) -> Result<ToolUse, Fault> {
         let mut tool_use = self.stored_tool_use(claimed)?;
-        if self.app.settings().observations.compressor.model().is_some() {
+        if self.settings().observations.compressor.model().is_some() {
             let (session, at) = (claimed.item.session_id, claimed.item.created_at);
             let turn = self.read(move |tx| tx.turn_at(session, at).map_err(Fault::from))?;
             tool_use.turn = turn.map(Into::into);
@@ -168,7 +197,7 @@ impl WorkQueue {
             None => self.read(move |tx| Ok(tx.queue_raw(id)?))?,
         };
         let raw = raw.ok_or_else(|| StoreError::corrupt("pending_queue", "the item no longer exists"))?;
-        let blobs = self.app.settings().checkpoints.vault.blobs();
+        let blobs = self.settings().checkpoints.vault.blobs();
         Ok(tool_use(&claimed.item, raw, blobs, Extent::Excerpt)?)
     }
 
@@ -179,7 +208,7 @@ impl WorkQueue {
         compression: Compression,
         compressor: &dyn baton_llm::Compressor,
     ) -> Result<Finished, Fault> {
-        let (now, item) = (self.app.now(), &claimed.item);
+        let (now, item) = (self.now(), &claimed.item);
         let observation = self.observation(item, compression, compressor, now)?;
         let usage = usage_of(&observation.provenance, now, self.price());
         Ok(Finished { observation, fence: item.fence, usage, at: now })
@@ -188,14 +217,14 @@ impl WorkQueue {
     /// Stores observations. Returns for each whether it was stored: false if the claim has been superseded, in which
     /// case only its token usage was recorded.
     pub fn finish(&self, batch: Vec<Finished>) -> Vec<Result<bool, Fault>> {
-        let stored = finishing::store(self.app.store(), batch);
+        let stored = finishing::store(&self.shared.store, batch);
         self.index();
         stored
     }
 
     /// Indexes items for search. The observations are stored; if this fails, a later call indexes them.
     fn index(&self) {
-        if let Err(fault) = index_some(self.app.store()) {
+        if let Err(fault) = index_some(&self.shared.store) {
             tracing::warn!(%fault, "cannot index items for search; retrying later");
         }
     }
@@ -216,7 +245,7 @@ impl WorkQueue {
         let captured = u64::try_from(item.created_at.as_millis()).unwrap_or(0);
         // Observations captured in the same millisecond sort in queue order.
         let place = u128::from(item.id.unsigned_abs()) << 40;
-        let random = self.app.random_bits()? & ((1 << 40) - 1);
+        let random = self.shared.environment.entropy.bits()? & ((1 << 40) - 1);
         Ok(Observation {
             id: ObservationId::new(Ulid::from_parts(captured, place | random)),
             queue_id: item.id,
@@ -252,7 +281,7 @@ impl WorkQueue {
         let (id, fence, error) =
             (claimed.item.id, claimed.item.fence, baton_secrets::redact(error).into_owned());
         let session = claimed.item.session_id;
-        let now = self.app.now();
+        let now = self.now();
         let (provenance, price) = (provenance(compressor, "", usage), self.price());
         self.write(move |tx| {
             record_usage(tx, session, usage_of(&provenance, now, price).as_ref())?;
@@ -262,8 +291,8 @@ impl WorkQueue {
 
     /// Claims a summary that is due and reads its input. A summary whose session has pending tool uses is postponed.
     pub fn claim_summary(&self) -> Result<Option<SummaryJob>, Fault> {
-        let now = self.app.now();
-        let lease_until = now.plus(self.app.settings().observations.lease);
+        let now = self.now();
+        let lease_until = now.plus(self.settings().observations.lease);
         let claimed = self.write(move |tx| Ok(tx.claim_summaries(now, lease_until, 1)?))?;
         let Some(claim) = claimed.into_iter().next() else { return Ok(None) };
         let session = claim.session_id;
@@ -295,13 +324,13 @@ impl WorkQueue {
         made: Option<Summarization>,
         compressor: &dyn baton_llm::Compressor,
     ) -> Result<bool, Fault> {
-        let now = self.app.now();
+        let now = self.now();
         let (claim, price) = (job.claim.clone(), self.price());
         let new_summary = |Summarization { summary, usage, prompt_version }| {
             job.input.new_summary(summary, provenance(compressor, prompt_version, usage), now)
         };
         let made = made.map(new_summary).filter(|made| !made.is_unchanged());
-        let app = self.app.clone();
+        let shared = self.shared.clone();
         self.write(move |tx| {
             let kept = match &made {
                 None => tx.postpone_summary(&claim, None, "")?,
@@ -315,7 +344,7 @@ impl WorkQueue {
                 // Another summary was stored in the meantime.
                 tx.request_summary(claim.session_id, now, now)?;
             }
-            refresh_handoff(app.settings(), tx, claim.session_id)?;
+            refresh_handoff(shared.settings(), tx, claim.session_id)?;
             Ok(kept)
         })
     }
@@ -334,47 +363,7 @@ impl WorkQueue {
 
     /// Returns the number of tokens used today (UTC).
     pub fn tokens_today(&self) -> Result<u64, Fault> {
-        let day = self.app.now().day();
+        let day = self.now().day();
         self.read(move |tx| Ok(tx.spent_on(&day)?.tokens))
     }
-}
-
-/// Adds the usage of a model call to its day and its session.
-pub(super) fn record_usage(
-    tx: &mut dyn Tx,
-    session: SessionId,
-    usage: Option<&DailyUsage>,
-) -> Result<(), StoreError> {
-    let Some(usage) = usage else { return Ok(()) };
-    tx.add_usage(usage)?;
-    tx.add_session_usage(session, usage.spent())
-}
-
-pub(super) fn provenance(
-    compressor: &dyn baton_llm::Compressor,
-    prompt_version: &str,
-    usage: TokenUsage,
-) -> Provenance {
-    Provenance {
-        compressor: compressor.name().to_owned(),
-        model: compressor.model().map(str::to_owned),
-        prompt_version: prompt_version.to_owned(),
-        tokens_in: usage.tokens_in,
-        tokens_out: usage.tokens_out,
-    }
-}
-
-/// Returns the token usage and cost of a model call; `None` without a model.
-pub(super) fn usage_of(provenance: &Provenance, now: Timestamp, price: Option<Price>) -> Option<DailyUsage> {
-    let model = provenance.model.clone()?;
-    let price = price.or_else(|| Price::of(&model));
-    Some(DailyUsage {
-        day: now.day(),
-        compressor: provenance.compressor.clone(),
-        model,
-        calls: 1,
-        tokens_in: provenance.tokens_in,
-        tokens_out: provenance.tokens_out,
-        micro_usd: price.map_or(0, |price| price.micro_dollars(provenance.tokens_in, provenance.tokens_out)),
-    })
 }

@@ -12,8 +12,8 @@ use baton_store::{DailyUsage, Durability};
 
 use super::indexing::index_all;
 use super::item::{Item, Loader};
-use crate::app::App;
 use crate::context::Context;
+use crate::shared::Shared;
 
 /// Number of items per request.
 const BATCH: u32 = 16;
@@ -45,15 +45,18 @@ impl ItemToEmbed {
     }
 }
 
-/// Lists the newest items without a vector of the model whose number is lower than `below`. Without `below`, first indexes
-/// new items and claims a pass over all items. Returns nothing if another process runs a pass, or if the daily token budget
-/// is used up.
-pub fn items_to_embed(app: &App, model: &str, below: Option<i64>) -> Result<Vec<ItemToEmbed>, Fault> {
+/// See [`WorkQueue::items_to_embed`](crate::observation::WorkQueue::items_to_embed).
+pub(crate) fn items_to_embed(
+    shared: &Shared,
+    model: &str,
+    below: Option<i64>,
+) -> Result<Vec<ItemToEmbed>, Fault> {
     if below.is_none() {
-        index_all(app.store(), |_| {})?;
+        index_all(&shared.store, |_| {})?;
     }
-    let (model, now, budget) = (model.to_owned(), app.now(), app.settings().observations.daily_token_budget);
-    let items = app.store().read(move |tx| {
+    let (model, now, budget) =
+        (model.to_owned(), shared.now(), shared.settings().observations.daily_token_budget);
+    let items = shared.store.read(move |tx| {
         if let Some(budget) = budget
             && tx.spent_on(&now.day())?.tokens >= budget
         {
@@ -68,21 +71,20 @@ pub fn items_to_embed(app: &App, model: &str, below: Option<i64>) -> Result<Vec<
         Ok(items)
     });
     let items = items.wait()?;
-    if below.is_none() && !items.is_empty() && !claim(app)? {
+    if below.is_none() && !items.is_empty() && !claim(shared)? {
         return Ok(Vec::new());
     }
     Ok(items)
 }
 
-/// Stores the vectors of items and the token usage, and continues the pass. Items that changed since they were read are
-/// skipped. Items that were not embedded get a vector without dimensions.
-pub fn keep_vectors(
-    app: &App,
+/// See [`WorkQueue::keep_vectors`](crate::observation::WorkQueue::keep_vectors).
+pub(crate) fn keep_vectors(
+    shared: &Shared,
     model: &str,
     items: Vec<ItemToEmbed>,
     embedded: Embedded,
 ) -> Result<(), Fault> {
-    let (now, tokens_in) = (app.now(), embedded.usage.tokens_in);
+    let (now, tokens_in) = (shared.now(), embedded.usage.tokens_in);
     let usage = DailyUsage {
         day: now.day(),
         compressor: JOB.to_owned(),
@@ -101,7 +103,7 @@ pub fn keep_vectors(
         })
         .collect();
     // The vectors can be computed again, so they need no disk sync of their own.
-    app.store().write_blocking(Durability::Lazy, move |tx| {
+    shared.store.write_blocking(Durability::Lazy, move |tx| {
         tx.put_vectors(&usage.model, &made)?;
         if tokens_in > 0 {
             tx.add_usage(&usage)?;
@@ -112,10 +114,10 @@ pub fn keep_vectors(
 }
 
 /// Claims a pass, unless another one is in progress or ended just now.
-fn claim(app: &App) -> Result<bool, Fault> {
-    let now = app.now();
+fn claim(shared: &Shared) -> Result<bool, Fault> {
+    let now = shared.now();
     let since = now.minus(PASS_INTERVAL);
-    app.store().write_blocking(Durability::Lazy, move |tx| Ok::<_, Fault>(tx.claim_run(JOB, now, since)?))
+    shared.store.write_blocking(Durability::Lazy, move |tx| Ok::<_, Fault>(tx.claim_run(JOB, now, since)?))
 }
 
 /// Returns the beginning of the text of an item.

@@ -28,6 +28,9 @@ const TITLE_CHARS: usize = 100;
 /// Name of the tool that runs commands.
 const SHELL_TOOL: &str = "Bash";
 
+/// Number of latest observations of a session that are searched for changed files.
+const OBSERVATIONS_OF_SESSION: u32 = 30;
+
 /// Where to look.
 #[derive(Debug, Clone)]
 pub(crate) struct HistoryScope {
@@ -266,4 +269,22 @@ pub(crate) fn command_history(
         });
     }
     Ok(output)
+}
+
+/// Returns the files that the latest tool uses of a session changed.
+pub(crate) fn files_changed_in_session(
+    tx: &mut dyn Tx,
+    id: SessionId,
+    most: usize,
+) -> Result<Vec<String>, Fault> {
+    let filter = ObservationFilter { session_id: Some(id), ..ObservationFilter::default() };
+    let mut files: Vec<String> = Vec::new();
+    for observation in tx.files_of_observations(&filter, Page::first(OBSERVATIONS_OF_SESSION))? {
+        for file in observation.files_touched {
+            if files.len() < most && !files.contains(&file) {
+                files.push(file);
+            }
+        }
+    }
+    Ok(files)
 }

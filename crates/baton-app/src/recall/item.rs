@@ -16,7 +16,7 @@ use baton_core::{
 use baton_store::{StoreError, Tx};
 use serde_json::Value;
 
-use crate::handoff::corrupt;
+use crate::store_errors::corrupt_handoff;
 
 /// Maximum number of tool uses of a turn whose files are counted as files of the turn.
 const MAX_TURN_OBSERVATIONS: u32 = 300;
@@ -263,7 +263,7 @@ impl Loader {
         let Some(handoff) = found else { return Ok(None) };
         let turn = self.turn_at(tx, handoff.session_id, handoff.created_at)?;
         let mut text = vec![handoff.summary.clone()];
-        let payload = handoff.payload().map_err(|error| corrupt(&handoff, &error))?;
+        let payload = handoff.payload().map_err(|error| corrupt_handoff(&handoff, &error))?;
         payload.values().for_each(|value| strings(value, &mut text));
         text.dedup();
         Ok(Some(Item {

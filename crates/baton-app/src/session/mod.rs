@@ -6,23 +6,19 @@ mod heartbeat;
 mod history;
 mod list;
 mod overview;
-mod repository;
 mod show;
 mod start;
 mod update;
 mod view;
 
 pub use activity::{ActiveDay, SessionActivity, SessionActivityOutput};
-pub(crate) use end::new_handoff;
 pub use end::{EndSession, EndSessionOutput};
 pub use heartbeat::{Heartbeat, HeartbeatOutput};
 pub use history::{SessionHistory, SessionHistoryOutput};
 pub use list::{ListSessions, ListSessionsOutput};
-pub(crate) use overview::files_changed_in_session;
 pub use overview::{
     Attention, AttentionKind, LiveSession, SessionOverview, SessionOverviewOutput, SharedFile,
 };
-pub(crate) use repository::{latest_handoffs, other_sessions};
 pub use show::{ShowSession, ShowSessionOutput};
 pub use start::{StartSession, StartSessionOutput, StartStatus};
 pub(crate) use start::{find_or_create, lock_active_sessions, start_bundle, tuple_of};

@@ -6,15 +6,14 @@ use baton_core::observation::Turn;
 use baton_core::{
     HandoffFields, Session, SessionId, Timestamp, Venture, VentureScope, counted, one_line, shorten,
 };
-use baton_store::{HandoffFilter, ObservationFilter, Page, SessionFilter, TaskFilter};
+use baton_store::{HandoffFilter, Page, SessionFilter, TaskFilter};
 
 use crate::page::cut;
 use crate::prelude::*;
+use crate::recall::files_changed_in_session;
 
 /// Maximum number of sessions.
 const MAX_SESSIONS: u32 = 60;
-/// Number of latest observations of a session that are searched for changed files.
-const OBSERVATIONS_OF_SESSION: u32 = 30;
 /// Maximum number of changed files of a session.
 const MAX_FILES: usize = 12;
 /// Number of latest handoffs of a venture that are searched for blockers, and of tasks for drift.
@@ -191,24 +190,6 @@ fn live_session(context: &Context<'_>, tx: &mut dyn Tx, session: Session) -> Res
         last_turn,
         files_changed,
     })
-}
-
-/// Returns the files that the latest tool uses of a session changed.
-pub(crate) fn files_changed_in_session(
-    tx: &mut dyn Tx,
-    id: SessionId,
-    most: usize,
-) -> Result<Vec<String>, Fault> {
-    let filter = ObservationFilter { session_id: Some(id), ..ObservationFilter::default() };
-    let mut files: Vec<String> = Vec::new();
-    for observation in tx.files_of_observations(&filter, Page::first(OBSERVATIONS_OF_SESSION))? {
-        for file in observation.files_touched {
-            if files.len() < most && !files.contains(&file) {
-                files.push(file);
-            }
-        }
-    }
-    Ok(files)
 }
 
 /// Returns the files that more than one live session changed.

@@ -3,9 +3,9 @@
 use baton_core::SessionId;
 
 use crate::handoff::HandoffSummary;
-use crate::observation::SummaryView;
 use crate::prelude::*;
 use crate::session::SessionView;
+use crate::summary::SummaryView;
 
 /// The session to show.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]

@@ -9,10 +9,10 @@ use baton_core::{
 };
 use serde_json::{Map, Value, json};
 
-use super::repository::{latest_handoffs, other_sessions};
 use crate::bundle::{Bundle, BundleLimits, BundleRequest, BundleScope, build};
 use crate::handoff::HandoffSummary;
 use crate::prelude::*;
+use crate::repository::{latest_handoffs, other_sessions};
 use crate::session::{ActiveSession, SessionView};
 
 /// Agent, repository and checkout state of the session.

@@ -5,7 +5,7 @@ use std::path::Path;
 use baton_core::task::{TaskId, TaskRecord};
 use baton_core::{ErrorCode, Venture};
 
-use super::files::TaskFiles;
+use crate::machine::TaskFiles;
 use crate::prelude::*;
 
 /// The task to show.

@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use baton_core::{Actor, ErrorCode, Fault, PresentedToken, Sha256Hash, Token, TokenId};
 use baton_store::StoreError;
 
-use crate::app::App;
+use crate::shared::Shared;
 
 /// Time to live of a cached token. A revocation takes effect after at most this time.
 const CACHE_TTL: Duration = Duration::from_secs(2);
@@ -17,7 +17,7 @@ const CACHE_CAPACITY: usize = 10_000;
 
 /// Authenticates the shared key and the tokens in the store.
 pub struct Authenticator {
-    app: App,
+    shared: Arc<Shared>,
     shared_key_hash: Sha256Hash,
     shared_key_actor: Actor,
     /// Cached tokens and their expiry. Monotonic time is used because setting the clock back must not extend the use of
@@ -32,10 +32,9 @@ impl fmt::Debug for Authenticator {
 }
 
 impl Authenticator {
-    /// Creates an authenticator with the shared key.
-    pub fn new(app: App, shared_key: &str) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, shared_key: &str) -> Self {
         Self {
-            app,
+            shared,
             shared_key_hash: Sha256Hash::of(shared_key.as_bytes()),
             shared_key_actor: Actor::shared(shared_key),
             cache: Mutex::new(HashMap::new()),
@@ -49,7 +48,7 @@ impl Authenticator {
             return Err(unauthorized("no credential was sent"));
         };
         if let Some(presented) = PresentedToken::parse(credential) {
-            let now = self.app.now();
+            let now = self.shared.now();
             let token = self.token(&presented.id).await?;
             return token.ok_or_else(unknown)?.authenticate(&presented, now);
         }
@@ -82,7 +81,7 @@ impl Authenticator {
             return Ok(Some(token.clone()));
         }
         let (wanted, looked_up_at) = (id.clone(), Instant::now());
-        let found = self.app.store().read(move |tx| tx.token(&wanted)).await;
+        let found = self.shared.store.read(move |tx| tx.token(&wanted)).await;
         let found = found.map_err(|error: StoreError| Fault::from(error))?;
         let mut cache = self.cache();
         if cache.len() >= CACHE_CAPACITY {

@@ -184,7 +184,7 @@ impl Stage {
     }
 
     fn worker(&self) -> (WorkQueue, Arc<dyn Compressor>) {
-        (WorkQueue::of(self.app.clone()), self.app.settings().observations.compressor.clone())
+        (self.app.work_queue(), self.app.settings().observations.compressor.clone())
     }
 
     /// Returns the observations of all ventures, newest first.

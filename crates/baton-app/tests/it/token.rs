@@ -1,6 +1,5 @@
 //! Authentication with tokens: expiry, revocation and unknown credentials.
 
-use baton_app::token::Authenticator;
 use baton_core::{Access, ErrorCode, VentureScope};
 use baton_testkit::processes::wait_until;
 use serde_json::json;
@@ -12,7 +11,7 @@ fn token_is_valid_until_it_expires() {
     for stage in Stage::each() {
         let params = json!({ "name": "t", "access": "read", "ventures": ["v"], "expires_in_days": 1 });
         let token = ok(&stage.call("token.create", params))["token"].as_str().unwrap().to_owned();
-        let authenticator = Authenticator::new(stage.app.clone(), "shared key");
+        let authenticator = stage.app.authenticator("shared key");
         let actor = wait(authenticator.actor(Some(&token))).unwrap();
         assert_eq!(
             (actor.access, &actor.ventures),
@@ -32,10 +31,10 @@ fn revocation_takes_effect_even_if_the_clock_was_set_back() {
     for stage in Stage::each() {
         let made = ok(&stage.call("token.create", json!({ "name": "t", "access": "write" })));
         let token = made["token"].as_str().unwrap();
-        let authenticator = Authenticator::new(stage.app.clone(), "shared key");
+        let authenticator = stage.app.authenticator("shared key");
         assert!(wait(authenticator.actor(Some(token))).is_ok());
         ok(&stage.call("token.revoke", json!({ "token_id": made["info"]["id"] })));
-        let fresh = Authenticator::new(stage.app.clone(), "shared key");
+        let fresh = stage.app.authenticator("shared key");
         assert!(wait(fresh.actor(Some(token))).is_err(), "a token that is not cached is rejected at once");
         stage.clock.set(NOW.minus(HOUR));
         let mut rejected = None;
@@ -54,7 +53,7 @@ fn all_unknown_credentials_get_the_same_error() {
         let made = ok(&stage.call("token.create", json!({ "name": "t", "access": "write" })));
         let token = made["token"].as_str().unwrap().to_owned();
         ok(&stage.call("token.revoke", json!({ "token_id": made["info"]["id"] })));
-        let authenticator = Authenticator::new(stage.app.clone(), "shared key");
+        let authenticator = stage.app.authenticator("shared key");
         let other_secret = format!("{}{}", &token[..20], "0".repeat(64));
         let other_id = format!("bt_{}_{}", "0".repeat(16), &token[20..]);
         for credential in ["", "shared", "shared key ", &other_secret, &other_id] {

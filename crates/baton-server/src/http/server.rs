@@ -11,7 +11,6 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::Request;
 use axum::routing::{MethodRouter, any, post};
-use baton_app::token::Authenticator;
 use baton_app::{App, Method, routes};
 use baton_core::{ErrorCode, Fault};
 use futures_util::future::BoxFuture;
@@ -114,7 +113,7 @@ impl Server {
         let Listener { socket, address } = listener;
         let metrics = Arc::new(Metrics::default());
         let shared = Arc::new(Shared {
-            authentication: Authentication::Keys(Authenticator::new(app.clone(), &config.relay_key)),
+            authentication: Authentication::Keys(app.authenticator(&config.relay_key)),
             app,
             limiter: Limiter::per_minute(config.requests_per_minute),
             failures: FailedAuthentications::new(config.failed_per_minute),

@@ -3,7 +3,6 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use baton_app::observation::WorkQueue;
 use baton_core::observation::{QueueStatus, SessionMaterial};
 use baton_llm::{CompressError, Compression, Compressor, Offline, Summarization};
 use baton_observation::ToolUse;
@@ -18,7 +17,7 @@ const MILLISECOND: Duration = Duration::from_millis(1);
 fn items_of_a_dead_worker_are_processed_after_the_lease() {
     for stage in Stage::each() {
         let items = [1, 2, 3].map(|number| stage.capture(number));
-        let gone = WorkQueue::of(stage.beside(|_| {}));
+        let gone = stage.beside(|_| {}).work_queue();
         assert_eq!(gone.claim(2).unwrap().len(), 2);
         assert_eq!(stage.step(), done(1), "unclaimed items are processed immediately");
         assert_eq!(stage.item(items[0]).status, QueueStatus::Processing);
@@ -36,7 +35,7 @@ fn item_that_kills_workers_fails_and_keeps_its_raw_output() {
     for stage in Stage::each() {
         let deadly = stage.capture(1);
         for attempt in 1..=i64::from(ATTEMPTS) {
-            let gone = WorkQueue::of(stage.beside(|_| {}));
+            let gone = stage.beside(|_| {}).work_queue();
             let claimed = gone.claim(10).unwrap();
             assert_eq!(claimed.iter().map(|item| item.attempts()).collect::<Vec<_>>(), [attempt]);
             stage.clock.advance(LEASE);
@@ -114,7 +113,7 @@ fn result_after_a_lost_lease_is_discarded() {
 fn lost_lease_neither_releases_nor_fails_the_item() {
     for stage in Stage::each() {
         let id = stage.capture(1);
-        let slow = WorkQueue::of(stage.beside(|_| {}));
+        let slow = stage.beside(|_| {}).work_queue();
         let claimed = slow.claim(1).unwrap().remove(0);
         assert_eq!(stage.step_after(LEASE), done(1));
         let now = stage.clock_now();

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use baton_app::observation::WorkQueue;
 use baton_core::observation::{CompressedObservation, Observation, Provenance, QueueStatus};
 use baton_core::{ObservationId, SessionId, Timestamp, Ulid};
 use baton_testkit::contract::write;
@@ -63,7 +62,7 @@ fn summary_waits_for_items_in_progress() {
         assert_eq!(stage.summary(session), None);
         // Another worker claims the item and dies.
         stage.clock.set(stage.item(id).run_at);
-        let gone = WorkQueue::of(stage.beside(|_| {}));
+        let gone = stage.beside(|_| {}).work_queue();
         assert_eq!(gone.claim(1).unwrap().len(), 1);
         stage.model.behave(Behaviour::Good);
         assert_eq!(stage.step_after(10 * SECOND), done(0));
@@ -114,7 +113,7 @@ fn late_observations_are_included_in_the_summary() {
         stage.capture(2);
         let session = stage.session();
         // The first item is claimed by a worker that died, while the second is processed.
-        let gone = WorkQueue::of(stage.beside(|_| {}));
+        let gone = stage.beside(|_| {}).work_queue();
         assert_eq!(gone.claim(1).unwrap()[0].id(), first);
         assert_eq!(stage.step(), done(1));
         let early = stage.ok("session.summarize", json!({ "session_id": session }));
@@ -161,7 +160,7 @@ fn summary_is_discarded_if_a_newer_one_was_stored() {
         let session = stage.session();
         stage.hook("stop", json!({}));
         // A worker claims the summary. Meanwhile there are more observations, and a summary is requested synchronously.
-        let slow = WorkQueue::of(stage.beside(|_| {}));
+        let slow = stage.beside(|_| {}).work_queue();
         let job = slow.claim_summary().unwrap().unwrap();
         stage.capture(2);
         stage.step();

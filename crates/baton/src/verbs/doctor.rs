@@ -340,8 +340,8 @@ fn content(config: &Config, repair: bool) -> Vec<Finding> {
         return vec![CHECK.skipped(DATABASE)];
     }
     let checked = open_app(config, Threads::Caller).and_then(|app| {
-        let recounted = if repair { recount_workflows(&app)? } else { 0 };
-        Ok((recounted, check_store(&app)?))
+        let recounted = if repair { recount_workflows(app.store())? } else { 0 };
+        Ok((recounted, check_store(app.store(), &app.settings().checkpoints.vault)?))
     });
     let (recounted, checked) = match checked {
         Ok(checked) => checked,

@@ -1,4 +1,4 @@
-//! What is known about the repository of a session: its latest handoffs and its other active sessions.
+//! What is known about a repository: its latest handoffs, and the active sessions besides the own one.
 
 use std::cmp::Reverse;
 

@@ -7,8 +7,7 @@ use baton_store::{DailyUsage, NewSummary, StoredSummary};
 
 use super::automatic::refresh_handoff;
 use super::material::{SummaryInput, read_summary_input};
-use super::work::{provenance, record_usage, usage_of};
-
+use crate::model_usage::{provenance, record_usage, usage_of};
 use crate::prelude::*;
 
 /// Summary of a session without content.

@@ -1,4 +1,4 @@
-//! Data of the server's machine that is not in the store: files of checkouts and the configuration of agents.
+//! Access to the machine.
 
 use std::fmt;
 use std::path::Path;
@@ -6,8 +6,7 @@ use std::path::Path;
 use baton_core::Fault;
 use baton_core::task::TaskId;
 
-use crate::agent::ListAgentsOutput;
-use crate::task::TaskFiles;
+use super::{ListAgentsOutput, TaskFiles};
 
 /// Access to the machine. The binary implements it.
 pub trait Machine: fmt::Debug + Send + Sync {

@@ -1,7 +1,7 @@
 //! Conversion between contexts and stored frames: compressed, optionally encrypted, in rows or in blobs.
 //!
 //! Writing compresses, encrypts and stores; reading verifies the hash, decrypts, decompresses and verifies the context
-//! hash. Delta chains are in `series`, deletion is in `retention`, and key sources implement [`Keys`].
+//! hash. Delta chains are in `checkpoint/series.rs`, deletion is in `checkpoint/retention.rs`, and key sources implement [`Keys`].
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +14,7 @@ use baton_store::{
     StoredFrame, Tx, random_nonce,
 };
 
-use super::usage::Usage;
+use crate::checkpoint_usage::Usage;
 
 /// A delta must be smaller than the context by this factor. Otherwise the context starts a new series.
 const MIN_DELTA_RATIO: usize = 8;
@@ -81,10 +81,10 @@ impl Sealing {
 }
 
 /// A frame ready to be inserted.
-pub(super) struct NewFrame {
-    pub(super) frame: Frame,
+pub(crate) struct NewFrame {
+    pub(crate) frame: Frame,
     /// Set if the frame is unencrypted although encryption is preferred.
-    pub(super) warning: Option<String>,
+    pub(crate) warning: Option<String>,
 }
 
 /// Key source without keys: nothing is encrypted.
@@ -105,7 +105,7 @@ impl fmt::Debug for Vault {
 
 /// Reason why a frame could not be created.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum CreateFrameError {
+pub(crate) enum CreateFrameError {
     /// Encryption is required but not possible.
     #[error("{reason}")]
     Refused { reason: String, hint: String },
@@ -116,7 +116,7 @@ pub(super) enum CreateFrameError {
 
 /// Reason why the context of a checkpoint could not be read.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum ReadContextError {
+pub(crate) enum ReadContextError {
     /// The stored bytes of a checkpoint are damaged.
     #[error("{problem}")]
     Damaged { at: CheckpointId, problem: String },
@@ -136,14 +136,14 @@ pub(super) enum ReadContextError {
 
 /// Checkpoint of a frame. It is authenticated with the ciphertext, so a frame cannot be moved to another checkpoint.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Owner<'a> {
-    pub(super) venture: &'a Venture,
-    pub(super) workflow: &'a WorkflowId,
-    pub(super) checkpoint: CheckpointId,
+pub(crate) struct Owner<'a> {
+    pub(crate) venture: &'a Venture,
+    pub(crate) workflow: &'a WorkflowId,
+    pub(crate) checkpoint: CheckpointId,
 }
 
 impl<'a> Owner<'a> {
-    pub(super) const fn of(checkpoint: &'a Checkpoint) -> Self {
+    pub(crate) const fn of(checkpoint: &'a Checkpoint) -> Self {
         Self { venture: &checkpoint.venture, workflow: &checkpoint.workflow_id, checkpoint: checkpoint.id }
     }
 
@@ -158,7 +158,7 @@ impl<'a> Owner<'a> {
 
 /// What happens to the recorded hash of a context that is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ContentHash {
+pub(crate) enum ContentHash {
     Compared,
     Ignored,
 }
@@ -190,7 +190,7 @@ impl Vault {
     }
 
     /// Returns the cached size of all checkpoints.
-    pub(super) const fn usage(&self) -> &Usage {
+    pub(crate) const fn usage(&self) -> &Usage {
         &self.usage
     }
 
@@ -230,23 +230,23 @@ impl Vault {
     }
 
     /// Returns true if a context of this size may be stored as a delta.
-    pub(super) const fn takes_difference(&self, bytes: usize) -> bool {
+    pub(crate) const fn takes_difference(&self, bytes: usize) -> bool {
         self.packing.takes_delta(bytes)
     }
 
     /// Compresses a context as a delta from another; `None` if the delta would be too large.
-    pub(super) fn pack_difference(&self, context: &[u8], base: &[u8]) -> Result<Option<Packed>, FrameError> {
+    pub(crate) fn pack_difference(&self, context: &[u8], base: &[u8]) -> Result<Option<Packed>, FrameError> {
         let delta = self.packing.delta(context, base)?;
         Ok(delta.filter(|delta| delta.bytes.len() < context.len() / MIN_DELTA_RATIO))
     }
 
     /// Compresses a full context.
-    pub(super) fn pack_whole(&self, context: &[u8]) -> Result<Packed, FrameError> {
+    pub(crate) fn pack_whole(&self, context: &[u8]) -> Result<Packed, FrameError> {
         self.packing.whole(context)
     }
 
     /// Creates the frame of a packed context: encrypts it if configured, and writes a large one to a blob.
-    pub(super) fn create_frame(
+    pub(crate) fn create_frame(
         &self,
         tx: &mut dyn Tx,
         owner: Owner<'_>,
@@ -259,12 +259,12 @@ impl Vault {
 
     /// Returns the warning for a readable checkpoint that is stored unencrypted although encryption is preferred.
     /// Without a key only unencrypted checkpoints are readable.
-    pub(super) fn fallback_warning(&self, tx: &mut dyn Tx) -> Result<Option<String>, StoreError> {
+    pub(crate) fn fallback_warning(&self, tx: &mut dyn Tx) -> Result<Option<String>, StoreError> {
         Ok(self.sealing(|| Ok(!tx.keys_in_use()?.is_empty()))?.fallback_warning())
     }
 
     /// Creates a frame without access to the database, for the outbox.
-    pub(super) fn create_frame_offline(
+    pub(crate) fn create_frame_offline(
         &self,
         owner: Owner<'_>,
         packed: Packed,
@@ -290,7 +290,7 @@ impl Vault {
     }
 
     /// Returns the context of a frame. `base` is the context that a delta refers to.
-    pub(super) fn unpack(
+    pub(crate) fn unpack(
         &self,
         owner: Owner<'_>,
         stored: &StoredFrame,
@@ -305,7 +305,7 @@ impl Vault {
     }
 
     /// Encrypts a frame with the current key instead of its previous key or none.
-    pub(super) fn reseal(
+    pub(crate) fn reseal(
         &self,
         tx: &mut dyn Tx,
         owner: Owner<'_>,
@@ -322,7 +322,7 @@ impl Vault {
     }
 
     /// Returns the id of the key for new frames; `None` if they are not encrypted.
-    pub(super) fn current_key(&self, tx: &mut dyn Tx) -> Result<Option<String>, StoreError> {
+    pub(crate) fn current_key(&self, tx: &mut dyn Tx) -> Result<Option<String>, StoreError> {
         Ok(match self.sealing(|| Ok(!tx.keys_in_use()?.is_empty()))? {
             Sealing::Sealed(ring) => Some(ring.current_id().to_string()),
             Sealing::Plain(_) | Sealing::Fallback { .. } | Sealing::Refused { .. } => None,

@@ -14,8 +14,8 @@ use baton_store::Tx;
 use serde_json::{Map, Value, json};
 
 use super::material::{SummaryInput, describe_pending, read_summary_input};
-use crate::handoff::corrupt;
 use crate::settings::Settings;
+use crate::store_errors::corrupt_handoff;
 
 /// Maximum number of observation titles in a handoff; the newest are kept.
 const MAX_DONE: usize = 30;
@@ -141,7 +141,7 @@ impl AutomaticContent {
                 handoff.automatic_json = Some(self.to_automatic_json());
             }
             HandoffAuthor::Hook => {
-                let mut payload = handoff.payload().map_err(|error| corrupt(handoff, &error))?;
+                let mut payload = handoff.payload().map_err(|error| corrupt_handoff(handoff, &error))?;
                 let has_summary = payload.contains_key("summary");
                 payload.retain(|name, _| OWN_FIELDS.contains(&name.as_str()));
                 payload.extend(self.payload.clone());

@@ -9,7 +9,7 @@ use baton_core::{Fault, Note, ObservationId, SessionId, Timestamp};
 use baton_observation::redact_summary;
 use baton_store::{NewSummary, NoteFilter, ObservationFilter, Page, QueueItem, StoredSummary, Tx};
 
-use crate::memory::hidden_items;
+use crate::recall::hidden_items;
 
 /// Maximum number of observations that a summary is made from; the newest are used.
 const MAX_OBSERVATIONS: u32 = 1_000;
@@ -24,38 +24,38 @@ const MAX_PENDING: u32 = 50;
 
 /// Input of a session summary.
 #[derive(Debug, Clone)]
-pub(super) struct SummaryInput {
+pub(crate) struct SummaryInput {
     /// The whole session.
-    pub(super) session: SessionMaterial,
-    pub(super) stored: Option<StoredSummary>,
+    pub(crate) session: SessionMaterial,
+    pub(crate) stored: Option<StoredSummary>,
     /// Observations that the stored summary does not cover.
-    pub(super) uncovered: Vec<ObservationId>,
+    pub(crate) uncovered: Vec<ObservationId>,
     /// Queue items that are not processed yet.
-    pub(super) pending: Vec<QueueItem>,
+    pub(crate) pending: Vec<QueueItem>,
     /// True if a turn ended or a note changed after the stored summary was made.
     has_newer_texts: bool,
 }
 
 impl SummaryInput {
     /// Returns true if the stored summary covers the whole session.
-    pub(super) fn is_up_to_date(&self) -> bool {
+    pub(crate) fn is_up_to_date(&self) -> bool {
         self.stored.is_some() && self.uncovered.is_empty() && !self.has_newer_texts
     }
 
     /// Returns true if the session has anything to summarize.
-    pub(super) fn has_content(&self) -> bool {
+    pub(crate) fn has_content(&self) -> bool {
         let SessionMaterial { turns, digests, notes, .. } = &self.session;
         !(turns.is_empty() && digests.is_empty() && notes.is_empty())
     }
 
     /// Returns the number of observations that the new summary covers, including those of the stored one.
-    pub(super) fn observations(&self) -> u64 {
+    pub(crate) fn observations(&self) -> u64 {
         self.stored.as_ref().map_or(0, |stored| stored.observations) + self.uncovered.len() as u64
     }
 
     /// Returns a summary of this input to be stored. Its creation time is always later than the creation time
     /// of the summary that it replaces.
-    pub(super) fn new_summary(
+    pub(crate) fn new_summary(
         &self,
         mut summary: SessionSummary,
         provenance: Provenance,
@@ -70,7 +70,7 @@ impl SummaryInput {
     }
 }
 
-pub(super) fn read_summary_input(tx: &mut dyn Tx, session: SessionId) -> Result<SummaryInput, Fault> {
+pub(crate) fn read_summary_input(tx: &mut dyn Tx, session: SessionId) -> Result<SummaryInput, Fault> {
     let stored = tx.summary(session)?;
     let uncovered = tx.observations_without_summary(session, MAX_COVERED)?;
     let filter = ObservationFilter { session_id: Some(session), ..ObservationFilter::default() };
@@ -131,7 +131,7 @@ fn digest(observation: Observation) -> Digest {
 }
 
 /// Describes an unprocessed queue item by its tool name and files.
-pub(super) fn describe_pending(item: &QueueItem) -> String {
+pub(crate) fn describe_pending(item: &QueueItem) -> String {
     match item.files_touched.join(", ") {
         files if files.is_empty() => item.tool_name.clone(),
         files => format!("{} on {files}", item.tool_name),

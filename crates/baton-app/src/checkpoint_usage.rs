@@ -8,7 +8,7 @@ const MAX_AGE: Duration = Duration::from_secs(5);
 
 /// Cached size. Clones share it.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Usage(Arc<Mutex<Known>>);
+pub(crate) struct Usage(Arc<Mutex<Known>>);
 
 #[derive(Debug, Default)]
 struct Known {
@@ -18,14 +18,14 @@ struct Known {
 
 impl Usage {
     /// Returns the cached size if it is recent.
-    pub(super) fn recent(&self) -> Option<u64> {
+    pub(crate) fn recent(&self) -> Option<u64> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.counted_at.filter(|at| at.elapsed() < MAX_AGE).map(|_| known.total)
     }
 
     /// Sets the size: a new count, or the cached size plus an addition. After a rollback the value is too large until
     /// the next count.
-    pub(super) fn set(&self, total: u64) {
+    pub(crate) fn set(&self, total: u64) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if known.counted_at.is_none_or(|at| at.elapsed() >= MAX_AGE) {
             known.counted_at = Some(Instant::now());
