@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use serde::Serialize;
 
+use super::agent_file::AgentFile;
 use super::agents;
 use super::hook_command::Program;
-use super::target::Target;
 
 /// Whose files are written: those of the user or of the project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Serialize, strum::Display)]
@@ -96,7 +96,7 @@ pub(crate) struct Agent {
     /// How the agent is started with a prompt; `None` if it is not a command.
     pub(crate) start: Option<StartCommand>,
     /// Returns the files to write.
-    pub(crate) targets: fn(&SetupEnvironment) -> Vec<Target>,
+    pub(crate) files: fn(&SetupEnvironment) -> Vec<AgentFile>,
     /// What the user must do or know after setup.
     pub(crate) notes: fn(&SetupEnvironment) -> Vec<String>,
 }

@@ -7,8 +7,8 @@ use serde::Serialize;
 use similar::TextDiff;
 
 use super::agent::{Agent, SetupEnvironment};
+use super::agent_file::{AgentFile, Content};
 use super::record::{FileRecord, Records};
-use super::target::{Content, Target};
 use super::user_file::{Replacement, read, replace_all, resolve};
 use crate::exit::Exit;
 use crate::output::Failure;
@@ -59,23 +59,22 @@ pub(crate) fn changes_to_add(
     environment: &SetupEnvironment,
     records: &Records,
 ) -> Result<Vec<Change>, Failure> {
-    (agent.targets)(environment).iter().map(|target| change_to_add(agent, target, records)).collect()
+    (agent.files)(environment).iter().map(|file| change_to_add(agent, file, records)).collect()
 }
 
-fn change_to_add(agent: &Agent, target: &Target, records: &Records) -> Result<Change, Failure> {
-    let path = resolve(&target.path)?;
+fn change_to_add(agent: &Agent, file: &AgentFile, records: &Records) -> Result<Change, Failure> {
+    let path = resolve(&file.path)?;
     let current = read(&path)?;
     let text = current.as_ref().map(|(text, _)| text.as_str());
     let record = records.read(&path);
-    require_own_script(target, text, record.as_ref())?;
-    let new = target.content.add_to(text).map_err(|problem| uneditable(&path, &problem))?;
-    let without =
-        |text: &str| target.content.remove_from(text).map_err(|problem| uneditable(&path, &problem));
+    require_own_script(file, text, record.as_ref())?;
+    let new = file.content.add_to(text).map_err(|problem| uneditable(&path, &problem))?;
+    let without = |text: &str| file.content.remove_from(text).map_err(|problem| uneditable(&path, &problem));
     let original = match (text, &record) {
         (Some(text), Some(record)) if record.is_unchanged(text) => record.original.clone(),
         // The user changed the file since setup, or Baton's entries were written by hand or by a colleague.
         (Some(text), Some(_)) => without(text)?,
-        (Some(text), None) if target.content.is_in(text) => without(text)?,
+        (Some(text), None) if file.content.is_in(text) => without(text)?,
         (text, _) => text.map(str::to_owned),
     };
     let mut record = match record {
@@ -90,7 +89,7 @@ fn change_to_add(agent: &Agent, target: &Target, records: &Records) -> Result<Ch
         return Ok(Change::of_record(path, Some(record), Vec::new()));
     }
     let action = if text.is_none() { Action::Create } else { Action::Update };
-    let mode = current.as_ref().map_or(target.content.new_mode(), |(_, mode)| *mode);
+    let mode = current.as_ref().map_or(file.content.new_mode(), |(_, mode)| *mode);
     Ok(Change {
         diff: diff(text.unwrap_or_default(), &new),
         action,
@@ -103,16 +102,16 @@ fn change_to_add(agent: &Agent, target: &Target, records: &Records) -> Result<Ch
 
 /// Refuses to replace a script of the user: two programs cannot share it without being edited by hand.
 fn require_own_script(
-    target: &Target,
+    file: &AgentFile,
     text: Option<&str>,
     record: Option<&FileRecord>,
 ) -> Result<(), Failure> {
-    let (Content::Script(script), Some(text), None) = (&target.content, text, record) else { return Ok(()) };
+    let (Content::Script(script), Some(text), None) = (&file.content, text, record) else { return Ok(()) };
     if text == script || text.contains("baton hook") {
         return Ok(());
     }
     let line = script.lines().last().unwrap_or_default().trim_start_matches("exec ");
-    Err(uneditable(&target.path, "the script belongs to another program")
+    Err(uneditable(&file.path, "the script belongs to another program")
         .hint(format!("run Baton from it, with the same standard input: {line}")))
 }
 
@@ -125,16 +124,16 @@ pub(crate) fn changes_to_remove(
     records: &Records,
 ) -> Result<Vec<Change>, Failure> {
     let changes =
-        (agent.targets)(environment).into_iter().map(|target| change_to_remove(removed, &target, records));
+        (agent.files)(environment).into_iter().map(|file| change_to_remove(removed, &file, records));
     changes.filter_map(Result::transpose).collect()
 }
 
 fn change_to_remove(
     removed: &[&Agent],
-    target: &Target,
+    file: &AgentFile,
     records: &Records,
 ) -> Result<Option<Change>, Failure> {
-    let path = resolve(&target.path)?;
+    let path = resolve(&file.path)?;
     let mut record = records.read(&path);
     if let Some(record) = &mut record {
         record.agents.retain(|agent| removed.iter().all(|removed| removed.id != agent));
@@ -147,7 +146,7 @@ fn change_to_remove(
             return Ok(Some(Change::of_record(path, record, Vec::new())));
         }
         Some(record) if record.is_unchanged(&text) => record.original.clone(),
-        _ => match &target.content {
+        _ => match &file.content {
             Content::Script(script) if record.is_none() && text != *script => return Ok(None),
             Content::Whole(_) if record.is_none() && !text.contains("baton") => return Ok(None),
             content => content.remove_from(&text).map_err(|problem| uneditable(&path, &problem))?,

@@ -31,13 +31,13 @@ pub(crate) enum Files {
 /// Returns the state of the files of an agent.
 pub(crate) fn files_of(agent: &Agent, environment: &SetupEnvironment, records: &Records) -> Files {
     let (mut found, mut changed, mut binaries) = (false, Vec::new(), Vec::new());
-    for target in (agent.targets)(environment) {
-        let path = resolve(&target.path).unwrap_or_else(|_| target.path.clone());
+    for file in (agent.files)(environment) {
+        let path = resolve(&file.path).unwrap_or_else(|_| file.path.clone());
         let text = std::fs::read_to_string(&path).unwrap_or_default();
         let is_recorded =
             records.read(&path).is_some_and(|record| record.agents.iter().any(|id| id == agent.id));
-        found |= is_recorded || target.content.is_in(&text) || text.contains("baton hook");
-        if !target.content.is_in(&text) {
+        found |= is_recorded || file.content.is_in(&text) || text.contains("baton hook");
+        if !file.content.is_in(&text) {
             changed.push(path);
         }
         binaries.extend(named_binaries(&text));

@@ -4,6 +4,7 @@
 //! recorded, so that removal restores it.
 
 mod agent;
+mod agent_file;
 mod agents;
 mod change;
 mod connection;
@@ -11,7 +12,6 @@ mod hook_command;
 mod json_file;
 mod record;
 mod rpc;
-mod target;
 mod texts;
 mod toml_file;
 mod user_file;

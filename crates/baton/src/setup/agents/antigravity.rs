@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use crate::setup::agent::{Agent, SetupEnvironment};
+use crate::setup::agent_file::AgentFile;
 use crate::setup::json_file::JsonEntry;
-use crate::setup::target::Target;
 
 pub(crate) const AGENT: Agent = Agent {
     id: "antigravity",
@@ -13,7 +13,7 @@ pub(crate) const AGENT: Agent = Agent {
         environment.has_program("agy") || environment.home_has(".gemini/antigravity-cli")
     },
     start: None,
-    targets,
+    files,
     notes: |_| {
         vec![
             "Antigravity CLI has no event for the end of a chat; its sessions become stale and are later marked as abandoned."
@@ -22,7 +22,7 @@ pub(crate) const AGENT: Agent = Agent {
     },
 };
 
-fn targets(environment: &SetupEnvironment) -> Vec<Target> {
+fn files(environment: &SetupEnvironment) -> Vec<AgentFile> {
     let folder = environment.in_scope(environment.home.join(".gemini/antigravity-cli"), ".agents");
     let handler = |event: &str| {
         let command = environment.program.hook_line(event, AGENT.id);
@@ -34,7 +34,7 @@ fn targets(environment: &SetupEnvironment) -> Vec<Target> {
         "Stop": [handler("stop")],
     });
     vec![
-        Target::json(folder.join("hooks.json"), vec![JsonEntry::Member(vec!["baton"], hooks)]),
-        Target::mcp_servers(folder.join("mcp_config.json"), environment.program.mcp_server()),
+        AgentFile::json(folder.join("hooks.json"), vec![JsonEntry::Member(vec!["baton"], hooks)]),
+        AgentFile::mcp_servers(folder.join("mcp_config.json"), environment.program.mcp_server()),
     ]
 }

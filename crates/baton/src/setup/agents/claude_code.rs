@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::setup::agent::{Agent, Scope, SetupEnvironment, StartCommand};
-use crate::setup::target::Target;
+use crate::setup::agent_file::AgentFile;
 use crate::setup::texts::{SKILLS, pretty};
 
 pub(crate) const AGENT: Agent = Agent {
@@ -16,7 +16,7 @@ pub(crate) const AGENT: Agent = Agent {
         without_terminal: &["-p"],
         package: "@anthropic-ai/claude-code",
     }),
-    targets,
+    files,
     notes: |environment| match environment.scope {
         Scope::User => Vec::new(),
         Scope::Project => {
@@ -42,7 +42,7 @@ const EVENTS: [(&str, &str, u32); 10] = [
 /// Tools that change files.
 const EDIT_MATCHER: &str = "Edit|Write|MultiEdit|NotebookEdit";
 
-fn targets(environment: &SetupEnvironment) -> Vec<Target> {
+fn files(environment: &SetupEnvironment) -> Vec<AgentFile> {
     let base = environment.in_scope(environment.folder("CLAUDE_CONFIG_DIR", ".claude"), ".claude");
     let plugin = base.join("skills/baton");
     let manifest = json!({
@@ -51,18 +51,18 @@ fn targets(environment: &SetupEnvironment) -> Vec<Target> {
         "version": env!("CARGO_PKG_VERSION"),
     });
     let servers = json!({ "mcpServers": { "baton": environment.program.mcp_server() } });
-    let mut targets = vec![
-        Target::whole(plugin.join(".claude-plugin/plugin.json"), pretty(&manifest)),
-        Target::whole(plugin.join("hooks/hooks.json"), pretty(&json!({ "hooks": hooks(environment) }))),
-        Target::whole(plugin.join(".mcp.json"), pretty(&servers)),
+    let mut files = vec![
+        AgentFile::whole(plugin.join(".claude-plugin/plugin.json"), pretty(&manifest)),
+        AgentFile::whole(plugin.join("hooks/hooks.json"), pretty(&json!({ "hooks": hooks(environment) }))),
+        AgentFile::whole(plugin.join(".mcp.json"), pretty(&servers)),
     ];
     for skill in SKILLS {
-        targets.push(Target::whole(
+        files.push(AgentFile::whole(
             plugin.join("skills").join(skill.name).join("SKILL.md"),
             skill.file(skill.name),
         ));
     }
-    targets
+    files
 }
 
 /// The exec form (`args`) starts the program without a shell.

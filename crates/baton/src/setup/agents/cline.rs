@@ -1,7 +1,7 @@
 //! Cline: one executable file per event, and an entry in the MCP settings of its VS Code extension.
 
 use crate::setup::agent::{Agent, Scope, SetupEnvironment};
-use crate::setup::target::{Content, Target};
+use crate::setup::agent_file::{AgentFile, Content};
 
 pub(crate) const AGENT: Agent = Agent {
     id: "cline",
@@ -12,7 +12,7 @@ pub(crate) const AGENT: Agent = Agent {
             || extension(environment).is_dir()
     },
     start: None,
-    targets,
+    files,
     notes: |_| {
         vec!["Cline runs hooks on macOS and Linux only, and after you enable hooks in its settings.".into()]
     },
@@ -33,18 +33,18 @@ fn extension(environment: &SetupEnvironment) -> std::path::PathBuf {
     environment.vscode_folder().join("globalStorage/saoudrizwan.claude-dev")
 }
 
-fn targets(environment: &SetupEnvironment) -> Vec<Target> {
+fn files(environment: &SetupEnvironment) -> Vec<AgentFile> {
     let folder = environment.in_scope(environment.home.join("Documents/Cline/Hooks"), ".clinerules/hooks");
-    let mut targets: Vec<Target> = EVENTS
+    let mut files: Vec<AgentFile> = EVENTS
         .iter()
         .map(|(name, event)| {
             let script = format!("#!/bin/sh\nexec {}\n", environment.program.hook_line(event, AGENT.id));
-            Target { path: folder.join(name), content: Content::Script(script) }
+            AgentFile { path: folder.join(name), content: Content::Script(script) }
         })
         .collect();
     if environment.scope == Scope::User {
         let settings = extension(environment).join("settings/cline_mcp_settings.json");
-        targets.push(Target::mcp_servers(settings, environment.program.mcp_server()));
+        files.push(AgentFile::mcp_servers(settings, environment.program.mcp_server()));
     }
-    targets
+    files
 }

@@ -5,8 +5,8 @@ use serde_json::json;
 use toml_edit::Value;
 
 use crate::setup::agent::{Agent, Scope, SetupEnvironment, StartCommand};
+use crate::setup::agent_file::{AgentFile, Content};
 use crate::setup::json_file::JsonEntry;
-use crate::setup::target::{Content, Target};
 use crate::setup::texts::SKILLS;
 use crate::setup::toml_file::TomlTable;
 
@@ -20,7 +20,7 @@ pub(crate) const AGENT: Agent = Agent {
         without_terminal: &["exec"],
         package: "@openai/codex",
     }),
-    targets,
+    files,
     notes: |environment| {
         let mut notes = vec![
             "Codex ignores hooks until you trust them: start codex, enter /hooks and trust the hooks of Baton.".into(),
@@ -45,7 +45,7 @@ const EVENTS: [(&str, &str, u32); 9] = [
     ("SessionEnd", "session-end", 3),
 ];
 
-fn targets(environment: &SetupEnvironment) -> Vec<Target> {
+fn files(environment: &SetupEnvironment) -> Vec<AgentFile> {
     let folder = environment.in_scope(environment.folder("CODEX_HOME", ".codex"), ".codex");
     let handler = |event: &str, timeout: u32| {
         let command = environment.program.hook_line(event, AGENT.id);
@@ -66,15 +66,15 @@ fn targets(environment: &SetupEnvironment) -> Vec<Target> {
             ("args", Value::Array(environment.program.mcp_args().into_iter().collect())),
         ],
     };
-    let mut targets = vec![
-        Target::json(folder.join("hooks.json"), entries),
-        Target { path: folder.join("config.toml"), content: Content::Toml(server) },
+    let mut files = vec![
+        AgentFile::json(folder.join("hooks.json"), entries),
+        AgentFile { path: folder.join("config.toml"), content: Content::Toml(server) },
     ];
     // Skills of a project are read from `.agents/skills`.
     let skills = environment.in_scope(folder.join("skills"), ".agents/skills");
     for skill in SKILLS {
         let name = format!("baton-{}", skill.name);
-        targets.push(Target::whole(skills.join(&name).join("SKILL.md"), skill.file(&name)));
+        files.push(AgentFile::whole(skills.join(&name).join("SKILL.md"), skill.file(&name)));
     }
-    targets
+    files
 }

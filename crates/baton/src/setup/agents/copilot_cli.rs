@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::setup::agent::{Agent, SetupEnvironment};
-use crate::setup::target::Target;
+use crate::setup::agent_file::AgentFile;
 use crate::setup::texts::pretty;
 
 pub(crate) const AGENT: Agent = Agent {
@@ -11,7 +11,7 @@ pub(crate) const AGENT: Agent = Agent {
     name: "Copilot CLI",
     is_installed: |environment| environment.has_program("copilot") || environment.home_has(".copilot"),
     start: None,
-    targets: |environment| vec![hooks_file(environment), servers_file(environment)],
+    files: |environment| vec![hooks_file(environment), servers_file(environment)],
     notes: |_| {
         vec![
             "Copilot CLI accepts no context from hooks: its agent reads the records with the MCP tools."
@@ -33,7 +33,7 @@ const EVENTS: [(&str, &str); 8] = [
 ];
 
 /// Returns the hooks file, which is the same for VS Code and Copilot CLI.
-pub(super) fn hooks_file(environment: &SetupEnvironment) -> Target {
+pub(super) fn hooks_file(environment: &SetupEnvironment) -> AgentFile {
     let folder = environment.in_scope(environment.home.join(".copilot"), ".github");
     let handler = |event: &str| {
         let command = environment.program.hook_line(event, AGENT.id);
@@ -41,15 +41,15 @@ pub(super) fn hooks_file(environment: &SetupEnvironment) -> Target {
     };
     let hooks: Map<String, Value> =
         EVENTS.iter().map(|(name, event)| ((*name).to_owned(), handler(event))).collect();
-    Target::whole(folder.join("hooks/baton.json"), pretty(&json!({ "version": 1, "hooks": hooks })))
+    AgentFile::whole(folder.join("hooks/baton.json"), pretty(&json!({ "version": 1, "hooks": hooks })))
 }
 
-fn servers_file(environment: &SetupEnvironment) -> Target {
+fn servers_file(environment: &SetupEnvironment) -> AgentFile {
     let server = json!({
         "type": "local", "command": environment.program.binary_text(), "args": environment.program.mcp_args(),
         "tools": ["*"],
     });
-    Target::mcp_servers(
+    AgentFile::mcp_servers(
         environment.in_scope(environment.home.join(".copilot/mcp-config.json"), ".mcp.json"),
         server,
     )

@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use crate::setup::agent::{Agent, Scope, SetupEnvironment};
+use crate::setup::agent_file::AgentFile;
 use crate::setup::json_file::JsonEntry;
-use crate::setup::target::Target;
 use crate::setup::texts::RULES;
 
 pub(crate) const AGENT: Agent = Agent {
@@ -12,7 +12,7 @@ pub(crate) const AGENT: Agent = Agent {
     name: "Cursor",
     is_installed: |environment| environment.has_program("cursor") || environment.home_has(".cursor"),
     start: None,
-    targets,
+    files,
     notes: |_| vec!["Cursor asks you to enable the MCP server in its settings.".into()],
 };
 
@@ -29,20 +29,20 @@ const EVENTS: [(&str, &str); 9] = [
     ("sessionEnd", "session-end"),
 ];
 
-fn targets(environment: &SetupEnvironment) -> Vec<Target> {
+fn files(environment: &SetupEnvironment) -> Vec<AgentFile> {
     let folder = environment.in_scope(environment.home.join(".cursor"), ".cursor");
     let hook = |(name, event): &(&'static str, &str)| {
         let value = json!({ "command": environment.program.hook_line(event, AGENT.id), "timeout": 10 });
         JsonEntry::Element(vec!["hooks", name], value)
     };
     let hooks = std::iter::once(JsonEntry::Member(vec!["version"], json!(1))).chain(EVENTS.iter().map(hook));
-    let mut targets = vec![
-        Target::json(folder.join("hooks.json"), hooks.collect()),
-        Target::mcp_servers(folder.join("mcp.json"), environment.program.mcp_server()),
+    let mut files = vec![
+        AgentFile::json(folder.join("hooks.json"), hooks.collect()),
+        AgentFile::mcp_servers(folder.join("mcp.json"), environment.program.mcp_server()),
     ];
     if environment.scope == Scope::Project {
         let rule = format!("---\ndescription: When to use Baton\nalwaysApply: true\n---\n\n{RULES}");
-        targets.push(Target::whole(folder.join("rules/baton.mdc"), rule));
+        files.push(AgentFile::whole(folder.join("rules/baton.mdc"), rule));
     }
-    targets
+    files
 }

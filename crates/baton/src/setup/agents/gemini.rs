@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use crate::setup::agent::{Agent, Scope, SetupEnvironment, StartCommand};
+use crate::setup::agent_file::AgentFile;
 use crate::setup::json_file::JsonEntry;
-use crate::setup::target::Target;
 use crate::setup::texts::{RULES, SKILLS, pretty};
 
 pub(crate) const AGENT: Agent = Agent {
@@ -19,7 +19,7 @@ pub(crate) const AGENT: Agent = Agent {
         without_terminal: &["-p"],
         package: "@google/gemini-cli",
     }),
-    targets,
+    files,
     notes: |environment| match environment.scope {
         Scope::User => Vec::new(),
         Scope::Project => vec!["Gemini CLI warns once about new hooks of a project.".into()],
@@ -39,7 +39,7 @@ const EVENTS: [(&str, &str); 6] = [
 /// Gemini CLI counts in milliseconds.
 const TIMEOUT_MS: u32 = 10_000;
 
-fn targets(environment: &SetupEnvironment) -> Vec<Target> {
+fn files(environment: &SetupEnvironment) -> Vec<AgentFile> {
     match environment.scope {
         Scope::User => extension(environment),
         Scope::Project => {
@@ -47,12 +47,12 @@ fn targets(environment: &SetupEnvironment) -> Vec<Target> {
                 .map(|(name, event)| JsonEntry::Element(vec!["hooks", name], group(environment, event)));
             let server = JsonEntry::Member(vec!["mcpServers", "baton"], environment.program.mcp_server());
             let entries = hooks.into_iter().chain([server]).collect();
-            vec![Target::json(environment.project.join(".gemini/settings.json"), entries)]
+            vec![AgentFile::json(environment.project.join(".gemini/settings.json"), entries)]
         }
     }
 }
 
-fn extension(environment: &SetupEnvironment) -> Vec<Target> {
+fn extension(environment: &SetupEnvironment) -> Vec<AgentFile> {
     let folder = environment.folder("GEMINI_CLI_HOME", "").join(".gemini/extensions/baton");
     let manifest = json!({
         "name": "baton", "version": env!("CARGO_PKG_VERSION"), "contextFileName": "GEMINI.md",
@@ -60,16 +60,16 @@ fn extension(environment: &SetupEnvironment) -> Vec<Target> {
     });
     let hooks: Map<String, Value> =
         EVENTS.iter().map(|(name, event)| ((*name).to_owned(), json!([group(environment, event)]))).collect();
-    let mut targets = vec![
-        Target::whole(folder.join("gemini-extension.json"), pretty(&manifest)),
-        Target::whole(folder.join("hooks/hooks.json"), pretty(&json!({ "hooks": hooks }))),
-        Target::whole(folder.join("GEMINI.md"), RULES),
+    let mut files = vec![
+        AgentFile::whole(folder.join("gemini-extension.json"), pretty(&manifest)),
+        AgentFile::whole(folder.join("hooks/hooks.json"), pretty(&json!({ "hooks": hooks }))),
+        AgentFile::whole(folder.join("GEMINI.md"), RULES),
     ];
     for skill in SKILLS {
         let path = folder.join("commands/baton").join(format!("{}.toml", skill.name));
-        targets.push(Target::whole(path, skill.gemini_command()));
+        files.push(AgentFile::whole(path, skill.gemini_command()));
     }
-    targets
+    files
 }
 
 fn group(environment: &SetupEnvironment, event: &str) -> Value {

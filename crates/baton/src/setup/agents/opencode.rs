@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::setup::agent::{Agent, SetupEnvironment, StartCommand};
-use crate::setup::target::Target;
+use crate::setup::agent_file::AgentFile;
 use crate::setup::texts::SKILLS;
 
 pub(crate) const AGENT: Agent = Agent {
@@ -18,14 +18,14 @@ pub(crate) const AGENT: Agent = Agent {
         without_terminal: &["run"],
         package: "opencode-ai",
     }),
-    targets,
+    files,
     notes: |_| Vec::new(),
 };
 
 /// The plugin without its first lines, which hold the program and the commands.
 const PLUGIN: &str = include_str!("opencode_plugin.js");
 
-fn targets(environment: &SetupEnvironment) -> Vec<Target> {
+fn files(environment: &SetupEnvironment) -> Vec<AgentFile> {
     let folder = environment.in_scope(environment.config_folder().join("opencode"), ".opencode");
     let hook = environment.program.hook_args("EVENT", AGENT.id);
     let commands: serde_json::Map<String, serde_json::Value> = SKILLS
@@ -43,5 +43,5 @@ fn targets(environment: &SetupEnvironment) -> Vec<Target> {
         json!(environment.program.mcp_args()),
         json!(commands),
     );
-    vec![Target::whole(folder.join("plugins/baton.js"), format!("{head}\n{PLUGIN}"))]
+    vec![AgentFile::whole(folder.join("plugins/baton.js"), format!("{head}\n{PLUGIN}"))]
 }

@@ -4,15 +4,15 @@ use serde_json::json;
 
 use super::copilot_cli::hooks_file;
 use crate::setup::agent::{Agent, SetupEnvironment};
+use crate::setup::agent_file::AgentFile;
 use crate::setup::json_file::JsonEntry;
-use crate::setup::target::Target;
 
 pub(crate) const AGENT: Agent = Agent {
     id: "vscode",
     name: "VS Code",
     is_installed: |environment| environment.has_program("code") || environment.vscode_folder().is_dir(),
     start: None,
-    targets,
+    files,
     notes: |_| {
         vec![
             "VS Code has no event for the end of a chat; its sessions become stale and are later marked as abandoned.".into(),
@@ -21,7 +21,7 @@ pub(crate) const AGENT: Agent = Agent {
     },
 };
 
-fn targets(environment: &SetupEnvironment) -> Vec<Target> {
+fn files(environment: &SetupEnvironment) -> Vec<AgentFile> {
     let path = environment.in_scope(environment.vscode_folder().join("mcp.json"), ".vscode/mcp.json");
     let server = json!({
         "type": "stdio", "command": environment.program.binary_text(), "args": environment.program.mcp_args(),
@@ -29,6 +29,6 @@ fn targets(environment: &SetupEnvironment) -> Vec<Target> {
     });
     vec![
         hooks_file(environment),
-        Target::json(path, vec![JsonEntry::Member(vec!["servers", "baton"], server)]),
+        AgentFile::json(path, vec![JsonEntry::Member(vec!["servers", "baton"], server)]),
     ]
 }

@@ -4,8 +4,8 @@
 use serde_json::json;
 
 use crate::setup::agent::{Agent, Scope, SetupEnvironment};
+use crate::setup::agent_file::AgentFile;
 use crate::setup::json_file::JsonEntry;
-use crate::setup::target::Target;
 use crate::setup::texts::RULES;
 
 pub(crate) const AGENT: Agent = Agent {
@@ -15,7 +15,7 @@ pub(crate) const AGENT: Agent = Agent {
         environment.has_program("windsurf") || environment.home_has(".codeium/windsurf")
     },
     start: None,
-    targets,
+    files,
     notes: |_| {
         vec!["Windsurf accepts no context from hooks: its agent reads the records with the MCP tools.".into()]
     },
@@ -31,7 +31,7 @@ const EVENTS: [(&str, &str); 6] = [
     ("post_cascade_response", "stop"),
 ];
 
-fn targets(environment: &SetupEnvironment) -> Vec<Target> {
+fn files(environment: &SetupEnvironment) -> Vec<AgentFile> {
     let hook = |(name, event): &(&'static str, &str)| {
         let value =
             json!({ "command": environment.program.hook_line(event, AGENT.id), "show_output": false });
@@ -40,12 +40,14 @@ fn targets(environment: &SetupEnvironment) -> Vec<Target> {
     let hooks = EVENTS.iter().map(hook).collect();
     let folder = environment.in_scope(environment.home.join(".codeium/windsurf"), ".windsurf");
     let second = match environment.scope {
-        Scope::User => Target::mcp_servers(folder.join("mcp_config.json"), environment.program.mcp_server()),
+        Scope::User => {
+            AgentFile::mcp_servers(folder.join("mcp_config.json"), environment.program.mcp_server())
+        }
         // Windsurf has no MCP configuration for a project.
         Scope::Project => {
             let rule = format!("---\ntrigger: always_on\n---\n\n{RULES}");
-            Target::whole(folder.join("rules/baton.md"), rule)
+            AgentFile::whole(folder.join("rules/baton.md"), rule)
         }
     };
-    vec![Target::json(folder.join("hooks.json"), hooks), second]
+    vec![AgentFile::json(folder.join("hooks.json"), hooks), second]
 }

@@ -9,7 +9,7 @@ use super::toml_file::{self, TomlTable};
 
 /// A file that an agent reads.
 #[derive(Debug, Clone)]
-pub(crate) struct Target {
+pub(crate) struct AgentFile {
     pub(crate) path: PathBuf,
     pub(crate) content: Content,
 }
@@ -27,7 +27,7 @@ pub(crate) enum Content {
     Toml(TomlTable),
 }
 
-impl Target {
+impl AgentFile {
     pub(crate) fn whole(path: PathBuf, text: impl Into<String>) -> Self {
         Self { path, content: Content::Whole(text.into()) }
     }
