@@ -63,7 +63,7 @@ pub use operation::{
     Target,
 };
 pub use params::{integral, read_params};
-pub use plain::{printable, strip_control, strip_overwritten, visible, without_control_characters};
+pub use plain::{strip_control, strip_overwritten, visible, without_control_characters};
 pub use request::{LoggedRequest, RequestRecord, Since, SinceError, StatusFilter, StatusFilterError};
 pub use schema::{output_schema, params_schema};
 pub use session::{
@@ -74,7 +74,7 @@ pub use time::{TimeError, TimeRangeError, Timestamp};
 pub use token::{PresentedToken, Token, TokenId};
 pub use token_estimate::estimate_tokens;
 pub use track_filter::{TrackFilter, TrackFilterError};
-pub use truncate::{first_characters, one_line, shorten, shorten_with_notice};
+pub use truncate::{first_characters, one_line, printable, shorten, shorten_with_notice};
 pub use ulid::Ulid;
 pub use violation::SCHEMA_KEYWORDS;
 pub use word_list::{contains_any, ends_with_any, is_any, starts_with_any, strip_any};

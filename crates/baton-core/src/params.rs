@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 use serde_path_to_error::Segment;
 
 use crate::error::{ErrorCode, Fault};
-use crate::plain::printable;
 use crate::schema::params_schema;
+use crate::truncate::printable;
 use crate::violation::{Violation, ViolationKind, join, must_be_one_of, violations};
 
 /// Largest integer up to which all integers are exact as floats.

@@ -7,8 +7,6 @@ use std::borrow::Cow;
 use std::iter::Peekable;
 use std::str::Chars;
 
-use crate::truncate::first_characters;
-
 const ESCAPE: char = '\u{1b}';
 
 /// Removes escape sequences and all control characters except newlines and tabs. A carriage return that is not part of
@@ -55,11 +53,6 @@ fn strip(text: &str, mut on_return: impl FnMut(&mut String, Option<char>)) -> St
 /// Removes control characters other than newlines and tabs.
 pub fn without_control_characters(text: &str) -> String {
     text.chars().filter(|character| !character.is_control() || matches!(character, '\n' | '\t')).collect()
-}
-
-/// Returns the first characters of a text. Control characters, which not every database accepts, are replaced.
-pub fn printable(text: &str, max_chars: usize) -> String {
-    first_characters(text, max_chars).replace(char::is_control, "\u{fffd}")
 }
 
 /// Escapes control characters and invisible characters, so that a terminal does not interpret them. Newlines and tabs

@@ -13,6 +13,11 @@ pub fn first_characters(text: &str, max_chars: usize) -> &str {
     &text[..text.len() - characters.as_str().len()]
 }
 
+/// Returns the first characters of a text. Control characters, which not every database accepts, are replaced.
+pub fn printable(text: &str, max_chars: usize) -> String {
+    first_characters(text, max_chars).replace(char::is_control, "\u{fffd}")
+}
+
 /// Truncates a text to `max_chars` characters; the last one is then `…`. The truncated text ends with a whole word if
 /// that keeps at least two thirds of it.
 pub fn shorten(text: &str, max_chars: usize) -> String {

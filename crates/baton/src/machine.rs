@@ -10,9 +10,9 @@ use baton_core::task::TaskId;
 use baton_core::{ErrorCode, Fault};
 
 use crate::config::Config;
+use crate::connections::{Probe, connections};
 use crate::host::host;
 use crate::tasks::task_files;
-use crate::verbs::connections::{Probe, connections};
 
 /// The machine of this process.
 #[derive(Debug)]

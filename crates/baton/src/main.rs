@@ -9,6 +9,7 @@ mod checkout;
 mod checkpoints;
 mod cli;
 mod config;
+mod connections;
 mod data_dir;
 mod encryption;
 mod exit;

@@ -6,8 +6,9 @@ use baton_core::shorten;
 use serde::Serialize;
 use similar::TextDiff;
 
-use super::agent::{Agent, SetupEnvironment};
+use super::agent::Agent;
 use super::agent_file::{AgentFile, Content};
+use super::environment::SetupEnvironment;
 use super::record::{FileRecord, Records};
 use super::user_file::{Replacement, read, replace_all, resolve};
 use crate::exit::Exit;

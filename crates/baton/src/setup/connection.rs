@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::agent::{Agent, SetupEnvironment};
+use super::agent::Agent;
 use super::agents::codex;
+use super::environment::SetupEnvironment;
 use super::record::Records;
 use super::rpc::RpcProgram;
 use super::user_file::resolve;

@@ -18,6 +18,7 @@ use crate::app::open_app;
 use crate::backend::Backend;
 use crate::checkpoints;
 use crate::config::Config;
+use crate::connections::{Probe, connections};
 use crate::data_dir::DataDir;
 use crate::encryption::ConfiguredKeys;
 use crate::exit::Exit;
@@ -28,7 +29,6 @@ use crate::output::{Answer, Failure};
 use crate::progress::{Amount, Progress};
 use crate::store::{store_config, store_failure, target};
 use crate::terminal::{when, wrap};
-use crate::verbs::connections::{Probe, connections};
 use crate::verbs::key::keys_in_use;
 use crate::verbs::worker::{LockState, WorkerLock, has_server_with_worker, health, socket_of};
 

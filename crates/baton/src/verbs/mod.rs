@@ -5,7 +5,6 @@ pub(crate) mod checkpoint;
 pub(crate) mod cleanup;
 pub(crate) mod completions;
 pub(crate) mod config;
-pub(crate) mod connections;
 pub(crate) mod context;
 pub(crate) mod demo;
 pub(crate) mod doctor;

@@ -6,13 +6,12 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use serde_json::json;
 
-use crate::checkout::find_root;
-use crate::config::{Config, Sources};
+use crate::config::Config;
 use crate::exit::Exit;
 use crate::output::{Answer, Failure, Format};
 use crate::setup::{
-    Action, Agent, Change, Program, Records, Scope, SetupEnvironment, all, apply, changes_to_add,
-    changes_to_remove, find, program_path,
+    Action, Agent, Change, Records, Scope, SetupEnvironment, all, apply, changes_to_add, changes_to_remove,
+    find,
 };
 
 pub(crate) const EXAMPLES: &str = "\
@@ -21,9 +20,6 @@ Examples:
   $ baton setup --all --dry-run
   $ baton setup cursor --scope project
   $ baton setup claude-code --remove";
-
-/// Environment variables that set the folders of agents.
-const VARIABLES: [&str; 4] = ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "XDG_CONFIG_HOME"];
 
 #[derive(Debug, Args)]
 pub(crate) struct SetupArgs {
@@ -45,7 +41,7 @@ pub(crate) struct SetupArgs {
 }
 
 pub(crate) fn run(args: &SetupArgs, format: Format, config: &Config) -> Result<Answer, Failure> {
-    let environment = setup_environment(args.scope, config)?;
+    let environment = SetupEnvironment::of_process(args.scope, config)?;
     let records = Records::of(&config.data_dir);
     let agents = choose(args, &environment, format)?;
     let (mut reports, mut texts) = (Vec::new(), Vec::new());
@@ -67,35 +63,6 @@ pub(crate) fn run(args: &SetupArgs, format: Format, config: &Config) -> Result<A
     let data =
         json!({ "scope": args.scope, "dry_run": args.dry_run, "remove": args.remove, "agents": reports });
     Answer::new(&data, texts.join("\n\n"))
-}
-
-/// Returns the folders, variables and program with which agents are set up.
-pub(crate) fn setup_environment(scope: Scope, config: &Config) -> Result<SetupEnvironment, Failure> {
-    let cannot = |message: String| {
-        Failure::new(Exit::Failure, "setup_failed", format!("cannot set up agents: {message}"))
-    };
-    let places = Sources::from_process(Vec::new()).places;
-    let places =
-        places.ok_or_else(|| cannot("the home folder is unknown".into()).hint("set HOME, then try again"))?;
-    let folder = std::env::current_dir()
-        .map_err(|error| cannot(format!("the working folder cannot be determined: {error}")))?;
-    let path: Vec<_> = std::env::var_os("PATH").iter().flat_map(std::env::split_paths).collect();
-    let binary = program_path(&path)
-        .map_err(|error| cannot(format!("the path of this program cannot be determined: {error}")))?;
-    let variables = VARIABLES.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?)));
-    Ok(SetupEnvironment {
-        home: places.home,
-        project: find_root(&folder).unwrap_or(folder),
-        scope,
-        // The default folder is found by every process of the user.
-        program: Program {
-            binary,
-            data_dir: Some(config.data_dir.clone()).filter(|folder| *folder != places.data),
-        },
-        recalls_before_edit: config.recall_before_edit,
-        variables: variables.collect(),
-        path,
-    })
 }
 
 /// Returns the agents that were named, or those that are installed and the user chose.

@@ -2,8 +2,9 @@
 
 use serde_json::json;
 
-use crate::setup::agent::{Agent, SetupEnvironment};
+use crate::setup::agent::Agent;
 use crate::setup::agent_file::AgentFile;
+use crate::setup::environment::SetupEnvironment;
 use crate::setup::json_file::JsonEntry;
 
 pub(crate) const AGENT: Agent = Agent {

@@ -1,7 +1,8 @@
 //! Cline: one executable file per event, and an entry in the MCP settings of its VS Code extension.
 
-use crate::setup::agent::{Agent, Scope, SetupEnvironment};
+use crate::setup::agent::Agent;
 use crate::setup::agent_file::{AgentFile, Content};
+use crate::setup::environment::{Scope, SetupEnvironment};
 
 pub(crate) const AGENT: Agent = Agent {
     id: "cline",

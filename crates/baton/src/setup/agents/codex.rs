@@ -4,8 +4,9 @@
 use serde_json::json;
 use toml_edit::Value;
 
-use crate::setup::agent::{Agent, Scope, SetupEnvironment, StartCommand};
+use crate::setup::agent::{Agent, StartCommand};
 use crate::setup::agent_file::{AgentFile, Content};
+use crate::setup::environment::{Scope, SetupEnvironment};
 use crate::setup::json_file::JsonEntry;
 use crate::setup::texts::SKILLS;
 use crate::setup::toml_file::TomlTable;

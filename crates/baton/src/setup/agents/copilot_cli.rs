@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::setup::agent::{Agent, SetupEnvironment};
+use crate::setup::agent::Agent;
 use crate::setup::agent_file::AgentFile;
+use crate::setup::environment::SetupEnvironment;
 use crate::setup::texts::pretty;
 
 pub(crate) const AGENT: Agent = Agent {

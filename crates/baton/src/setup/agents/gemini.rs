@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::setup::agent::{Agent, Scope, SetupEnvironment, StartCommand};
+use crate::setup::agent::{Agent, StartCommand};
 use crate::setup::agent_file::AgentFile;
+use crate::setup::environment::{Scope, SetupEnvironment};
 use crate::setup::json_file::JsonEntry;
 use crate::setup::texts::{RULES, SKILLS, pretty};
 

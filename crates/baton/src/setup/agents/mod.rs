@@ -1,13 +1,16 @@
 //! One file per agent: the files that the agent reads, and the content that setup writes to them. The formats are
 //! described in `docs/agents.md`.
 
-pub(super) mod antigravity;
-pub(super) mod claude_code;
-pub(super) mod cline;
+mod antigravity;
+mod catalog;
+mod claude_code;
+mod cline;
 pub(super) mod codex;
-pub(super) mod copilot_cli;
-pub(super) mod cursor;
-pub(super) mod gemini;
-pub(super) mod opencode;
-pub(super) mod vscode;
-pub(super) mod windsurf;
+mod copilot_cli;
+mod cursor;
+mod gemini;
+mod opencode;
+mod vscode;
+mod windsurf;
+
+pub(crate) use catalog::{all, find};

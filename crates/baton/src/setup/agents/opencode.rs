@@ -2,8 +2,9 @@
 
 use serde_json::json;
 
-use crate::setup::agent::{Agent, SetupEnvironment, StartCommand};
+use crate::setup::agent::{Agent, StartCommand};
 use crate::setup::agent_file::AgentFile;
+use crate::setup::environment::SetupEnvironment;
 use crate::setup::texts::SKILLS;
 
 pub(crate) const AGENT: Agent = Agent {

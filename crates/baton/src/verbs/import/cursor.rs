@@ -13,8 +13,7 @@ use baton_observation::transcript::folder_of_uri;
 use baton_store::{ForeignDatabase, ForeignError};
 use serde_json::{Value, json};
 
-use super::records::Loaded;
-use super::source::{parse, unreadable};
+use super::records::{Loaded, parse, unreadable};
 
 const STATE_FILE: &str = "state.vscdb";
 

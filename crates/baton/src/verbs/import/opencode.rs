@@ -8,8 +8,7 @@ use std::path::{Path, PathBuf};
 use baton_store::ForeignDatabase;
 use serde_json::{Map, Value, json};
 
-use super::records::Loaded;
-use super::source::{parse, unreadable};
+use super::records::{Loaded, parse, unreadable};
 
 /// A chat of OpenCode.
 pub(super) struct Chat {

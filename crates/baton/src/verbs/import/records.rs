@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::Path;
 
+use baton_store::ForeignError;
 use serde_json::Value;
 
 use super::lines::{Lines, MAX_LINE_BYTES};
@@ -111,4 +112,17 @@ impl Loaded {
         self.position += bytes;
         Some(Record { number: self.next as u64, start, bytes, content: Some(content) })
     }
+}
+
+/// Converts an error of a foreign database.
+pub(super) fn unreadable(error: ForeignError) -> io::Error {
+    match error {
+        ForeignError::File(error) => error,
+        error => io::Error::other(error),
+    }
+}
+
+/// Parses a text of a foreign database or file.
+pub(super) fn parse(text: &str) -> Result<Value, String> {
+    serde_json::from_str(text).map_err(|error| error.to_string())
 }

@@ -4,10 +4,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use baton_observation::transcript::TranscriptFormat;
-use baton_store::ForeignError;
 use serde_json::Value;
 
-use super::records::{Loaded, Records};
+use super::records::{Loaded, Records, parse};
 use super::{cursor, discover, opencode};
 
 /// Maximum size of a file that is loaded at once.
@@ -82,19 +81,6 @@ impl Source {
             Self::Cursor(chat) => chat.load().map(Records::Loaded),
         }
     }
-}
-
-/// Converts an error of a foreign database.
-pub(super) fn unreadable(error: ForeignError) -> io::Error {
-    match error {
-        ForeignError::File(error) => error,
-        error => io::Error::other(error),
-    }
-}
-
-/// Parses a text of a foreign database or file.
-pub(super) fn parse(text: &str) -> Result<Value, String> {
-    serde_json::from_str(text).map_err(|error| error.to_string())
 }
 
 /// Splits a document into the records that newer versions write: the chat without its messages, then each message.

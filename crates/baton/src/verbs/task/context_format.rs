@@ -12,7 +12,10 @@ use baton_task::{QaLine, RoleContext, SnapshotLine, qa_lines, snapshot_lines};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::describe::{attached, drift};
+use crate::terminal::when;
+
+/// Maximum number of differences of a drift that are printed.
+const MAX_DIFFERENCES: usize = 10;
 
 /// The parts of a context that are printed.
 struct ContextParts<'a> {
@@ -177,4 +180,38 @@ fn snapshot(line: &SnapshotLine) -> String {
         _ => String::new(),
     };
     format!("{}  {of}{size}  {}", line.sequence, line.snapshot_time)
+}
+
+/// Formats id, kind and path of a piece of evidence.
+pub(super) fn attached(evidence: &Evidence) -> String {
+    let lines = evidence.lines.as_deref().map(|lines| format!("#{lines}")).unwrap_or_default();
+    let kept = evidence.excerpt.as_ref().map(|kept| format!(", kept as {}", kept.path)).unwrap_or_default();
+    format!("{}  {}  {}{lines}{kept}", evidence.id, evidence.kind, evidence.path)
+}
+
+fn drift(event: &DriftEvent) -> String {
+    let named: Vec<String> = event
+        .differences
+        .iter()
+        .take(MAX_DIFFERENCES)
+        .map(|difference| format!("\n    {}", difference.message))
+        .collect();
+    let rest = event.difference_count.saturating_sub(named.len() as u64);
+    let more = if rest > 0 { format!("\n    and {rest} more") } else { String::new() };
+    let resolved = event.resolution.as_ref().map_or_else(String::new, |resolution| {
+        format!(
+            "\n    resolved {} by {}: {}",
+            when(resolution.resolved_at),
+            resolution.resolved_by,
+            resolution.note
+        )
+    });
+    format!(
+        "found {} by {}: differs from snapshot {} of {}{}{more}{resolved}",
+        when(event.detected_at),
+        event.detected_by,
+        event.snapshot,
+        event.expected_agent,
+        named.concat()
+    )
 }

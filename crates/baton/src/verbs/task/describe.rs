@@ -3,17 +3,17 @@
 use baton_core::counted;
 use baton_core::task::Role;
 use baton_qa::{QaFailure, QaStatus};
-use baton_task::rules::{DriftEvent, Evidence, RoleStatus, SummaryLine};
+use baton_task::rules::{RoleStatus, SummaryLine};
 use baton_task::{
     GetContextOutput, InitContextOutput, ListTasksOutput, RebuildContextOutput, RecordQaOutput,
     ResolveDriftOutput, SnapshotWorktreeOutput, SweepContextsOutput, TaskLine, UpdateAgentOutput,
 };
 
 use super::context_format;
-use crate::terminal::{at, when, wrap};
+use crate::terminal::{at, wrap};
 
-/// Maximum number of list items that are printed.
-const MAX_LISTED: usize = 10;
+/// Maximum number of failures of a check that are printed.
+const MAX_FAILURES: usize = 10;
 
 pub(super) fn initialized(output: &InitContextOutput) -> String {
     let roles: Vec<&str> = output.pipeline.iter().map(Role::as_str).collect();
@@ -44,40 +44,6 @@ pub(super) fn context(output: &GetContextOutput) -> String {
         (None, Some(role)) => context_format::of_role(role),
         (None, None) => output.task_id.to_string(),
     }
-}
-
-/// Formats id, kind and path of a piece of evidence.
-pub(super) fn attached(evidence: &Evidence) -> String {
-    let lines = evidence.lines.as_deref().map(|lines| format!("#{lines}")).unwrap_or_default();
-    let kept = evidence.excerpt.as_ref().map(|kept| format!(", kept as {}", kept.path)).unwrap_or_default();
-    format!("{}  {}  {}{lines}{kept}", evidence.id, evidence.kind, evidence.path)
-}
-
-pub(super) fn drift(event: &DriftEvent) -> String {
-    let named: Vec<String> = event
-        .differences
-        .iter()
-        .take(MAX_LISTED)
-        .map(|difference| format!("\n    {}", difference.message))
-        .collect();
-    let rest = event.difference_count.saturating_sub(named.len() as u64);
-    let more = if rest > 0 { format!("\n    and {rest} more") } else { String::new() };
-    let resolved = event.resolution.as_ref().map_or_else(String::new, |resolution| {
-        format!(
-            "\n    resolved {} by {}: {}",
-            when(resolution.resolved_at),
-            resolution.resolved_by,
-            resolution.note
-        )
-    });
-    format!(
-        "found {} by {}: differs from snapshot {} of {}{}{more}{resolved}",
-        when(event.detected_at),
-        event.detected_by,
-        event.snapshot,
-        event.expected_agent,
-        named.concat()
-    )
 }
 
 pub(super) fn resolved(output: &ResolveDriftOutput) -> String {
@@ -130,8 +96,8 @@ pub(super) fn quality(output: &RecordQaOutput) -> String {
     for run in &output.runs {
         lines.push(context_format::run(run));
         if !run.is_clean() {
-            lines.extend(run.failures.iter().take(MAX_LISTED).map(failure));
-            let rest = run.failures.len().saturating_sub(MAX_LISTED);
+            lines.extend(run.failures.iter().take(MAX_FAILURES).map(failure));
+            let rest = run.failures.len().saturating_sub(MAX_FAILURES);
             lines.extend((rest > 0).then(|| format!("  and {rest} more")));
         }
     }

@@ -82,7 +82,7 @@ pub(crate) fn run(command: TaskCommand, config: &Config) -> Result<Answer, Failu
         }),
         TaskCommand::AttachEvidence(mut args) => {
             args.verb.path = checkout.path(&args.verb.path);
-            verb.answer::<AttachEvidence>(&args, |output| describe::attached(&output.evidence))
+            verb.answer::<AttachEvidence>(&args, |output| context_format::attached(&output.evidence))
         }
         TaskCommand::RebuildContext(args) => verb.answer::<RebuildContext>(&args, describe::rebuilt),
         TaskCommand::ResolveDrift(mut args) => {

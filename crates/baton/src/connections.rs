@@ -8,7 +8,6 @@ use crate::hooks::LastCaptured;
 use crate::host::host;
 use crate::output::Failure;
 use crate::setup::{Agent, Files, Records, Scope, SetupEnvironment, all, files_of, mcp_tools, trust_problem};
-use crate::verbs::setup::setup_environment;
 
 /// Extent of a check of connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +24,7 @@ pub(crate) fn connections(config: &Config, probe: Probe) -> Result<ListAgentsOut
     let (records, captured) = (Records::of(&config.data_dir), LastCaptured::of(&config.data_dir).read());
     let mut connections = Vec::new();
     for scope in [Scope::User, Scope::Project] {
-        let environment = setup_environment(scope, config)?;
+        let environment = SetupEnvironment::of_process(scope, config)?;
         // In the home folder, files of a project are files of the user.
         if scope == Scope::Project
             && environment.project.canonicalize().ok() == environment.home.canonicalize().ok()
@@ -49,7 +48,7 @@ pub(crate) fn connections(config: &Config, probe: Probe) -> Result<ListAgentsOut
         }
     }
     let mcp_server = if probe == Probe::Programs && !connections.is_empty() {
-        Some(mcp_server(&setup_environment(Scope::User, config)?))
+        Some(mcp_server(&SetupEnvironment::of_process(Scope::User, config)?))
     } else {
         None
     };
