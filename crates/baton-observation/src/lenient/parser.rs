@@ -169,27 +169,30 @@ impl<'a> Parser<'a> {
     pub(super) fn next_piece(&mut self) -> Result<bool, ReadError> {
         let mut is_last = false;
         while !is_last && self.text.len() < PIECE_BYTES {
-            self.ensure(MAX_ESCAPE_BYTES)?;
+            self.ensure(1)?;
             let rest = &self.buffer[self.at..];
-            self.at += match rest.first() {
-                None => return Err(self.wrong("a text has no end")),
+            let rest = &rest[..rest.len().min(PIECE_BYTES - self.text.len())];
+            let plain = plain_length(rest);
+            self.text.extend_from_slice(&rest[..plain]);
+            self.at += plain;
+            match rest.get(plain).copied() {
                 Some(b'"') => {
                     is_last = true;
-                    1
+                    self.at += 1;
                 }
                 Some(b'\\') => {
-                    let (character, length) = repair_escape(rest);
+                    let (character, length) = repair_escape(self.ensure(MAX_ESCAPE_BYTES)?);
                     self.text.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
-                    length
+                    self.at += length;
                 }
-                Some(_) => {
-                    let rest = &rest[..rest.len().min(PIECE_BYTES - self.text.len())];
-                    // A control character is kept.
-                    let length = plain_length(rest).max(1);
-                    self.text.extend_from_slice(&rest[..length]);
-                    length
+                // A control character is kept.
+                Some(control) => {
+                    self.text.push(control);
+                    self.at += 1;
                 }
-            };
+                None if plain == 0 => return Err(self.wrong("a text has no end")),
+                None => {}
+            }
         }
         let end = if is_last { self.text.len() } else { complete_length(&self.text) };
         self.part.clear();
