@@ -1,8 +1,8 @@
-//! Strict reading of JSON text, into [`serde_json::Value`] or straight into canonical text.
+//! JSON text: strict reading into [`serde_json::Value`] or straight into canonical text, and writing of canonical text.
 //!
-//! Owns the grammar, the nesting limit and the position of every failure. It is stricter than `serde_json`: a
-//! duplicate key, nesting beyond [`MAX_DEPTH`] and an integer that a 64-bit float would change are errors,
-//! because two parsers may read such a document differently. It does not own canonical form (see
+//! Owns the grammar, the nesting limit, the position of every failure, and canonical form. It is stricter than
+//! `serde_json`: a duplicate key, nesting beyond [`MAX_DEPTH`] and an integer that a 64-bit float would change are
+//! errors, because two parsers may read such a document differently. It does not own hashes of canonical text (see
 //! `canonical`), size limits, or the meaning of members.
 
 mod canonical_text;
@@ -11,6 +11,7 @@ mod error;
 mod object_text;
 mod sink;
 mod tokens;
+mod write;
 
 use std::borrow::Cow;
 
@@ -25,6 +26,7 @@ pub use object_text::{add_member, indent, remove_member};
 use sink::{Scalar, Sink, TreeSink};
 use tokens::read_escape;
 pub use tokens::{json_tokens, plain_length, repair_escape};
+pub use write::{RoundedInteger, canonicalize, compare_keys, write_string};
 
 /// Maximum nesting of arrays and objects that [`read_strict`] accepts.
 pub const MAX_DEPTH: usize = 64;

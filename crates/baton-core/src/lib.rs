@@ -36,9 +36,7 @@ mod wire;
 mod word_list;
 
 pub use actor::{Access, Actor, ActorKeyId, VentureScope};
-pub use canonical::{
-    Canonical, HashError, RoundedInteger, Sha256Hash, canonicalize, compare_keys, write_string,
-};
+pub use canonical::{Canonical, HashError, Sha256Hash};
 pub use cursor::{Cursor, CursorError};
 pub use error::{ErrorCode, Fault};
 pub use handoff::{
@@ -50,9 +48,9 @@ pub use id::{
 };
 pub use idempotency::{IdempotencyKey, KeyClaim, KeyRecord, KeyScope, require_same_request};
 pub use json::{
-    JsonError, JsonErrorKind, JsonKind, JsonMember, JsonText, MAX_DEPTH, add_member, indent, json_tokens,
-    plain_length, read_canonical_object, read_strict, read_strict_within, read_with_canonical_member,
-    remove_member, repair_escape,
+    JsonError, JsonErrorKind, JsonKind, JsonMember, JsonText, MAX_DEPTH, RoundedInteger, add_member,
+    canonicalize, compare_keys, indent, json_tokens, plain_length, read_canonical_object, read_strict,
+    read_strict_within, read_with_canonical_member, remove_member, repair_escape, write_string,
 };
 pub use merge::merge_patch;
 pub use meta::{MAX_META_BYTES, require_valid_meta};

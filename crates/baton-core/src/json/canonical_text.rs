@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 
 use super::error::{JsonErrorKind, shorten};
 use super::sink::{Scalar, Sink};
-use crate::canonical::{compare_keys, write_number, write_string};
+use super::write::{compare_keys, write_number, write_string};
 
 /// Writes canonical text.
 pub(super) struct CanonicalSink {
