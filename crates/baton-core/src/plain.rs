@@ -75,10 +75,6 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-pub(crate) fn cut_with_ellipsis(text: &str, max: usize) -> String {
-    crate::truncate::shorten(text, max + 1)
-}
-
 /// Returns true for characters that change the text direction, and for tag characters, which are invisible to people
 /// but not to a model.
 const fn is_invisible(character: char) -> bool {

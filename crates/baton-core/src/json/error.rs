@@ -2,7 +2,7 @@
 //!
 //! Owns the messages and how much of the document they may repeat. The parser decides what is an error.
 
-use crate::plain::cut_with_ellipsis;
+use crate::truncate;
 
 /// Maximum number of characters of a key or number that an error repeats.
 const MAX_ECHO_CHARS: usize = 64;
@@ -88,5 +88,5 @@ fn in_path(path: &str) -> String {
 
 /// Truncates text of the document to the length that an error may repeat.
 pub(super) fn shorten(text: &str) -> String {
-    cut_with_ellipsis(text, MAX_ECHO_CHARS)
+    truncate::shorten(text, MAX_ECHO_CHARS + 1)
 }
