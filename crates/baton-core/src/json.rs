@@ -11,6 +11,7 @@ mod error;
 mod object_text;
 mod sink;
 mod tokens;
+mod tree;
 mod write;
 
 use std::borrow::Cow;
@@ -23,9 +24,10 @@ use error::shorten;
 pub use error::{JsonError, JsonErrorKind};
 pub(crate) use error::{prepend_index, prepend_key};
 pub use object_text::{add_member, indent, remove_member};
-use sink::{Scalar, Sink, TreeSink};
+use sink::{Scalar, Sink};
 use tokens::read_escape;
 pub use tokens::{json_tokens, plain_length, repair_escape};
+use tree::TreeSink;
 pub use write::{RoundedInteger, canonicalize, compare_keys, write_string};
 
 /// Maximum nesting of arrays and objects that [`read_strict`] accepts.
@@ -194,9 +196,9 @@ impl<'a> Reader<'a> {
             self.position += 1;
             self.skip_whitespace();
             if self.peek()? == b'{'
-                && let Some(text) = sink.canonical_member(&mut object, depth, &key)
+                && let Some(member) = sink.member_sink(&mut object, depth, &key)
             {
-                self.read_value(text, depth).map_err(|failure| failure.under_key(&key))?;
+                self.read_value(member, depth).map_err(|failure| failure.under_key(&key))?;
             } else {
                 let value = self.read_value(sink, depth).map_err(|failure| failure.under_key(&key))?;
                 sink.end_member(&mut object, key, value);

@@ -96,6 +96,7 @@ impl Sink for CanonicalSink {
     type Value = ();
     type Object = OpenObject;
     type Array = ();
+    type MemberSink = Self;
 
     fn scalar(&mut self, scalar: Scalar<'_>) -> Result<(), JsonErrorKind> {
         match scalar {
