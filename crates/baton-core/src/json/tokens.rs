@@ -89,7 +89,8 @@ pub(super) fn read_escape(text: &[u8]) -> Result<(char, usize), (JsonErrorKind, 
     Ok((character, 2))
 }
 
-/// Reads like [`read_escape`] and repairs: an invalid escape is kept as written; half of a surrogate pair becomes U+FFFD.
+/// Reads the escape that a text starts with and repairs it: an invalid escape is kept as written, half of a surrogate pair
+/// becomes U+FFFD.
 pub fn repair_escape(text: &[u8]) -> (char, usize) {
     read_escape(text).unwrap_or_else(|(kind, position)| {
         let is_half = kind == JsonErrorKind::LoneSurrogate || position >= UNIT_ESCAPE_BYTES;
