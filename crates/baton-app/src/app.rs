@@ -75,7 +75,7 @@ impl App {
 
     /// Returns a reader of hook reports for this store.
     pub fn intake(&self) -> Intake {
-        Intake::new(self.settings().checkpoints.vault.blobs().cloned())
+        Intake::new(self.settings().checkpoints.storage.blobs().cloned())
     }
 
     /// Returns the queue operations of a worker.
@@ -116,7 +116,7 @@ impl App {
         if self.shared.write_probe.is_recent() {
             return Ok(());
         }
-        if let Some(blobs) = self.settings().checkpoints.vault.blobs() {
+        if let Some(blobs) = self.settings().checkpoints.storage.blobs() {
             blobs.check_writable()?;
         }
         let now = self.now();
@@ -234,7 +234,7 @@ impl App {
     }
 
     async fn remove_unused_blobs(&self, open: &OpenCall, is_committed: bool) {
-        let blobs = self.settings().checkpoints.vault.blobs();
+        let blobs = self.settings().checkpoints.storage.blobs();
         if let Some(removal) = open.effects.finish(is_committed, &self.shared.store, blobs)
             && let Err(error) = removal.await
         {
@@ -278,7 +278,7 @@ impl App {
     ///
     /// Fails if the store cannot be read.
     pub async fn store_counts(&self) -> Result<Option<CachedCounts>, Fault> {
-        let blobs = self.settings().checkpoints.vault.blobs().cloned();
+        let blobs = self.settings().checkpoints.storage.blobs().cloned();
         let counted = self.shared.counts.get(&self.shared.store, blobs).await;
         counted.inspect_err(|fault| self.shared.store_errors.count(fault))
     }

@@ -16,6 +16,7 @@ pub mod checkpoint;
 mod checkpoint_usage;
 mod clock;
 mod context;
+mod context_storage;
 mod effects;
 mod execution;
 pub mod handoff;
@@ -51,7 +52,6 @@ mod threads;
 pub mod token;
 mod transact;
 pub mod turn;
-mod vault;
 mod worker_activity;
 
 pub use any_operation::AnyOperation;

@@ -129,7 +129,7 @@ fn take_default_venture(params: &mut Value) -> bool {
 fn hash_with_attachment(params: Sha256Hash, context: &Context<'_>) -> Result<Sha256Hash, Fault> {
     let attached = match context.attachment {
         None | Some(Attachment::Spooled(_)) => return Ok(params),
-        Some(Attachment::Output(output)) => output.hash(context.settings.checkpoints.vault.blobs())?,
+        Some(Attachment::Output(output)) => output.hash(context.settings.checkpoints.storage.blobs())?,
         Some(Attachment::Context(context)) => context.hash(),
     };
     Ok(Sha256Hash::of(&[params.as_bytes().as_slice(), attached.as_bytes()].concat()))

@@ -10,9 +10,9 @@ use baton_core::{Fault, HeartbeatPolicy, Liveness, Timestamp, Venture};
 use baton_llm::{Compressor, Embedder, Price};
 use baton_store::Outbox;
 
+use crate::context_storage::ContextStorage;
 use crate::machine::Machine;
 use crate::model_trouble::ModelTroubles;
-use crate::vault::Vault;
 use crate::worker_activity::WorkerActivity;
 
 /// Settings of operations. The binary reads them from files, environment and flags.
@@ -125,5 +125,5 @@ pub struct CheckpointSettings {
     /// Classifier of context keys by importance.
     pub classifier: Arc<Classifier>,
     /// Storage of contexts.
-    pub vault: Vault,
+    pub storage: ContextStorage,
 }

@@ -11,9 +11,9 @@ use crate::error::StoreError;
 const QUEUE_CAPACITY: usize = 8_192;
 
 /// A queue of work. The threads that take work from it end after it is closed and empty.
-pub(crate) struct WorkQueue<T>(Option<Sender<T>>);
+pub(crate) struct ThreadQueue<T>(Option<Sender<T>>);
 
-impl<T: Into<Box<dyn Work>>> WorkQueue<T> {
+impl<T: Into<Box<dyn Work>>> ThreadQueue<T> {
     pub(crate) fn new() -> (Self, Receiver<T>) {
         let (sender, waiting) = bounded(QUEUE_CAPACITY);
         (Self(Some(sender)), waiting)

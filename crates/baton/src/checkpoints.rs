@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use baton_app::CheckpointSettings;
-use baton_app::checkpoint::Vault;
+use baton_app::checkpoint::ContextStorage;
 use baton_checkpoint::classify::{Classifier, RulesFile};
 use baton_store::{BlobFolder, Outbox, Packing, Threads};
 use serde_json::Value;
@@ -23,7 +23,7 @@ pub(crate) fn settings(config: &Config) -> Result<CheckpointSettings, Failure> {
         max_total_bytes: config.checkpoint_max_total_bytes,
         retention: Duration::from_secs(config.checkpoint_retention_days * 86_400),
         classifier: Arc::new(classifier(config)?),
-        vault: vault(config),
+        storage: storage(config),
     })
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn outbox(config: &Config) -> Outbox {
     Outbox::at(DataDir::at(&config.data_dir).spill(), Some(store_config(config, Threads::Caller).target()))
 }
 
-fn vault(config: &Config) -> Vault {
+fn storage(config: &Config) -> ContextStorage {
     let packing = Packing {
         effort: config.checkpoint_compression,
         min_bytes: config.checkpoint_min_size_for_compression,
@@ -41,7 +41,7 @@ fn vault(config: &Config) -> Vault {
     let is_local = config.database_url.is_none();
     let folder = DataDir::at(&config.data_dir);
     let blobs = is_local.then(|| BlobFolder::at(folder.blobs()));
-    Vault::new(packing).with_blobs(blobs).with_keys(ConfiguredKeys::of(config))
+    ContextStorage::new(packing).with_blobs(blobs).with_keys(ConfiguredKeys::of(config))
 }
 
 fn classifier(config: &Config) -> Result<Classifier, Failure> {

@@ -4,7 +4,7 @@ use baton_core::CheckpointId;
 use baton_store::{StoreError, Tx};
 
 use super::series::read_context;
-use crate::vault::{ReadContextError, Vault};
+use crate::context_storage::{ContextStorage, ReadContextError};
 
 /// Result of verifying a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub(crate) enum Checked {
 }
 
 /// Verifies a checkpoint by reading its context through the delta chain.
-pub(crate) fn check(vault: &Vault, tx: &mut dyn Tx, id: &str) -> Result<Checked, StoreError> {
+pub(crate) fn check(storage: &ContextStorage, tx: &mut dyn Tx, id: &str) -> Result<Checked, StoreError> {
     let Ok(parsed) = id.parse::<CheckpointId>() else {
         return Ok(Checked::Damaged { problem: "its id is invalid".into() });
     };
@@ -32,7 +32,7 @@ pub(crate) fn check(vault: &Vault, tx: &mut dyn Tx, id: &str) -> Result<Checked,
         }
         Err(error) => return Err(error),
     };
-    let error = match read_context(vault, tx, &checkpoint) {
+    let error = match read_context(storage, tx, &checkpoint) {
         Ok(_) => return Ok(Checked::Sound),
         Err(ReadContextError::Sealed { key_id }) => return Ok(Checked::Sealed { key_id }),
         Err(ReadContextError::Store(StoreError::Corrupt { problem, .. })) => {

@@ -10,8 +10,8 @@ use serde_json::json;
 
 use super::series::read_context;
 use crate::context::{Attempt, Context};
+use crate::context_storage::ReadContextError;
 use crate::effects::DeferredUpdate;
-use crate::vault::ReadContextError;
 
 /// Minimum interval between updates of the access time of a workflow.
 const ACCESS_UPDATE_INTERVAL: Duration = Duration::from_secs(60);
@@ -119,7 +119,7 @@ pub(super) fn read(
     tx: &mut dyn Tx,
     checkpoint: &Checkpoint,
 ) -> Result<ContextText, Fault> {
-    let text = read_context(&context.settings.checkpoints.vault, tx, checkpoint)
+    let text = read_context(&context.settings.checkpoints.storage, tx, checkpoint)
         .map_err(|error| read_context_fault(context, tx, checkpoint, error))?;
     let read =
         ContextText::read(text).map_err(|error| corrupt(context, tx, checkpoint, &error.to_string()))?;
@@ -215,13 +215,13 @@ fn newest_readable(
     tx: &mut dyn Tx,
     damaged: &Checkpoint,
 ) -> Result<Option<CheckpointId>, StoreError> {
-    let vault = &context.settings.checkpoints.vault;
+    let storage = &context.settings.checkpoints.storage;
     let listed = tx.checkpoints(&damaged.venture, &damaged.workflow_id, 0, MAX_CANDIDATES)?;
     let others =
         listed.into_iter().filter(|other| other.id != damaged.id && other.status == CheckpointStatus::Active);
     let mut failure = None;
     for other in others {
-        match read_context(vault, tx, &other) {
+        match read_context(storage, tx, &other) {
             Ok(_) => return Ok(Some(other.id)),
             Err(ReadContextError::Store(error)) => failure = Some(error),
             Err(_) => {}

@@ -192,7 +192,7 @@ fn older_warning(loaded: &Checkpoint, newer_damaged: &[CheckpointId]) -> Option<
 fn load_spooled(context: &Context<'_>, load: &Load) -> Result<Option<LoadCheckpointOutput>, Fault> {
     let Some(spooled) = find_spooled(context, load.venture.as_ref(), &load.wanted) else { return Ok(None) };
     let checkpoint = spooled.checkpoint();
-    let stored = ContextText::read(spooled.context(&context.settings.checkpoints.vault)?)
+    let stored = ContextText::read(spooled.context(&context.settings.checkpoints.storage)?)
         .map_err(|error| corrupt_without_store(&checkpoint, &error.to_string()))?;
     let found = output_of(context, load, checkpoint, stored, &[])?;
     Ok(Some(LoadCheckpointOutput { degraded: true, ..found }))

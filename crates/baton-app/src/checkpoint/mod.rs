@@ -19,7 +19,7 @@ mod spooled;
 mod view;
 mod workflows;
 
-pub use crate::vault::{KEY_CACHE_TTL, Keys, NoKeys, Sealing, Vault};
+pub use crate::context_storage::{ContextStorage, KEY_CACHE_TTL, Keys, NoKeys, Sealing};
 pub(crate) use check::{Checked, check};
 pub(crate) use delete::delete_checkpoint;
 pub use delete::{DeleteCheckpoint, DeleteCheckpointOutput};

@@ -8,7 +8,7 @@ use super::find::sealed_fault;
 use super::retention;
 use super::series::{Next, pack_next, read_context};
 use crate::context::Context;
-use crate::vault::{CreateFrameError, NewFrame, Owner, ReadContextError};
+use crate::context_storage::{CreateFrameError, NewFrame, Owner, ReadContextError};
 
 /// A context to store, with its metadata.
 #[derive(Debug)]
@@ -64,7 +64,7 @@ pub(super) fn store_checkpoint(
     new: NewCheckpoint<'_>,
     unchanged: Unchanged,
 ) -> Result<SavedCheckpoint, Fault> {
-    let vault = &context.settings.checkpoints.vault;
+    let storage = &context.settings.checkpoints.storage;
     let Checkpoint { venture, workflow_id: id, .. } = &new.checkpoint;
     let existing = tx.lock_workflow(venture, id)?;
     if unchanged == Unchanged::Skip
@@ -72,16 +72,16 @@ pub(super) fn store_checkpoint(
         && latest.context_hash == new.checkpoint.context_hash
         && latest.labels == new.checkpoint.labels
         // If the latest checkpoint is unreadable, the context is stored again.
-        && read_context(vault, tx, &latest).is_ok()
+        && read_context(storage, tx, &latest).is_ok()
     {
-        let warning = vault.fallback_warning(tx)?;
+        let warning = storage.fallback_warning(tx)?;
         return Ok(SavedCheckpoint { checkpoint: latest, is_new: false, warning });
     }
     let is_new = existing.is_none();
     let mut workflow = existing.unwrap_or_else(|| new.workflow());
     retention::enforce_count_limit(context, tx, &mut workflow)?;
     let Next { place, packed, damaged } =
-        pack_next(vault, tx, (venture, id), new.context).map_err(pack_fault)?;
+        pack_next(storage, tx, (venture, id), new.context).map_err(pack_fault)?;
     if let Some(damaged) = damaged {
         tx.set_checkpoint_status(damaged, CheckpointStatus::Corrupt)?;
     }
@@ -90,7 +90,7 @@ pub(super) fn store_checkpoint(
         retention::free_disk_space(context, tx, &mut workflow, &checkpoint, packed.bytes.len())?;
     }
     let NewFrame { frame, warning } =
-        vault.create_frame(tx, Owner::of(&checkpoint), packed).map_err(create_frame_fault)?;
+        storage.create_frame(tx, Owner::of(&checkpoint), packed).map_err(create_frame_fault)?;
     if let FrameBody::Blob(name) = &frame.body {
         context.effects.wrote_blob(name);
     }

@@ -4,7 +4,7 @@ use baton_core::{CheckpointId, ErrorCode};
 use baton_store::FrameBody;
 
 use super::find::sealed_fault;
-use crate::vault::{Owner, ReadContextError};
+use crate::context_storage::{Owner, ReadContextError};
 
 use crate::prelude::*;
 
@@ -39,8 +39,8 @@ impl Operation<OnStore> for ResealCheckpoints {
     params_as_input!();
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
-        let vault = &context.settings.checkpoints.vault;
-        let key_id = vault.current_key(tx)?.ok_or_else(|| {
+        let storage = &context.settings.checkpoints.storage;
+        let key_id = storage.current_key(tx)?.ok_or_else(|| {
             Fault::new(ErrorCode::StoreUnavailable, "there is no key to encrypt with")
                 .hint("set BATON_ENCRYPTION=required, then run baton key status")
         })?;
@@ -51,7 +51,7 @@ impl Operation<OnStore> for ResealCheckpoints {
             ResealCheckpointsOutput { resealed: 0, damaged: Vec::new(), leftover_blobs: Vec::new(), next };
         for (checkpoint, stored) in found {
             tx.lock_workflow(&checkpoint.venture, &checkpoint.workflow_id)?;
-            match vault.reseal(tx, Owner::of(&checkpoint), &stored.frame) {
+            match storage.reseal(tx, Owner::of(&checkpoint), &stored.frame) {
                 Ok(frame) => {
                     tx.replace_frame(checkpoint.id, &frame)?;
                     output.resealed += 1;

@@ -60,7 +60,7 @@ pub(super) fn enforce_size_limit(
 ) -> Result<(), Fault> {
     let max = context.settings.checkpoints.max_total_bytes;
     let needed = next.stored_bytes;
-    let usage = context.settings.checkpoints.vault.usage();
+    let usage = context.settings.checkpoints.storage.usage();
     let mut total = match usage.recent() {
         // The cached size suffices while it is far below the quota; counting takes longer the more checkpoints there
         // are.
@@ -92,7 +92,7 @@ pub(super) fn free_disk_space(
     frame_bytes: usize,
 ) -> Result<(), Fault> {
     // The database file does not shrink, so space of deleted rows is available for rows only.
-    let is_blob = context.settings.checkpoints.vault.blobs().is_some() && frame_bytes > MAX_ROW_BYTES;
+    let is_blob = context.settings.checkpoints.storage.blobs().is_some() && frame_bytes > MAX_ROW_BYTES;
     let mut freed_bytes = 0;
     while freed_bytes < frame_bytes as u64 {
         // One at a time, to delete no more than needed.

@@ -221,7 +221,7 @@ impl Spooling for SaveCheckpoint {
     fn read_spooled(context: &Context<'_>, entry: &OutboxEntry) -> Result<Save, Fault> {
         let spooled = Spooled::read(entry.clone())?;
         let text =
-            String::from_utf8(spooled.context(&context.settings.checkpoints.vault)?).map_err(unreadable)?;
+            String::from_utf8(spooled.context(&context.settings.checkpoints.storage)?).map_err(unreadable)?;
         let checkpoint = spooled.checkpoint();
         let params = Self {
             session_id: Some(checkpoint.workflow_id),

@@ -4,15 +4,15 @@ use baton_core::checkpoint::{Checkpoint, Place, WorkflowId};
 use baton_core::{CheckpointId, Venture};
 use baton_store::{FrameError, Packed, StoreError, Tx};
 
-use crate::vault::{ContentHash, Owner, ReadContextError, Vault};
+use crate::context_storage::{ContentHash, ContextStorage, Owner, ReadContextError};
 
 /// Reads the context of a checkpoint, as canonical JSON.
 pub(super) fn read_context(
-    vault: &Vault,
+    storage: &ContextStorage,
     tx: &mut dyn Tx,
     checkpoint: &Checkpoint,
 ) -> Result<Vec<u8>, ReadContextError> {
-    read_place(vault, tx, (&checkpoint.venture, &checkpoint.workflow_id), checkpoint.place)
+    read_place(storage, tx, (&checkpoint.venture, &checkpoint.workflow_id), checkpoint.place)
 }
 
 /// Place and packed context of the next checkpoint of a workflow.
@@ -26,7 +26,7 @@ pub(super) struct Next {
 /// Packs a context for the next place: as a delta if that saves enough space, otherwise as the start of a new series. A
 /// series whose base is unreadable is not continued.
 pub(super) fn pack_next(
-    vault: &Vault,
+    storage: &ContextStorage,
     tx: &mut dyn Tx,
     workflow: (&Venture, &WorkflowId),
     context: &[u8],
@@ -35,11 +35,11 @@ pub(super) fn pack_next(
     let mut damaged = None;
     if let Some(place) = last.and_then(Place::next_in_series)
         && let Some(base) = place.base()
-        && vault.takes_difference(context.len())
+        && storage.takes_difference(context.len())
     {
-        match read_place(vault, tx, workflow, base) {
+        match read_place(storage, tx, workflow, base) {
             Ok(base) => {
-                if let Some(packed) = vault.pack_difference(context, &base).map_err(pack_error)? {
+                if let Some(packed) = storage.pack_difference(context, &base).map_err(pack_error)? {
                     return Ok(Next { place, packed, damaged });
                 }
             }
@@ -51,7 +51,7 @@ pub(super) fn pack_next(
             }
         }
     }
-    let packed = vault.pack_whole(context).map_err(pack_error)?;
+    let packed = storage.pack_whole(context).map_err(pack_error)?;
     Ok(Next { place: last.map_or(Place::FIRST, Place::next_series), packed, damaged })
 }
 
@@ -64,7 +64,7 @@ fn pack_error(error: FrameError) -> ReadContextError {
 }
 
 fn read_place(
-    vault: &Vault,
+    storage: &ContextStorage,
     tx: &mut dyn Tx,
     (venture, workflow): (&Venture, &WorkflowId),
     place: Place,
@@ -78,7 +78,7 @@ fn read_place(
         for (index, stored) in chain.iter().enumerate() {
             let owner = Owner { venture, workflow, checkpoint: stored.checkpoint_id };
             let content_hash = if index + 1 == chain.len() { ContentHash::Compared } else { bases };
-            context = Some(vault.unpack(owner, stored, context.as_deref(), content_hash)?);
+            context = Some(storage.unpack(owner, stored, context.as_deref(), content_hash)?);
         }
         context.ok_or(ReadContextError::Incomplete)
     };

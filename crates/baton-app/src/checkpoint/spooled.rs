@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 use super::find::{Wanted, corrupt_without_store, sealed_fault};
 use super::new_checkpoint::{NewCheckpoint, SavedCheckpoint, create_frame_fault};
 use crate::context::Context;
+use crate::context_storage::{ContentHash, ContextStorage, NewFrame, Owner, ReadContextError};
 use crate::settings::{CheckpointSettings, Settings};
 use crate::spool::{NewWrite, spool, spooled_earlier};
-use crate::vault::{ContentHash, NewFrame, Owner, ReadContextError, Vault};
 
 /// Wire name of `SaveCheckpoint`, which writes these files.
 pub(super) const SAVE: &str = "checkpoint.save";
@@ -79,7 +79,7 @@ impl Spooled {
     }
 
     /// Reads the context.
-    pub(super) fn context(&self, vault: &Vault) -> Result<Vec<u8>, Fault> {
+    pub(super) fn context(&self, storage: &ContextStorage) -> Result<Vec<u8>, Fault> {
         let checkpoint = self.checkpoint();
         let damaged = |problem: &str| corrupt_without_store(&checkpoint, problem);
         let body = self.entry.read_body().map_err(|error| damaged(&error.to_string()))?;
@@ -100,11 +100,12 @@ impl Spooled {
                 body: FrameBody::Row(body),
             },
         };
-        vault.unpack(Owner::of(&checkpoint), &frame, None, ContentHash::Compared).map_err(|error| match error
-        {
-            ReadContextError::Store(error) => error.into(),
-            ReadContextError::Sealed { key_id } => sealed_fault(&key_id),
-            error => damaged(&error.to_string()),
+        storage.unpack(Owner::of(&checkpoint), &frame, None, ContentHash::Compared).map_err(|error| {
+            match error {
+                ReadContextError::Store(error) => error.into(),
+                ReadContextError::Sealed { key_id } => sealed_fault(&key_id),
+                error => damaged(&error.to_string()),
+            }
         })
     }
 }
@@ -167,7 +168,7 @@ pub(super) fn spool_checkpoint(
     context: &Context<'_>,
     new: NewCheckpoint<'_>,
 ) -> Result<SavedCheckpoint, Fault> {
-    let Settings { checkpoints: CheckpointSettings { vault, .. }, outbox, .. } = context.settings;
+    let Settings { checkpoints: CheckpointSettings { storage, .. }, outbox, .. } = context.settings;
     let outbox = outbox.as_ref().ok_or_else(|| {
         Fault::new(ErrorCode::StoreUnavailable, "the database is unavailable; nothing was stored")
             .hint("run baton doctor to see the reason")
@@ -177,11 +178,11 @@ pub(super) fn spool_checkpoint(
         return Ok(SavedCheckpoint { checkpoint, is_new: true, warning: None });
     }
     let mut checkpoint = new.checkpoint;
-    let packed = vault
+    let packed = storage
         .pack_whole(new.context)
         .map_err(|error| Fault::new(ErrorCode::Internal, "cannot compress the context").caused_by(error))?;
     let NewFrame { frame, warning } =
-        vault.create_frame_offline(Owner::of(&checkpoint), packed).map_err(create_frame_fault)?;
+        storage.create_frame_offline(Owner::of(&checkpoint), packed).map_err(create_frame_fault)?;
     let FrameBody::Row(body) = &frame.body else {
         return Err(Fault::new(
             ErrorCode::Internal,

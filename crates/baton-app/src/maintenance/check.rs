@@ -7,7 +7,7 @@ use baton_core::Fault;
 use baton_store::{BlobFolder, Durability, RawReader, Store, StoreError, Tx};
 use serde::Serialize;
 
-use crate::checkpoint::{Checked, Vault, check};
+use crate::checkpoint::{Checked, ContextStorage, check};
 
 /// Number of ids read per batch.
 const BATCH: u32 = 500;
@@ -52,10 +52,10 @@ impl StoreCheck {
 }
 
 /// Reads every checkpoint and every raw output, and compares the counts of workflows. Holds one context at a time.
-pub fn check_store(store: &Store, vault: &Vault) -> Result<StoreCheck, Fault> {
+pub fn check_store(store: &Store, storage: &ContextStorage) -> Result<StoreCheck, Fault> {
     let mut found = StoreCheck::default();
-    check_checkpoints(store, vault, &mut found)?;
-    check_raw_outputs(store, vault.blobs(), &mut found)?;
+    check_checkpoints(store, storage, &mut found)?;
+    check_raw_outputs(store, storage.blobs(), &mut found)?;
     for (venture, id, problem) in read(store, |tx| tx.miscounted_workflows(BATCH))? {
         let next =
             format!("run baton doctor --deep --repair; restore a backup if checkpoints of {id} are missing");
@@ -86,7 +86,7 @@ fn read<T: Send + 'static>(
     store.read(work).wait().map_err(Fault::from)
 }
 
-fn check_checkpoints(store: &Store, vault: &Vault, found: &mut StoreCheck) -> Result<(), Fault> {
+fn check_checkpoints(store: &Store, storage: &ContextStorage, found: &mut StoreCheck) -> Result<(), Fault> {
     let mut after = String::new();
     loop {
         let last = after.clone();
@@ -94,8 +94,8 @@ fn check_checkpoints(store: &Store, vault: &Vault, found: &mut StoreCheck) -> Re
         let Some(last) = ids.last() else { return Ok(()) };
         after.clone_from(last);
         for id in ids {
-            let (vault, asked) = (vault.clone(), id.clone());
-            match read(store, move |tx| check(&vault, tx, &asked))? {
+            let (storage, asked) = (storage.clone(), id.clone());
+            match read(store, move |tx| check(&storage, tx, &asked))? {
                 Checked::Sound => found.checkpoints += 1,
                 Checked::Gone => {}
                 Checked::Sealed { key_id } => *found.without_key.entry(key_id).or_default() += 1,

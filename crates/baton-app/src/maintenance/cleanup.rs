@@ -100,7 +100,7 @@ impl Operation<OnStore> for Cleanup {
 /// Removes blobs that no row refers to. They are at least an hour old, so removing them before the commit and on every
 /// run is safe.
 fn remove_orphans(context: &Context<'_>, tx: &mut dyn Tx) -> Result<u64, Fault> {
-    let Some(blobs) = context.settings.checkpoints.vault.blobs() else { return Ok(0) };
+    let Some(blobs) = context.settings.checkpoints.storage.blobs() else { return Ok(0) };
     let old = blobs.old_names()?;
     let orphans = tx.orphans_among(&old)?;
     for orphan in &orphans {

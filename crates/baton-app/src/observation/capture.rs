@@ -40,7 +40,7 @@ pub(super) fn pack(context: &Context<'_>, params: &Hook) -> Result<PackedOutput,
     };
     text.push(b'}');
     let packed = pack_raw(&text)?;
-    let blobs = context.settings.checkpoints.vault.blobs();
+    let blobs = context.settings.checkpoints.storage.blobs();
     let name = blob_name(&format!("{:032x}", context.random_bits()?));
     let raw = place_raw(packed, blobs, &name)?;
     Ok(PackedOutput {

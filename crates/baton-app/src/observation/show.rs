@@ -58,7 +58,7 @@ impl Operation<OnStore> for ShowObservation {
             let raw = tx.queue_raw(queue_id)?;
             output.raw_kept = Some(raw.is_some());
             if let (Some(item), Some(raw)) = (item, raw) {
-                let blobs = context.settings.checkpoints.vault.blobs();
+                let blobs = context.settings.checkpoints.storage.blobs();
                 let tool_use = tool_use(&item, raw, blobs, Extent::Whole)?;
                 output.tool_input = Some(tool_use.tool_input);
                 output.tool_response = Some(tool_use.tool_response);

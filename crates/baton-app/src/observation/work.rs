@@ -197,7 +197,7 @@ impl WorkQueue {
             None => self.read(move |tx| Ok(tx.queue_raw(id)?))?,
         };
         let raw = raw.ok_or_else(|| StoreError::corrupt("pending_queue", "the item no longer exists"))?;
-        let blobs = self.settings().checkpoints.vault.blobs();
+        let blobs = self.settings().checkpoints.storage.blobs();
         Ok(tool_use(&claimed.item, raw, blobs, Extent::Excerpt)?)
     }
 

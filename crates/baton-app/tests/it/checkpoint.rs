@@ -1,7 +1,7 @@
 //! Saving and loading checkpoints: round trips, unchanged contexts, stored sizes, blobs.
 
 use baton_app::Settings;
-use baton_app::checkpoint::Vault;
+use baton_app::checkpoint::ContextStorage;
 use baton_core::SessionStatus;
 use baton_store::{BlobFolder, Effort, Packing};
 use baton_testkit::contract::fixture::Dice;
@@ -247,7 +247,7 @@ fn large_contexts_are_stored_as_blobs() {
     let path = folder.path().join("blobs");
     let count = || std::fs::read_dir(&path).map_or(0, Iterator::count);
     let with_blobs = |settings: &mut Settings| {
-        settings.checkpoints.vault = Vault::new(packing).with_blobs(Some(BlobFolder::at(&path)));
+        settings.checkpoints.storage = ContextStorage::new(packing).with_blobs(Some(BlobFolder::at(&path)));
     };
     for stage in Stage::each_with(with_blobs) {
         let mut dice = Dice::new(3);

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use baton_app::Settings;
-use baton_app::checkpoint::Vault;
+use baton_app::checkpoint::ContextStorage;
 use baton_app::maintenance::{check_store, recount_workflows};
 use baton_core::checkpoint::CheckpointStatus;
 use baton_store::{BlobFolder, Effort, Frame, FrameBody, Packing};
@@ -282,14 +282,14 @@ fn damaged_archived_checkpoint_stays_archived() {
 fn store_check_lists_every_damaged_item() {
     for stage in Stage::each_with(default_settings) {
         let Scene { early, late, other } = scene(&stage);
-        let sound = check_store(stage.app.store(), &stage.app.settings().checkpoints.vault).unwrap();
+        let sound = check_store(stage.app.store(), &stage.app.settings().checkpoints.storage).unwrap();
         let all = (early.len() + late.len() + other.len()) as u64;
         assert_eq!((sound.checkpoints, sound.damaged), (all, 0), "{sound:?}");
         // Position 5 of the second series is a difference from position 4.
         change(&stage, &late[4].0, |bytes| bytes[9] ^= 4);
         let sql = "UPDATE workflows SET stored_bytes = stored_bytes + 1 WHERE id = 'other'";
         stage.store.place().execute(sql, sql);
-        let found = check_store(stage.app.store(), &stage.app.settings().checkpoints.vault).unwrap();
+        let found = check_store(stage.app.store(), &stage.app.settings().checkpoints.storage).unwrap();
         assert_eq!((found.checkpoints, found.damaged), (all - 2, 3));
         let named: Vec<(&str, &str)> = found.damage.iter().map(|one| (one.kind, one.id.as_str())).collect();
         assert!(named.contains(&("checkpoint", &late[4].0)), "{named:?}");
@@ -303,7 +303,7 @@ fn store_check_lists_every_damaged_item() {
         assert_eq!(recount_workflows(stage.app.store()).unwrap(), 1);
         stage.check_sums("other");
         assert_eq!(
-            check_store(stage.app.store(), &stage.app.settings().checkpoints.vault).unwrap().damaged,
+            check_store(stage.app.store(), &stage.app.settings().checkpoints.storage).unwrap().damaged,
             2,
             "damaged checkpoints stay"
         );
@@ -318,7 +318,7 @@ fn recount_does_not_hide_missing_checkpoints() {
         let sql = "DELETE FROM checkpoints WHERE workflow_id = 'other' AND position = 2";
         stage.store.place().execute(sql, sql);
         recount_workflows(stage.app.store()).unwrap();
-        let found = check_store(stage.app.store(), &stage.app.settings().checkpoints.vault).unwrap();
+        let found = check_store(stage.app.store(), &stage.app.settings().checkpoints.storage).unwrap();
         assert_eq!(found.damaged, 1, "{found:?}");
         assert!(found.damage[0].problem.starts_with("it records 3 checkpoints"), "{found:?}");
     }
@@ -355,7 +355,7 @@ fn with_blobs(path: &Path) -> impl Fn(&mut Settings) {
     let path = path.to_owned();
     move |settings| {
         let packing = Packing { effort: Effort::Standard, min_bytes: 1_024 };
-        settings.checkpoints.vault = Vault::new(packing).with_blobs(Some(BlobFolder::at(&path)));
+        settings.checkpoints.storage = ContextStorage::new(packing).with_blobs(Some(BlobFolder::at(&path)));
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Barrier;
 
 use baton_app::Settings;
-use baton_app::checkpoint::Vault;
+use baton_app::checkpoint::ContextStorage;
 use baton_core::checkpoint::CheckpointStatus;
 use baton_store::{BlobFolder, Effort, Outbox, Packing, Target};
 use baton_testkit::contract::fixture::Dice;
@@ -330,7 +330,7 @@ fn with_blobs(path: &std::path::Path, max_per_workflow: u64, max_total_bytes: u6
     let path = path.to_owned();
     move |settings| {
         let packing = Packing { effort: Effort::Standard, min_bytes: 1_024 };
-        settings.checkpoints.vault = Vault::new(packing).with_blobs(Some(BlobFolder::at(&path)));
+        settings.checkpoints.storage = ContextStorage::new(packing).with_blobs(Some(BlobFolder::at(&path)));
         settings.checkpoints.max_checkpoints = max_per_workflow;
         settings.checkpoints.max_total_bytes = max_total_bytes;
     }

@@ -1,7 +1,7 @@
 //! Reading observations, managing the queue, summarizing sessions, retention of raw output.
 
 use baton_app::Settings;
-use baton_app::checkpoint::Vault;
+use baton_app::checkpoint::ContextStorage;
 use baton_core::SessionStatus;
 use baton_store::{BlobFolder, Effort, Packing};
 use baton_testkit::contract::fixture::Dice;
@@ -127,7 +127,7 @@ fn with_blobs(folder: &std::path::Path) -> impl Fn(&mut Settings) {
     let folder = folder.to_owned();
     move |settings| {
         let packing = Packing { effort: Effort::Standard, min_bytes: 1_024 };
-        settings.checkpoints.vault = Vault::new(packing).with_blobs(Some(BlobFolder::at(&folder)));
+        settings.checkpoints.storage = ContextStorage::new(packing).with_blobs(Some(BlobFolder::at(&folder)));
     }
 }
 

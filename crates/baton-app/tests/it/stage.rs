@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 use std::time::Duration;
 
-use baton_app::checkpoint::Vault;
+use baton_app::checkpoint::ContextStorage;
 use baton_app::observation::{ModelTroubles, WorkerActivity};
 use baton_app::{
     AnyOperation, App, Call, ChatRecall, CheckpointSettings, Clock, Entropy, Face, ObservationSettings,
@@ -161,7 +161,7 @@ fn settings() -> Settings {
             max_total_bytes: 1 << 30,
             retention: 30 * DAY,
             classifier: Arc::new(Classifier::builtin()),
-            vault: Vault::new(Packing { effort: Effort::Standard, min_bytes: 1_024 }),
+            storage: ContextStorage::new(Packing { effort: Effort::Standard, min_bytes: 1_024 }),
         },
         observations: ObservationSettings {
             compressor: Arc::new(Offline),

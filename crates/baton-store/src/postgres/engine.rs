@@ -10,7 +10,7 @@ use crate::error::StoreError;
 use crate::postgres::availability::Availability;
 use crate::postgres::open::{Address, connect, parse};
 use crate::postgres::writer::{Mode, Runner};
-use crate::threads::{WorkQueue, join, spawn};
+use crate::threads::{ThreadQueue, join, spawn};
 
 /// A store on a PostgreSQL server.
 pub(crate) struct PostgresEngine {
@@ -19,7 +19,7 @@ pub(crate) struct PostgresEngine {
 
 enum Pool {
     Caller(Mutex<Box<Runner>>),
-    Background { queue: WorkQueue<Submitted>, threads: Vec<JoinHandle<()>> },
+    Background { queue: ThreadQueue<Submitted>, threads: Vec<JoinHandle<()>> },
 }
 
 type Submitted = (Mode, Box<dyn Work>);
@@ -90,7 +90,7 @@ impl Drop for Pool {
 }
 
 fn background(config: &Address, connections: usize) -> Result<Pool, StoreError> {
-    let (queue, waiting) = WorkQueue::new();
+    let (queue, waiting) = ThreadQueue::new();
     let availability = Arc::<Availability>::default();
     let start = |_| {
         let runner = Runner::new(config.clone(), None, availability.clone());

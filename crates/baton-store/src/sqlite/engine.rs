@@ -18,7 +18,7 @@ use crate::sqlite::open::{
 };
 use crate::sqlite::sql::SqliteTx;
 use crate::sqlite::writer::{Finished, Write, Writer};
-use crate::threads::{WorkQueue, join, spawn};
+use crate::threads::{ThreadQueue, join, spawn};
 
 /// Maximum number of writes that share a commit.
 const MAX_BATCH: usize = 256;
@@ -45,8 +45,8 @@ enum Runner {
 struct Background {
     /// Locked by the writer thread, or by a caller that finds the queue empty and nothing being written.
     writer: Arc<Mutex<Writer>>,
-    writes: WorkQueue<Write>,
-    reads: WorkQueue<Box<dyn Work>>,
+    writes: ThreadQueue<Write>,
+    reads: ThreadQueue<Box<dyn Work>>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -143,8 +143,8 @@ impl Engine for SqliteEngine {
 
 impl Background {
     fn start(path: &Path, writer: Writer, open_reader: OpenReader) -> Result<Self, StoreError> {
-        let (writes, waiting_writes) = WorkQueue::new();
-        let (reads, waiting_reads) = WorkQueue::new();
+        let (writes, waiting_writes) = ThreadQueue::new();
+        let (reads, waiting_reads) = ThreadQueue::new();
         let writer = Arc::new(Mutex::new(writer));
         let (acknowledgements, finished) = bounded::<Finished>(FINISHED_CAPACITY);
         let threads_writer = writer.clone();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
-use baton_app::checkpoint::Vault;
+use baton_app::checkpoint::ContextStorage;
 use baton_app::observation::{ModelTroubles, WorkerActivity};
 use baton_app::{
     App, ChatRecall, CheckpointSettings, Clock, Entropy, ObservationSettings, Reply, RequestLog, Settings,
@@ -337,7 +337,7 @@ fn settings(compressor: Arc<dyn Compressor>) -> Settings {
             max_total_bytes: 1 << 30,
             retention: 30 * DAY,
             classifier: Arc::new(Classifier::builtin()),
-            vault: Vault::new(Packing { effort: Effort::Standard, min_bytes: 1_024 }),
+            storage: ContextStorage::new(Packing { effort: Effort::Standard, min_bytes: 1_024 }),
         },
         observations: ObservationSettings {
             price: None,

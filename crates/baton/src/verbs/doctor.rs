@@ -341,7 +341,7 @@ fn content(config: &Config, repair: bool) -> Vec<Finding> {
     }
     let checked = open_app(config, Threads::Caller).and_then(|app| {
         let recounted = if repair { recount_workflows(app.store())? } else { 0 };
-        Ok((recounted, check_store(app.store(), &app.settings().checkpoints.vault)?))
+        Ok((recounted, check_store(app.store(), &app.settings().checkpoints.storage)?))
     });
     let (recounted, checked) = match checked {
         Ok(checked) => checked,

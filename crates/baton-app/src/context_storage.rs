@@ -21,7 +21,7 @@ const MIN_DELTA_RATIO: usize = 8;
 
 /// Storage of contexts. Clones share the key cache and the usage.
 #[derive(Clone)]
-pub struct Vault {
+pub struct ContextStorage {
     packing: Packing,
     blobs: Option<BlobFolder>,
     keys: Arc<dyn Keys>,
@@ -97,9 +97,9 @@ impl Keys for NoKeys {
     }
 }
 
-impl fmt::Debug for Vault {
+impl fmt::Debug for ContextStorage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Vault").field("packing", &self.packing).finish_non_exhaustive()
+        f.debug_struct("ContextStorage").field("packing", &self.packing).finish_non_exhaustive()
     }
 }
 
@@ -163,8 +163,8 @@ pub(crate) enum ContentHash {
     Ignored,
 }
 
-impl Vault {
-    /// Creates a vault that stores frames in rows, unencrypted.
+impl ContextStorage {
+    /// Creates a storage for frames in rows, unencrypted.
     pub fn new(packing: Packing) -> Self {
         Self {
             packing,
