@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::tokens::token_length;
+use super::tokens::{string_length, token_length};
 use super::{MAX_DEPTH, Reader};
 
 /// A value in compact JSON text: valid JSON without whitespace between its tokens.
@@ -119,15 +119,17 @@ impl JsonMember<'_> {
 
 /// Returns the text of the value that starts at a position; none at the end of an array or object.
 fn value_at(text: &str, start: usize) -> Option<&str> {
+    let bytes = text.as_bytes();
     let (mut end, mut depth) = (start, 0_usize);
     loop {
-        let rest = text.as_bytes().get(end..)?;
-        match rest.first()? {
-            b'{' | b'[' => depth += 1,
-            b'}' | b']' => depth = depth.checked_sub(1)?,
-            _ => {}
+        match bytes.get(end)? {
+            b'"' => end += string_length(&bytes[end..])?,
+            b'{' | b'[' => (end, depth) = (end + 1, depth + 1),
+            b'}' | b']' => (end, depth) = (end + 1, depth.checked_sub(1)?),
+            // Inside a container only strings and brackets matter, so other tokens need no end.
+            _ if depth > 0 => end += 1,
+            _ => end += token_length(&bytes[end..])?,
         }
-        end += token_length(rest)?;
         if depth == 0 {
             return text.get(start..end);
         }

@@ -35,7 +35,8 @@ pub(super) fn token_length(text: &[u8]) -> Option<usize> {
     }
 }
 
-fn string_length(text: &[u8]) -> Option<usize> {
+/// Returns the length of the string that a text starts with, with its quotes; none if it has no end.
+pub(super) fn string_length(text: &[u8]) -> Option<usize> {
     let mut position = 1;
     loop {
         position += plain_length(text.get(position..)?);
